@@ -1,0 +1,91 @@
+//! Identifiers and quantities that every crate of the simulator shares.
+
+use std::fmt;
+use std::ops::{Add, AddAssign};
+
+/// A logical process by its number: rank `r` of an MPI program is process `r` of the simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank(u32);
+
+impl Rank {
+    /// Makes the rank with this number.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the number as an index into per-rank arrays.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A number of bytes.
+///
+/// There is no subtraction: a zero-byte message is legal, and `size - 1` on it has been a bug in more than one
+/// simulator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// Makes this number of bytes.
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Multiplies by a count, or returns `None` where the product leaves 64 bits.
+    pub const fn checked_mul(self, count: u64) -> Option<Self> {
+        match self.0.checked_mul(count) {
+            Some(bytes) => Some(Self(bytes)),
+            None => None,
+        }
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+
+    /// Adds.
+    ///
+    /// # Panics
+    /// Where the sum leaves 64 bits.
+    fn add(self, other: Self) -> Self {
+        Self(self.0.checked_add(other.0).expect("a sum of byte counts leaves 64 bits"))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl std::iter::Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(bytes: I) -> Self {
+        bytes.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
