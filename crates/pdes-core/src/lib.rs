@@ -1,8 +1,63 @@
-//! The parallel discrete-event core of pdes-replay.
+//! The parallel discrete-event core: simulated time, logical processes, and the engine that runs them on threads.
+//!
+//! A [`Process`] is a sequential program with a clock of its own that exchanges timestamped tokens with others. It
+//! runs until a token that it needs is missing, however far that is ahead of the other processes; a token's
+//! timestamp is a value computed by its sender, not a place in a queue. Such a system is a Kahn process network:
+//! every schedule, on any number of threads, gives the same answer, and neither an event queue nor time windows are
+//! needed (Kahn 1974; used for MPI by Bagrodia, Prakash and Deelman, MPI-SIM, TSE 26(5) 2000). What does depend on
+//! the order of time is a conditional event, committed at global quiescence: see [`Pause::Conditional`].
+//!
+//! ```
+//! use pdes_core::{Ending, Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
+//!
+//! /// Adds a nanosecond to every token that comes by and passes it on, three times around the ring.
+//! struct Station { me: u32, size: u32, clock: SimTime, inbox: Vec<SimTime>, laps: u32 }
+//!
+//! impl Process for Station {
+//!     type Token = SimTime;
+//!     type Error = std::convert::Infallible;
+//!
+//!     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<bool, Fault<Self::Error>> {
+//!         self.inbox.push(token);
+//!         Ok(true)
+//!     }
+//!
+//!     fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<SimTime>) -> Result<Pause, Fault<Self::Error>> {
+//!         let next = Rank::new((self.me + 1) % self.size);
+//!         if self.me == 0 && self.laps == 0 && self.clock == SimTime::ZERO {
+//!             self.clock += SimDuration::from_picos(1_000);
+//!             outbox.send(next, self.clock);
+//!         }
+//!         while let Some(token) = self.inbox.pop() {
+//!             self.laps += 1;
+//!             self.clock = token + SimDuration::from_picos(1_000);
+//!             if self.laps < 3 || self.me != 0 {
+//!                 outbox.send(next, self.clock);
+//!             }
+//!         }
+//!         Ok(if self.laps == 3 { Pause::Finished } else { Pause::Blocked })
+//!     }
+//!
+//!     fn clock(&self) -> SimTime { self.clock }
+//! }
+//!
+//! let station = |me| Station { me, size: 4, clock: SimTime::ZERO, inbox: Vec::new(), laps: 0 };
+//! for threads in 1..=3 {
+//!     let run = Engine::new(threads).run((0..4).map(station).collect());
+//!     assert!(matches!(run.ending, Ending::Completed));
+//!     assert_eq!(run.processes[0].clock.as_picos(), 13_000);
+//! }
+//! ```
 #![forbid(unsafe_code)]
 
+mod engine;
+mod process;
+mod progress;
 mod quantity;
 mod time;
 
+pub use engine::{Ending, Engine, Run, RunAhead};
+pub use process::{Fault, Outbox, Pause, Process, Turn};
+pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
 pub use time::{SimDuration, SimTime};

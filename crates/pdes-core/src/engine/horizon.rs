@@ -1,0 +1,120 @@
+//! The bound on run-ahead.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use super::RunAhead;
+use crate::{SimDuration, SimTime};
+
+/// How many windows a worker may be ahead of the slowest worker that is not idle.
+const WINDOWS_AHEAD: u64 = 16;
+
+/// A worker's window: how far its horizon lies beyond its least clock.
+pub(crate) struct Window {
+    length: SimDuration,
+    adapts: bool,
+}
+
+impl Window {
+    pub(crate) fn new(run_ahead: RunAhead) -> Self {
+        match run_ahead {
+            RunAhead::Auto => Self { length: SimDuration::from_picos(1_000_000), adapts: true },
+            RunAhead::Window(length) => Self { length, adapts: false },
+        }
+    }
+
+    pub(crate) fn length(&self) -> SimDuration {
+        self.length
+    }
+
+    /// Keeps between 32 and 512 steps of a process in a window: fewer waste turns, more overflow the cache with
+    /// tokens that wait to be read.
+    pub(crate) fn adapt(&mut self, steps: u64, processes: usize) {
+        if !self.adapts {
+            return;
+        }
+        let steps = steps / processes.max(1) as u64;
+        let picos = self.length.as_picos();
+        if steps < 32 {
+            self.length = SimDuration::from_picos(picos.saturating_mul(2).min(u64::MAX >> 8));
+        } else if steps > 512 {
+            self.length = SimDuration::from_picos((picos / 2).max(1));
+        }
+    }
+}
+
+/// What the workers know of each other's clocks: the least clock of each worker that is not idle, so that none runs
+/// out of sight of the others, and the time of the earliest failure, after which nothing needs to run.
+///
+/// A worker waits only for workers with a lesser clock than its own, and never for an idle one: the one with the
+/// least clock always goes on, and nobody waits in a circle.
+pub(crate) struct Floors {
+    clocks: Box<[CachePadded<AtomicU64>]>,
+    cutoff: AtomicU64,
+}
+
+impl Floors {
+    pub(crate) fn new(workers: usize) -> Self {
+        let clocks = (0..workers).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
+        Self { clocks, cutoff: AtomicU64::new(u64::MAX) }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.clocks.len()
+    }
+
+    // Relaxed: a worker that sees the cut-off late only does work that nobody needs; before a verdict on quiescence,
+    // the mutex there orders all of it.
+    pub(crate) fn cutoff(&self) -> SimTime {
+        SimTime::from_picos(self.cutoff.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn lower_cutoff(&self, at: SimTime) {
+        self.cutoff.fetch_min(at.as_picos(), Ordering::Relaxed);
+    }
+
+    // Relaxed here and below: a stale value makes a worker wait, or run, a little longer, and that changes no result.
+    pub(crate) fn publish(&self, worker: usize, clock: SimTime) {
+        self.clocks[worker].store(clock.as_picos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn publish_idle(&self, worker: usize) {
+        self.clocks[worker].store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Returns whether a worker whose least clock is this may go on.
+    pub(crate) fn admit(&self, clock: SimTime, window: SimDuration) -> bool {
+        let least = self.clocks.iter().map(|clock| clock.load(Ordering::Relaxed)).min().unwrap_or(0);
+        clock.as_picos() <= least.saturating_add(window.as_picos().saturating_mul(WINDOWS_AHEAD))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worker_with_the_least_clock_is_always_admitted() {
+        let floors = Floors::new(3);
+        floors.publish(0, SimTime::from_picos(1_000_000));
+        floors.publish(1, SimTime::from_picos(2_000_000));
+        floors.publish_idle(2);
+        let window = SimDuration::from_picos(1);
+        assert!(floors.admit(SimTime::from_picos(1_000_000), window));
+        assert!(!floors.admit(SimTime::from_picos(2_000_000), window));
+    }
+
+    #[test]
+    fn the_window_follows_the_density_of_steps() {
+        let mut window = Window::new(RunAhead::Auto);
+        let start = window.length();
+        window.adapt(10, 4);
+        assert_eq!(window.length(), start * 2);
+        window.adapt(4 * 600, 4);
+        assert_eq!(window.length(), start);
+        let mut fixed = Window::new(RunAhead::Window(start));
+        fixed.adapt(0, 1);
+        assert_eq!(fixed.length(), start);
+    }
+}

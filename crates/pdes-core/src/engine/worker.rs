@@ -1,0 +1,292 @@
+//! A worker: one thread and the processes that it owns.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::exchange::{Exchange, Message};
+use super::horizon::{Floors, Window};
+use super::jitter::Jitter;
+use super::quiescence::{Quiescence, Verdict};
+use super::Engine;
+use crate::{Fault, Outbox, Pause, Process, Progress, Rank, SimTime, Turn};
+
+/// Steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
+const STEPS_PER_TURN: u32 = 4096;
+/// Steps between two looks of whoever watches the progress.
+const STEPS_PER_PUBLICATION: u64 = 1 << 16;
+/// Polls of an empty inbox before the thread sleeps: waking it up costs more than a few microseconds of polling.
+const POLLS_BEFORE_SLEEP: u32 = 2000;
+
+/// Where a process stands between two turns.
+///
+/// | state       | leaves it when                         | to          |
+/// |-------------|----------------------------------------|-------------|
+/// | Ready       | its turn comes                         | any         |
+/// | Parked      | the horizon passes its clock           | Ready       |
+/// | Blocked     | a token arrives that lets it go on     | Ready       |
+/// | Conditional | its event is committed                 | any         |
+/// | Finished    | never; tokens are still delivered      |             |
+/// | Failed      | never                                  |             |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    Parked,
+    Blocked,
+    Conditional,
+    Finished,
+    Failed,
+}
+
+pub(crate) struct Worker<'a, P: Process> {
+    first: u32,
+    processes: Vec<P>,
+    states: Vec<State>,
+    ready: VecDeque<u32>,
+    parked: Vec<u32>,
+    conditional: BTreeSet<(SimTime, Rank)>,
+    faults: Vec<(Rank, Fault<P::Error>)>,
+    exchange: Exchange<P::Token>,
+    outbox: Outbox<P::Token>,
+    horizon: SimTime,
+    window: Window,
+    steps: u64,
+    steps_at_horizon: u64,
+    next_publication: u64,
+    jitter: Option<Jitter>,
+    quiescence: &'a Quiescence,
+    floors: &'a Floors,
+    progress: &'a Progress,
+}
+
+/// What is left of a worker after a run.
+pub(crate) struct Finished<P: Process> {
+    pub(crate) processes: Vec<P>,
+    pub(crate) waiting: Vec<Rank>,
+    pub(crate) faults: Vec<(Rank, Fault<P::Error>)>,
+    pub(crate) steps: u64,
+}
+
+impl<'a, P: Process> Worker<'a, P> {
+    pub(crate) fn new(
+        engine: &Engine,
+        processes: Vec<P>,
+        exchange: Exchange<P::Token>,
+        quiescence: &'a Quiescence,
+        floors: &'a Floors,
+        progress: &'a Progress,
+    ) -> Self {
+        let count = processes.len();
+        Self {
+            first: exchange.local_ranks().start,
+            processes,
+            states: vec![State::Ready; count],
+            ready: (0..count as u32).collect(),
+            parked: Vec::new(),
+            conditional: BTreeSet::new(),
+            faults: Vec::new(),
+            jitter: engine.jitter.map(|seed| Jitter::new(seed, exchange.me())),
+            exchange,
+            outbox: Outbox::new(),
+            horizon: SimTime::ZERO.saturating_add(Window::new(engine.run_ahead).length()),
+            window: Window::new(engine.run_ahead),
+            steps: 0,
+            steps_at_horizon: 0,
+            next_publication: STEPS_PER_PUBLICATION,
+            quiescence,
+            floors,
+            progress,
+        }
+    }
+
+    /// Runs the worker's processes until the run is over.
+    pub(crate) fn run(mut self) -> Finished<P> {
+        loop {
+            while let Some(message) = self.exchange.try_receive() {
+                if !self.handle(message) {
+                    return self.finish();
+                }
+            }
+            if let Some(local) = self.next_ready() {
+                self.turn(local, false);
+                continue;
+            }
+            self.exchange.flush();
+            if !self.raise_horizon() && !self.idle() {
+                return self.finish();
+            }
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<u32> {
+        if let Some(jitter) = &mut self.jitter
+            && !self.ready.is_empty()
+        {
+            jitter.pause();
+            let pick = jitter.below(self.ready.len());
+            self.ready.swap(0, pick);
+        }
+        self.ready.pop_front()
+    }
+
+    /// Gives a process a turn.
+    fn turn(&mut self, local: u32, granted: bool) {
+        let index = local as usize;
+        let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
+        let horizon = self.horizon.min(self.floors.cutoff());
+        let mut turn = Turn { horizon, steps, granted };
+        let result = self.processes[index].resume(&mut turn, &mut self.outbox);
+        self.steps += u64::from(steps - turn.steps);
+        if self.steps >= self.next_publication {
+            self.publish(self.processes[index].clock());
+        }
+        self.states[index] = match result {
+            Ok(Pause::Blocked) => State::Blocked,
+            Ok(Pause::Horizon) => {
+                self.parked.push(local);
+                State::Parked
+            }
+            Ok(Pause::TurnOver) => {
+                self.ready.push_back(local);
+                State::Ready
+            }
+            Ok(Pause::Conditional(at)) => {
+                self.conditional.insert((at, self.rank(local)));
+                State::Conditional
+            }
+            Ok(Pause::Finished) => State::Finished,
+            Err(fault) => self.fail(local, fault),
+        };
+        self.dispatch();
+    }
+
+    fn publish(&mut self, reached: SimTime) {
+        self.next_publication = self.steps + STEPS_PER_PUBLICATION;
+        self.progress.publish(self.exchange.me(), self.steps, reached);
+    }
+
+    fn fail(&mut self, local: u32, fault: Fault<P::Error>) -> State {
+        self.floors.lower_cutoff(fault.at);
+        self.faults.push((self.rank(local), fault));
+        State::Failed
+    }
+
+    fn rank(&self, local: u32) -> Rank {
+        Rank::new(self.first + local)
+    }
+
+    /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
+    fn dispatch(&mut self) {
+        let mut next = 0;
+        while let Some((to, token)) = self.outbox.packet(next) {
+            next += 1;
+            let local = to.get().wrapping_sub(self.first);
+            if (local as usize) < self.processes.len() {
+                self.deliver(local, token);
+            } else {
+                self.exchange.post(to, token);
+            }
+        }
+        self.outbox.clear();
+    }
+
+    fn deliver(&mut self, local: u32, token: P::Token) {
+        let index = local as usize;
+        if self.states[index] == State::Failed {
+            return;
+        }
+        match self.processes[index].deliver(token, &mut self.outbox) {
+            Ok(can_go_on) => {
+                if can_go_on && self.states[index] == State::Blocked {
+                    self.states[index] = State::Ready;
+                    self.ready.push_back(local);
+                }
+            }
+            Err(fault) => self.states[index] = self.fail(local, fault),
+        }
+    }
+
+    /// Acts on a message; returns whether the run goes on.
+    fn handle(&mut self, message: Message<P::Token>) -> bool {
+        match message {
+            Message::Batch(packets) => {
+                for (to, token) in packets {
+                    self.deliver(to.get() - self.first, token);
+                }
+                self.dispatch();
+            }
+            Message::Commit(rank) => self.grant(rank),
+            Message::Stop => return false,
+        }
+        true
+    }
+
+    /// Lets the process with the earliest conditional event of all go on.
+    fn grant(&mut self, rank: Rank) {
+        let first = self.conditional.pop_first();
+        assert_eq!(first.map(|(_, rank)| rank), Some(rank), "a commit is for the earliest conditional event");
+        self.turn(rank.get() - self.first, true);
+    }
+
+    /// Moves the horizon on and unparks what lies before it; returns whether there is anything to do but to wait for
+    /// messages.
+    fn raise_horizon(&mut self) -> bool {
+        let least = self.parked.iter().map(|&local| self.processes[local as usize].clock()).min();
+        let Some(least) = least.filter(|&least| least <= self.floors.cutoff()) else { return false };
+        self.floors.publish(self.exchange.me(), least);
+        self.publish(least);
+        if !self.floors.admit(least, self.window.length()) {
+            std::thread::yield_now();
+            return true;
+        }
+        self.window.adapt(self.steps - self.steps_at_horizon, self.parked.len());
+        self.steps_at_horizon = self.steps;
+        self.horizon = least.saturating_add(self.window.length());
+        let mut parked = std::mem::take(&mut self.parked);
+        parked.retain(|&local| {
+            let waits = self.processes[local as usize].clock() > self.horizon;
+            if !waits {
+                self.states[local as usize] = State::Ready;
+                self.ready.push_back(local);
+            }
+            waits
+        });
+        self.parked = parked;
+        true
+    }
+
+    /// Waits for something to do; returns whether the run goes on.
+    fn idle(&mut self) -> bool {
+        let me = self.exchange.me();
+        self.floors.publish_idle(me);
+        for _ in 0..POLLS_BEFORE_SLEEP {
+            if self.floors.workers() == 1 {
+                break;
+            }
+            if let Some(message) = self.exchange.try_receive() {
+                self.floors.publish(me, self.horizon);
+                return self.handle(message);
+            }
+        }
+        let cutoff = self.floors.cutoff();
+        let candidate = self.conditional.first().copied().filter(|&(at, _)| at <= cutoff);
+        match self.quiescence.arrive(me, self.exchange.take_traffic(), candidate) {
+            Some(Verdict::Stop) => self.exchange.stop_all(),
+            Some(Verdict::Commit(rank)) => {
+                self.exchange.tell(self.exchange.owner(rank), Message::Commit(rank));
+            }
+            None => {}
+        }
+        let message = self.exchange.receive();
+        if !matches!(message, Message::Stop) {
+            self.quiescence.leave();
+        }
+        self.handle(message)
+    }
+
+    fn finish(mut self) -> Finished<P> {
+        self.publish(self.horizon);
+        let waiting = self.states.iter().enumerate();
+        let waiting =
+            waiting.filter(|(_, state)| **state != State::Finished).map(|(i, _)| self.rank(i as u32)).collect();
+        Finished { waiting, processes: self.processes, faults: self.faults, steps: self.steps }
+    }
+}

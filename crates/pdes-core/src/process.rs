@@ -1,0 +1,115 @@
+//! Logical processes: what the engine runs.
+
+use crate::{Rank, SimTime};
+
+/// A sequential program with its own clock that reads and writes timestamped tokens.
+///
+/// # Laws
+/// The engine calls [`deliver`](Process::deliver) when a token happens to arrive in wall-clock time and
+/// [`resume`](Process::resume) when it happens to have a thread for the process. The answer is the same for every
+/// schedule exactly if
+/// 1. tokens from one sender are consumed in the order in which they were sent (the engine delivers them so);
+/// 2. what `deliver` computes depends on tokens and on what the process had asked for, never on how far the process
+///    has run meanwhile;
+/// 3. `resume` never takes one way where a token is there and another where it is not: a missing token always means
+///    [`Pause::Blocked`]. The only exception is a turn with [`Turn::granted`].
+pub trait Process: Send {
+    /// What processes send to each other.
+    type Token: Copy + Send;
+    /// Why a process may fail.
+    type Error: Send;
+
+    /// Takes in a token that was sent to this process; returns whether the process can now go on.
+    ///
+    /// Called at any moment between two turns, also after the process has finished.
+    ///
+    /// # Errors
+    /// Where the token shows that the program is wrong. The process is not called again.
+    fn deliver(
+        &mut self,
+        token: Self::Token,
+        outbox: &mut Outbox<Self::Token>,
+    ) -> Result<bool, Fault<Self::Error>>;
+
+    /// Runs until the process must pause, or the turn is over.
+    ///
+    /// # Errors
+    /// Where the program is wrong. The process is not called again.
+    fn resume(
+        &mut self,
+        turn: &mut Turn,
+        outbox: &mut Outbox<Self::Token>,
+    ) -> Result<Pause, Fault<Self::Error>>;
+
+    /// Returns the process's own simulated time; it never decreases.
+    fn clock(&self) -> SimTime;
+}
+
+/// How far a process may run before it hands its thread back. A process that runs shorter or longer than it was
+/// asked to still computes the same.
+#[derive(Debug)]
+pub struct Turn {
+    /// Past this instant the process returns [`Pause::Horizon`].
+    pub horizon: SimTime,
+    /// Steps (actions, in a replay) left in this turn; the process counts down and returns [`Pause::TurnOver`] at
+    /// zero.
+    pub steps: u32,
+    /// Whether the conditional event for which the process paused is committed: everything that any process does
+    /// from now on lies at or after the event's time.
+    pub granted: bool,
+}
+
+/// Why a process handed its thread back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// A token is missing.
+    Blocked,
+    /// The clock is past the horizon.
+    Horizon,
+    /// The steps of the turn are used up.
+    TurnOver,
+    /// The next step depends on what all processes did before this instant (Chandy and Sherman's conditional event).
+    ///
+    /// The engine commits conditional events one at a time, in the order of (time, rank), and only when no process
+    /// can run and no token is under way. The process then gets a turn with [`Turn::granted`].
+    Conditional(SimTime),
+    /// The program has ended.
+    Finished,
+}
+
+/// The failure of one process at an instant of simulated time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault<E> {
+    /// When the process failed; of several failures the engine reports the one with the smallest (time, rank).
+    pub at: SimTime,
+    /// What went wrong.
+    pub error: E,
+}
+
+/// Tokens on their way out of a process.
+#[derive(Debug)]
+pub struct Outbox<T> {
+    packets: Vec<(Rank, T)>,
+}
+
+impl<T: Copy> Outbox<T> {
+    pub(crate) fn new() -> Self {
+        Self { packets: Vec::new() }
+    }
+
+    /// Sends a token. Tokens of one sender reach one receiver in the order of these calls.
+    #[inline]
+    pub fn send(&mut self, to: Rank, token: T) {
+        self.packets.push((to, token));
+    }
+
+    /// Returns packet number `index`, while there are as many.
+    #[inline]
+    pub(crate) fn packet(&self, index: usize) -> Option<(Rank, T)> {
+        self.packets.get(index).copied()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.packets.clear();
+    }
+}
