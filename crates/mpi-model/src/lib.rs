@@ -1,1 +1,56 @@
-//! TODO
+//! What an MPI library does with the actions of a trace: it matches messages, completes requests, and turns
+//! collective operations into point-to-point steps.
+//!
+//! A [`World`] puts a trace on a [`Machine`]; its processes run on the engine of `pdes-core`.
+//!
+//! ```
+//! use std::convert::Infallible;
+//! use mpi_model::{Machine, Parameters, World};
+//! use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
+//! use trace_mmap::Trace;
+//!
+//! /// Every message takes a microsecond and a nanosecond per byte.
+//! struct Simple;
+//!
+//! impl Machine for Simple {
+//!     type Path = ();
+//!     type Error = Infallible;
+//!     fn path(&self, _: Rank, _: Rank) -> Result<(), Infallible> { Ok(()) }
+//!     fn transfer(&self, _: (), bytes: Bytes) -> Option<SimDuration> {
+//!         Some(SimDuration::from_picos(1_000_000 + 1_000 * bytes.get()))
+//!     }
+//!     fn speed(&self, _: Rank) -> f64 { 1e9 }
+//! }
+//!
+//! let trace = Trace::from_text("0 init\n1 init\n0 compute 2000\n0 send 1 7 84\n1 recv 0 7 84\n")?;
+//! let parameters = Parameters::default();
+//! let world = World::new(&trace, &Simple, &parameters);
+//! let run = Engine::new(2).run(world.processes().unwrap());
+//! assert!(matches!(run.ending, Ending::Completed));
+//! // 2 us of computation, then 1 us and 84 + 16 ns for the message and its envelope.
+//! assert_eq!(run.processes[1].clock().as_picos(), 3_100_000);
+//! # Ok::<(), trace_mmap::TraceError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod collective;
+mod error;
+mod machine;
+mod matching;
+mod overhead;
+mod parameters;
+mod program;
+mod replay;
+mod request;
+mod statistics;
+mod token;
+
+pub use collective::Selector;
+pub use error::{ReplayError, ReplayErrorKind};
+pub use machine::Machine;
+pub use overhead::{Overhead, OverheadError};
+pub use parameters::Parameters;
+pub use replay::{RankProcess, Waiting, World};
+pub use request::{Awaited, Direction, RequestId};
+pub use statistics::{ActionKind, Statistics};
+pub use token::{Lane, Message, Token};

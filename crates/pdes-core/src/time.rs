@@ -42,6 +42,15 @@ impl SimTime {
         self.0 as f64 / PICOS_PER_SEC as f64
     }
 
+    /// Adds, or returns `None` where the sum leaves the range.
+    #[inline]
+    pub const fn checked_add(self, duration: SimDuration) -> Option<Self> {
+        match self.0.checked_add(duration.0) {
+            Some(picos) => Some(Self(picos)),
+            None => None,
+        }
+    }
+
     /// Adds, or returns [`SimTime::MAX`] where the sum leaves the range.
     pub const fn saturating_add(self, duration: SimDuration) -> Self {
         Self(self.0.saturating_add(duration.0))
@@ -126,15 +135,23 @@ impl SimDuration {
     /// Where the number is negative, not a number, or beyond 106 days (2^63 ps).
     #[inline]
     pub fn from_picos_f64(picos: f64) -> Self {
-        assert!((0.0..9.2e18).contains(&picos), "a duration of {picos} ps cannot be represented");
-        Self((picos + 0.5) as i64 as u64)
+        match Self::try_from_picos_f64(picos) {
+            Some(duration) => duration,
+            None => panic!("a duration of {picos} ps cannot be represented"),
+        }
+    }
+
+    /// Rounds as [`SimDuration::from_picos_f64`] does, or returns `None` where that would panic.
+    #[inline]
+    pub fn try_from_picos_f64(picos: f64) -> Option<Self> {
+        // Within the range, the conversion by way of i64 is one instruction.
+        (0.0..9.2e18).contains(&picos).then(|| Self((picos + 0.5) as i64 as u64))
     }
 
     /// Rounds a number of seconds to the nearest picosecond, or returns `None` where it is negative, not a number,
     /// or beyond 106 days.
     pub fn try_from_secs_f64(seconds: f64) -> Option<Self> {
-        let picos = seconds * PICOS_PER_SEC as f64;
-        (0.0..9.2e18).contains(&picos).then(|| Self::from_picos_f64(picos))
+        Self::try_from_picos_f64(seconds * PICOS_PER_SEC as f64)
     }
 }
 

@@ -1,0 +1,174 @@
+//! Matching: which receive gets which message.
+//!
+//! A port is the queue of messages from one source with one tag, or, where the program receives any tag from that
+//! source, of all its messages with a tag filter. Messages and receives match in the order in which the two programs
+//! issued them (MPI's non-overtaking rule), whatever their times: neither the engine's schedule nor simulated time
+//! decides. Wildcard sources are not matched here.
+
+use std::collections::VecDeque;
+
+use pdes_core::{Bytes, Rank, SimTime};
+use rustc_hash::FxHashMap;
+
+use crate::request::RequestId;
+use crate::token::Message;
+
+/// A receive that waits for its message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receive {
+    pub(crate) posted: SimTime,
+    pub(crate) request: RequestId,
+    /// The index of the action that posted it.
+    pub(crate) action: u64,
+    /// The size of the buffer.
+    pub(crate) capacity: Bytes,
+    /// The tag asked for; `None` takes any.
+    pub(crate) tag: Option<u32>,
+}
+
+impl Receive {
+    fn accepts(&self, message: &Message) -> bool {
+        self.tag.is_none_or(|tag| tag == message.tag)
+    }
+}
+
+/// A queue of messages or of receives, with the path that its messages take.
+#[derive(Debug)]
+pub(crate) struct Port<Path> {
+    pub(crate) peer: Rank,
+    /// Looked up before the first receive is posted.
+    pub(crate) path: Option<Path>,
+    messages: VecDeque<Message>,
+    receives: VecDeque<Receive>,
+}
+
+impl<Path: Copy> Port<Path> {
+    pub(crate) fn new(peer: Rank, path: Option<Path>) -> Self {
+        Self { peer, path, messages: VecDeque::new(), receives: VecDeque::new() }
+    }
+
+    /// Gives a message to the first receive that accepts it, or queues it. O(1) unless tags are filtered.
+    #[inline]
+    pub(crate) fn arrive(&mut self, message: Message) -> Option<Receive> {
+        let found = take_first(&mut self.receives, |receive| receive.accepts(&message));
+        if found.is_none() {
+            self.messages.push_back(message);
+        }
+        found
+    }
+
+    /// Gives a receive the first message that it accepts, or queues it. O(1) unless tags are filtered.
+    #[inline]
+    pub(crate) fn post(&mut self, receive: Receive) -> Option<Message> {
+        let found = take_first(&mut self.messages, |message| receive.accepts(message));
+        if found.is_none() {
+            self.receives.push_back(receive);
+        }
+        found
+    }
+
+    /// Returns the message and the receive that stand facing each other although they do not match.
+    pub(crate) fn clash(&self) -> Option<(Message, Receive)> {
+        Some((*self.messages.front()?, *self.receives.front()?))
+    }
+}
+
+fn take_first<T>(queue: &mut VecDeque<T>, accepts: impl Fn(&T) -> bool) -> Option<T> {
+    match queue.front() {
+        None => None,
+        Some(front) if accepts(front) => queue.pop_front(),
+        Some(_) => {
+            let index = queue.iter().position(accepts)?;
+            queue.remove(index)
+        }
+    }
+}
+
+/// The ports of a rank: those of its trace, then those for collective operations, which come into being when the
+/// first message or receive needs them.
+#[derive(Debug)]
+pub(crate) struct Ports<Path> {
+    table: Vec<Port<Path>>,
+    collective: FxHashMap<u32, u32>,
+}
+
+impl<Path: Copy> Ports<Path> {
+    pub(crate) fn new(of_trace: Vec<Port<Path>>) -> Self {
+        Self { table: of_trace, collective: FxHashMap::default() }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Port<Path> {
+        &mut self.table[index]
+    }
+
+    /// Returns the place of the port for collective messages from this rank, which is made where there is none yet.
+    pub(crate) fn collective(&mut self, peer: Rank) -> usize {
+        let table = &mut self.table;
+        let index = *self.collective.entry(peer.get()).or_insert_with(|| {
+            table.push(Port::new(peer, None));
+            table.len() as u32 - 1
+        });
+        index as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Requests;
+
+    fn message(tag: u32) -> Message {
+        Message { posted: SimTime::ZERO, bytes: Bytes::new(u64::from(tag)), tag, reply: None }
+    }
+
+    fn receive(tag: Option<u32>) -> Receive {
+        let request = Requests::new(0).send();
+        Receive { posted: SimTime::ZERO, request, action: 0, capacity: Bytes::ZERO, tag }
+    }
+
+    #[test]
+    fn an_earlier_message_of_another_tag_is_passed_over_and_keeps_its_place() {
+        let mut port = Port::new(Rank::new(0), Some(()));
+        assert!(port.arrive(message(7)).is_none());
+        assert!(port.arrive(message(5)).is_none());
+        assert_eq!(port.post(receive(Some(5))).map(|message| message.tag), Some(5));
+        assert_eq!(port.post(receive(None)).map(|message| message.tag), Some(7));
+        assert!(port.post(receive(None)).is_none());
+    }
+
+    /// The pairs (message, receive) of a sequence of tags and filters where the k-th step is a message if `order[k]`.
+    fn pairs(messages: &[u32], receives: &[Option<u32>], order: &[bool]) -> Vec<(usize, usize)> {
+        let mut port = Port::new(Rank::new(0), Some(()));
+        let (mut sent, mut posted, mut found) = (0, 0, Vec::new());
+        let number = |bytes: Bytes| bytes.get() as usize;
+        for &is_message in order {
+            if is_message {
+                let message = Message { bytes: Bytes::new(sent as u64), ..message(messages[sent]) };
+                sent += 1;
+                found.extend(port.arrive(message).map(|receive| (sent - 1, number(receive.capacity))));
+            } else {
+                let receive = Receive { capacity: Bytes::new(posted as u64), ..receive(receives[posted]) };
+                posted += 1;
+                found.extend(port.post(receive).map(|message| (number(message.bytes), posted - 1)));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    proptest::proptest! {
+        /// With one source, the order in which messages and receives meet does not matter.
+        #[test]
+        fn matching_does_not_depend_on_the_schedule(
+            messages in proptest::collection::vec(0_u32..3, 8),
+            receives in proptest::collection::vec(proptest::option::of(0_u32..3), 8),
+            order in proptest::sample::subsequence((0..16).collect::<Vec<usize>>(), 8),
+        ) {
+            let mixed: Vec<bool> = (0..16).map(|step| order.contains(&step)).collect();
+            let messages_first: Vec<bool> = (0..16).map(|step| step < 8).collect();
+            let expected = pairs(&messages, &receives, &messages_first);
+            proptest::prop_assert_eq!(pairs(&messages, &receives, &mixed), expected);
+        }
+    }
+}

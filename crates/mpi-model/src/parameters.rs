@@ -1,0 +1,46 @@
+//! The parameters of the MPI library that is modelled.
+
+use pdes_core::{Bytes, SimDuration};
+
+use crate::{Overhead, Selector};
+
+/// What an MPI library charges and when it switches protocols; the defaults are SMPI's.
+///
+/// Sources: SimGrid 3.32, `smpi_config.cpp` (defaults) and `smpi_request.cpp` (use).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    /// What every message carries beside its payload [B]; it counts for the network, not for thresholds.
+    pub envelope: Bytes,
+    /// Messages below this size are detached: the sender goes on at once, and the data flows when the receive is
+    /// posted. From this size on the sender waits until the data has arrived (rendezvous).
+    pub detached_below: Bytes,
+    /// Paid by the sender before a detached blocking send (`smpi/os`).
+    pub send: Overhead,
+    /// Paid by the sender before a non-blocking send, a combined send and receive, and non-blocking sends inside
+    /// collectives (`smpi/ois`).
+    pub isend: Overhead,
+    /// Paid by the receiver when it completes a detached message (`smpi/or`).
+    pub receive: Overhead,
+    /// Paid before every test of a request (`smpi/test`), times one plus the number of failed tests of all ranks
+    /// since the last successful one where `test_grows`.
+    pub test: SimDuration,
+    /// Whether failed tests make later ones dearer (`smpi/grow-injected-times`).
+    pub test_grows: bool,
+    /// Which algorithm a collective uses.
+    pub collectives: Selector,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            envelope: Bytes::new(16),
+            detached_below: Bytes::new(65536),
+            send: Overhead::default(),
+            isend: Overhead::default(),
+            receive: Overhead::default(),
+            test: SimDuration::from_picos(100_000_000),
+            test_grows: true,
+            collectives: Selector::Default,
+        }
+    }
+}

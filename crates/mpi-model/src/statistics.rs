@@ -1,0 +1,192 @@
+//! What a rank did, and for how long.
+
+use pdes_core::{Bytes, SimDuration};
+use trace_mmap::Collective;
+
+/// A kind of action, by which time is accounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names are those of the actions of a trace")]
+pub enum ActionKind {
+    Compute,
+    Sleep,
+    Send,
+    Isend,
+    Recv,
+    Irecv,
+    SendRecv,
+    Wait,
+    Waitall,
+    Test,
+    Barrier,
+    Bcast,
+    Reduce,
+    Allreduce,
+    Alltoall,
+    Alltoallv,
+    Gather,
+    Gatherv,
+    Scatter,
+    Scatterv,
+    Allgather,
+    Allgatherv,
+    ReduceScatter,
+    Scan,
+    Exscan,
+    /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`: take no time.
+    Marker,
+    /// `finalize`, and the completion of requests that are still pending at the end of the trace.
+    Finalize,
+}
+
+impl ActionKind {
+    /// All kinds, in the order of the enumeration.
+    pub const ALL: [Self; 27] = [
+        Self::Compute,
+        Self::Sleep,
+        Self::Send,
+        Self::Isend,
+        Self::Recv,
+        Self::Irecv,
+        Self::SendRecv,
+        Self::Wait,
+        Self::Waitall,
+        Self::Test,
+        Self::Barrier,
+        Self::Bcast,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::Gather,
+        Self::Gatherv,
+        Self::Scatter,
+        Self::Scatterv,
+        Self::Allgather,
+        Self::Allgatherv,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::Exscan,
+        Self::Marker,
+        Self::Finalize,
+    ];
+
+    /// Returns the name of the action in a trace, such as `sendRecv`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Sleep => "sleep",
+            Self::Send => "send",
+            Self::Isend => "isend",
+            Self::Recv => "recv",
+            Self::Irecv => "irecv",
+            Self::SendRecv => "sendRecv",
+            Self::Wait => "wait",
+            Self::Waitall => "waitall",
+            Self::Test => "test",
+            Self::Barrier => "barrier",
+            Self::Bcast => "bcast",
+            Self::Reduce => "reduce",
+            Self::Allreduce => "allreduce",
+            Self::Alltoall => "alltoall",
+            Self::Alltoallv => "alltoallv",
+            Self::Gather => "gather",
+            Self::Gatherv => "gatherv",
+            Self::Scatter => "scatter",
+            Self::Scatterv => "scatterv",
+            Self::Allgather => "allgather",
+            Self::Allgatherv => "allgatherv",
+            Self::ReduceScatter => "reducescatter",
+            Self::Scan => "scan",
+            Self::Exscan => "exscan",
+            Self::Marker => "marker",
+            Self::Finalize => "finalize",
+        }
+    }
+
+    /// Returns the kind with this number, the inverse of `kind as u32`.
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.get(number as usize).copied()
+    }
+}
+
+impl From<&Collective> for ActionKind {
+    fn from(operation: &Collective) -> Self {
+        match operation {
+            Collective::Barrier => Self::Barrier,
+            Collective::Bcast { .. } => Self::Bcast,
+            Collective::Reduce { .. } => Self::Reduce,
+            Collective::Allreduce { .. } => Self::Allreduce,
+            Collective::Alltoall { .. } => Self::Alltoall,
+            Collective::Alltoallv { .. } => Self::Alltoallv,
+            Collective::Gather { .. } => Self::Gather,
+            Collective::Gatherv { .. } => Self::Gatherv,
+            Collective::Scatter { .. } => Self::Scatter,
+            Collective::Scatterv { .. } => Self::Scatterv,
+            Collective::Allgather { .. } => Self::Allgather,
+            Collective::Allgatherv { .. } => Self::Allgatherv,
+            Collective::ReduceScatter { .. } => Self::ReduceScatter,
+            Collective::Scan { .. } => Self::Scan,
+            Collective::Exscan { .. } => Self::Exscan,
+        }
+    }
+}
+
+/// Totals of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    times: [SimDuration; ActionKind::ALL.len()],
+    counts: [u64; ActionKind::ALL.len()],
+    /// Messages sent, point-to-point and inside collectives.
+    pub messages: u64,
+    /// Payload of the messages sent.
+    pub bytes: Bytes,
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        let times = [SimDuration::ZERO; ActionKind::ALL.len()];
+        Self { times, counts: [0; ActionKind::ALL.len()], messages: 0, bytes: Bytes::ZERO }
+    }
+}
+
+impl Statistics {
+    /// Returns the simulated time spent in actions of this kind, waiting included.
+    pub fn time(&self, kind: ActionKind) -> SimDuration {
+        self.times[kind as usize]
+    }
+
+    /// Returns how many actions of this kind were done.
+    pub fn count(&self, kind: ActionKind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    #[inline]
+    pub(crate) fn add_action(&mut self, kind: ActionKind, time: SimDuration) {
+        self.times[kind as usize] += time;
+        self.counts[kind as usize] += 1;
+    }
+
+    /// Adds time to a kind without counting an action.
+    pub(crate) fn add_time(&mut self, kind: ActionKind, time: SimDuration) {
+        self.times[kind as usize] += time;
+    }
+
+    #[inline]
+    pub(crate) fn add_message(&mut self, bytes: Bytes) {
+        self.messages += 1;
+        self.bytes += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_numbered_in_the_order_of_the_list() {
+        for (number, kind) in ActionKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+            assert_eq!(ActionKind::from_number(number as u32), Some(kind));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What ranks send to each other through the engine.
+
+use pdes_core::{Bytes, SimTime};
+use trace_mmap::PortId;
+
+use crate::request::RequestId;
+
+/// A timestamped token from one rank to another.
+#[derive(Clone, Copy, Debug)]
+pub enum Token {
+    /// A message has been sent.
+    Message {
+        /// Where it arrives.
+        lane: Lane,
+        /// The message.
+        message: Message,
+    },
+    /// The data of a rendezvous send has arrived.
+    Arrived {
+        /// The request of the sender.
+        request: RequestId,
+        /// When the last byte arrived.
+        at: SimTime,
+    },
+}
+
+/// Which queue of the receiver a message belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// A port of the trace.
+    Port(PortId),
+    /// Messages of collective operations, from the rank with this number.
+    Collective(u32),
+}
+
+/// A message that waits for its receive.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// When the sender was ready.
+    pub posted: SimTime,
+    /// Size of the payload.
+    pub bytes: Bytes,
+    /// The tag, or the kind of the collective operation.
+    pub tag: u32,
+    /// The sender's request that waits for the arrival; `None` for a detached message.
+    pub reply: Option<RequestId>,
+}
