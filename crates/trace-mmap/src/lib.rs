@@ -1,1 +1,104 @@
-//! TODO
+//! Traces of MPI programs: what each rank computes, sends, receives and waits for.
+//!
+//! ```
+//! use trace_mmap::{Action, Collective, Trace};
+//!
+//! let trace = Trace::from_text(
+//!     "0 init
+//!      0 compute 1.5e6
+//!      0 isend 1 7 4096
+//!      0 wait 0 1 7
+//!      0 allreduce 8 0
+//!      1 init
+//!      1 recv 0 7 4096
+//!      1 allreduce 8 0",
+//! )?;
+//! assert_eq!((trace.ranks(), trace.actions()), (2, 8));
+//!
+//! let sender = trace.rank(pdes_core::Rank::new(0));
+//! let mut cursor = sender.cursor().skip(2);
+//! let Some(Action::Isend { to, bytes, slot }) = cursor.next() else { panic!("the third line is an isend") };
+//! assert_eq!((sender.outgoing()[to.index()].tag.get(), bytes.get()), (7, 4096));
+//! assert_eq!(cursor.next(), Some(Action::Wait { slot }));
+//! let Some(Action::Collective(id)) = cursor.next() else { panic!("the fifth line is a collective") };
+//! assert!(matches!(sender.collective(id), Collective::Allreduce { count: 8, .. }));
+//! # Ok::<(), trace_mmap::TraceError>(())
+//! ```
+//!
+//! # Files
+//!
+//! [`Trace::load`] takes time-independent text, the format of SimGrid's `smpi_replay`, in four shapes:
+//!
+//! - a directory with `rank-0.txt`, `rank-1.txt`, ... (also `.txt.gz`, `.txt.zst`);
+//! - a list: each line is the path of a file, relative to the list; line `i` (from 0) names the lines of rank `i`;
+//! - a list of one file, which has the lines of all ranks;
+//! - that merged file itself, told from a list because its first line starts with a number and goes on.
+//!
+//! Each file may be plain, gzip or zstd, which shows in its first bytes; its name does not matter. Files are streams:
+//! none is ever held as a whole.
+//!
+//! # Text
+//!
+//! Each line is `rank action field...`; fields are separated by spaces or tabs, lines that start with `#` and empty ones
+//! do not count. Every other line is one [`Action`], also those that take no time, so that the index of an action is the
+//! number of its line among those of the rank. What differs from SimGrid 3.32:
+//!
+//! | the text | SimGrid | this crate |
+//! |---|---|---|
+//! | last line without newline | drops it | reads it |
+//! | carriage return before a newline | belongs to the last field | is white space |
+//! | a rank `00` | never runs the line | is rank 0 |
+//! | a line of a rank that does not exist | never runs it | error |
+//! | a line of another rank in a rank's own file | warns | error |
+//! | count `1.5` | truncates it | error (but `5e4` and `1e6` are counts) |
+//! | tag, rank or count of a vector `5e1` | reads 5 | reads 50 |
+//! | tag, rank or count of a vector `12x` | reads 12 | error |
+//! | hexadecimal number (`0x10`) | reads 16, or 0 as a tag, rank or count of a vector | error |
+//! | count or size of 2^31 or more | wraps around | reads it, up to 2^48 bytes |
+//! | negative count, amount or root | various | error |
+//! | unknown datatype, peer out of range | crashes | error |
+//! | datatype left out before `init` | crashes | error |
+//! | default datatype | of the last `init` of any rank | of the rank's own `init` |
+//! | `allgatherv` on one rank with types only | aborts | reads them |
+//! | `allgatherv` on one rank with one more field | a send type | a displacement |
+//! | `wait`, `test` without a pending request | returns, or aborts if none at all is pending | error |
+//! | `recv` from any source, or of unknown size | probes | error [`TextError::Unsupported`] |
+//! | more receives than sends of a channel | deadlocks in the end | error |
+//! | fields beyond those of the action | ignores them | ignores them, with a [`Warning`] |
+//! | communicators | replays all on the world communicator | the same, with a [`Warning`] |
+//!
+//! # Memory
+//!
+//! An action takes 16 bytes. Channels, requests, collectives and call sites are resolved to indices while the text is
+//! read; equal ones are stored once per rank. Actions beyond [`LoadOptions::memory_budget`] lie in a temporary file that
+//! is mapped.
+//!
+//! # Guarantees
+//!
+//! The trace does not depend on the number of threads that read it, nor on where its actions lie. Nothing in a
+//! text makes this crate panic.
+#![deny(unsafe_code)]
+
+mod action;
+mod channel;
+mod collective;
+mod datatype;
+mod draft;
+mod error;
+mod link;
+mod load;
+mod record;
+mod store;
+mod text;
+mod trace;
+mod warning;
+
+pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
+pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
+pub use collective::Collective;
+pub use datatype::Datatype;
+pub use error::{Location, TraceError};
+pub use load::LoadOptions;
+pub use text::{Field, TextError, Unsupported};
+pub use trace::{Cursor, RankTrace, Trace};
+pub use warning::{Unreceived, Warning};

@@ -1,0 +1,100 @@
+//! Channels: who sends to whom with which tag, resolved to dense indices.
+
+use std::fmt;
+
+use pdes_core::Rank;
+
+/// Defines a dense index with its conversions.
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// Makes the index with this number.
+            pub const fn new(number: u32) -> Self {
+                Self(number)
+            }
+
+            /// Returns the number.
+            pub const fn get(self) -> u32 {
+                self.0
+            }
+
+            /// Returns the number as an index into an array.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+pub(crate) use index;
+
+/// The tag of a message, never negative: "any tag" is the absence of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(i32);
+
+impl Tag {
+    /// Makes the tag with this number.
+    ///
+    /// # Panics
+    /// Where the number is negative.
+    pub const fn new(number: i32) -> Self {
+        assert!(number >= 0, "a tag is never negative");
+        Self(number)
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> i32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+index! {
+    /// An outgoing channel of a rank: an index into [`RankTrace::outgoing`](crate::RankTrace::outgoing).
+    OutIdx
+}
+index! {
+    /// An incoming channel of a rank: an index into [`RankTrace::incoming`](crate::RankTrace::incoming).
+    InIdx
+}
+index! {
+    /// A queue of messages at a receiver: its number among the receiver's, below
+    /// [`RankTrace::ports`](crate::RankTrace::ports).
+    PortId
+}
+index! {
+    /// The place of a pending request of a rank, below [`RankTrace::slots`](crate::RankTrace::slots); free again once
+    /// the request is waited for.
+    Slot
+}
+
+/// What a rank sends under one destination and tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The destination; may be the rank itself.
+    pub peer: Rank,
+    /// The tag of every message of the channel.
+    pub tag: Tag,
+    /// Where the messages arrive, by the numbers of the receiver; `None` where it never receives from this channel.
+    pub port: Option<PortId>,
+}
+
+/// What a rank receives under one source and tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// The source; may be the rank itself.
+    pub peer: Rank,
+    /// The tag asked for; `None` takes any.
+    pub tag: Option<Tag>,
+    /// Where the messages arrive. Channels of one source share a port where one of them takes any tag: messages then
+    /// match by their tag, in the order in which they were sent.
+    pub port: PortId,
+}

@@ -1,0 +1,73 @@
+//! Collective operations with their arguments.
+
+use pdes_core::Rank;
+
+use crate::datatype::Datatype;
+
+/// A collective operation on the world communicator, as one rank calls it.
+///
+/// Counts are numbers of elements; a boxed slice holds one per rank. `flops` is the computation that a reduction charges
+/// to this rank, in flop. No product of a count and the size of its datatype leaves 2^48 bytes.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are the arguments of the MPI function that each variant names")]
+pub enum Collective {
+    /// `MPI_Barrier`.
+    Barrier,
+    /// `MPI_Bcast`.
+    Bcast { count: u64, root: Rank, datatype: Datatype },
+    /// `MPI_Reduce`.
+    Reduce { count: u64, flops: f64, root: Rank, datatype: Datatype },
+    /// `MPI_Allreduce`.
+    Allreduce { count: u64, flops: f64, datatype: Datatype },
+    /// `MPI_Alltoall`: the counts are those for one peer.
+    Alltoall { send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype },
+    /// `MPI_Alltoallv`.
+    Alltoallv { send_counts: Box<[u64]>, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype },
+    /// `MPI_Gather`: the receive count is that from one rank.
+    Gather { send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype },
+    /// `MPI_Scatter`: the send count is that to one rank.
+    Scatter { send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype },
+    /// `MPI_Allgather`: the receive count is that from one rank.
+    Allgather { send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype },
+    /// `MPI_Gatherv`.
+    Gatherv { send_count: u64, recv_counts: Box<[u64]>, root: Rank, send_type: Datatype, recv_type: Datatype },
+    /// `MPI_Scatterv`.
+    Scatterv {
+        send_counts: Box<[u64]>,
+        recv_count: u64,
+        root: Rank,
+        send_type: Datatype,
+        recv_type: Datatype,
+    },
+    /// `MPI_Allgatherv`.
+    Allgatherv { send_count: u64, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype },
+    /// `MPI_Reduce_scatter`.
+    ReduceScatter { recv_counts: Box<[u64]>, flops: f64, datatype: Datatype },
+    /// `MPI_Scan`.
+    Scan { count: u64, flops: f64, datatype: Datatype },
+    /// `MPI_Exscan`.
+    Exscan { count: u64, flops: f64, datatype: Datatype },
+}
+
+impl Collective {
+    /// Returns the name of the action in a trace, such as `bcast`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Bcast { .. } => "bcast",
+            Self::Reduce { .. } => "reduce",
+            Self::Allreduce { .. } => "allreduce",
+            Self::Alltoall { .. } => "alltoall",
+            Self::Alltoallv { .. } => "alltoallv",
+            Self::Gather { .. } => "gather",
+            Self::Scatter { .. } => "scatter",
+            Self::Allgather { .. } => "allgather",
+            Self::Gatherv { .. } => "gatherv",
+            Self::Scatterv { .. } => "scatterv",
+            Self::Allgatherv { .. } => "allgatherv",
+            Self::ReduceScatter { .. } => "reducescatter",
+            Self::Scan { .. } => "scan",
+            Self::Exscan { .. } => "exscan",
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Pending requests of a rank, resolved to places.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::iter;
+
+use rustc_hash::FxHashMap;
+
+use crate::channel::Slot;
+use crate::record::MAX_SLOTS;
+use crate::text::TextError;
+
+/// How a trace names a request: source, destination and tag, with the numbers of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RequestKey {
+    src: i32,
+    dst: i32,
+    tag: i32,
+}
+
+impl RequestKey {
+    /// Makes a key.
+    pub(crate) const fn new(src: i32, dst: i32, tag: i32) -> Self {
+        Self { src, dst, tag }
+    }
+}
+
+/// The requests of one key in their order, linked through [`Pending::next`].
+#[derive(Clone, Copy)]
+struct Queue {
+    front: Slot,
+    back: Slot,
+}
+
+/// What stands in a slot.
+#[derive(Clone, Copy)]
+struct Pending {
+    /// The request behind this one in the queue of its key.
+    next: Option<Slot>,
+    /// How many requests the rank posted before this one.
+    posted: u64,
+}
+
+/// The pending requests of a rank. Several of one key are served in their order.
+#[derive(Default)]
+pub(crate) struct Requests {
+    queues: FxHashMap<RequestKey, Queue>,
+    slots: Vec<Pending>,
+    free: BinaryHeap<Reverse<Slot>>,
+    posted: u64,
+}
+
+impl Requests {
+    /// Adds a request at the lowest free slot.
+    pub(crate) fn post(&mut self, key: RequestKey) -> Result<Slot, TextError> {
+        let pending = Pending { next: None, posted: self.posted };
+        self.posted += 1;
+        let slot = match self.free.pop() {
+            Some(Reverse(slot)) => {
+                self.slots[slot.index()] = pending;
+                slot
+            }
+            None if self.slots.len() == MAX_SLOTS as usize => {
+                return Err(TextError::TooManyRequests { limit: MAX_SLOTS });
+            }
+            None => {
+                self.slots.push(pending);
+                Slot::new(self.slots.len() as u32 - 1)
+            }
+        };
+        self.append(key, slot);
+        Ok(slot)
+    }
+
+    fn append(&mut self, key: RequestKey, slot: Slot) {
+        let slots = &mut self.slots;
+        self.queues
+            .entry(key)
+            .and_modify(|queue| {
+                slots[queue.back.index()].next = Some(slot);
+                queue.back = slot;
+            })
+            .or_insert(Queue { front: slot, back: slot });
+    }
+
+    /// Removes the first request of the key and frees its slot; `None` where none is pending.
+    pub(crate) fn complete(&mut self, key: RequestKey) -> Option<Slot> {
+        let slot = self.remove_front(key)?;
+        self.free.push(Reverse(slot));
+        Some(slot)
+    }
+
+    /// Moves the first request of the key behind the others; `None` where none is pending.
+    pub(crate) fn rotate(&mut self, key: RequestKey) -> Option<Slot> {
+        let slot = self.remove_front(key)?;
+        self.slots[slot.index()].next = None;
+        self.append(key, slot);
+        Some(slot)
+    }
+
+    fn remove_front(&mut self, key: RequestKey) -> Option<Slot> {
+        let queue = self.queues.get_mut(&key)?;
+        let slot = queue.front;
+        match self.slots[slot.index()].next {
+            Some(next) => queue.front = next,
+            None => {
+                self.queues.remove(&key);
+            }
+        }
+        Some(slot)
+    }
+
+    /// Removes all requests and frees their slots.
+    pub(crate) fn complete_all(&mut self) {
+        // The order does not show: the heap yields the free slots by their numbers.
+        for (_, queue) in self.queues.drain() {
+            let rest = iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next);
+            self.free.extend(rest.map(Reverse));
+        }
+    }
+
+    /// Returns the largest number of requests that were pending at once.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Returns the last request of each key, in the order of posting.
+    pub(crate) fn pending_at_end(&self) -> Vec<Slot> {
+        let mut last: Vec<Slot> = self.queues.values().map(|queue| queue.back).collect();
+        last.sort_unstable_by_key(|slot| self.slots[slot.index()].posted);
+        last
+    }
+
+    /// Says that no request of the key is pending.
+    #[cold]
+    pub(crate) fn not_pending(&self, action: &'static str, key: RequestKey) -> TextError {
+        const SHOWN: usize = 4;
+        let mut pending: Vec<_> = self.queues.keys().map(|key| (key.src, key.dst, key.tag)).collect();
+        pending.sort_unstable();
+        let more = pending.len().saturating_sub(SHOWN);
+        pending.truncate(SHOWN);
+        TextError::NoPendingRequest { action, src: key.src, dst: key.dst, tag: key.tag, pending, more }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: RequestKey = RequestKey::new(0, 1, 7);
+    const B: RequestKey = RequestKey::new(2, 0, 7);
+
+    fn slot(number: u32) -> Slot {
+        Slot::new(number)
+    }
+
+    #[test]
+    fn a_key_is_served_in_order_and_the_lowest_slot_is_reused() {
+        let mut requests = Requests::default();
+        let posted: Vec<_> = [A, A, B, A].into_iter().map(|key| requests.post(key)).collect();
+        assert_eq!(posted, [0, 1, 2, 3].map(|number| Ok(slot(number))));
+        assert_eq!(requests.complete(A), Some(slot(0)));
+        assert_eq!(requests.complete(B), Some(slot(2)));
+        assert_eq!(requests.complete(B), None);
+        assert_eq!(requests.post(B), Ok(slot(0)));
+        assert_eq!(requests.post(B), Ok(slot(2)));
+        assert_eq!(requests.slots(), 4);
+        // Left: A at 1 and 3, B at 0 and 2 (posted last).
+        assert_eq!(requests.pending_at_end(), [slot(3), slot(2)]);
+    }
+
+    #[test]
+    fn a_test_moves_the_request_behind_the_others_of_its_key() {
+        let mut requests = Requests::default();
+        for key in [A, A, B] {
+            requests.post(key).expect("three requests are few");
+        }
+        assert_eq!(requests.rotate(A), Some(slot(0)));
+        assert_eq!(requests.rotate(B), Some(slot(2)));
+        assert_eq!(requests.pending_at_end(), [slot(0), slot(2)]);
+        assert_eq!(requests.complete(A), Some(slot(1)));
+        assert_eq!(requests.complete(A), Some(slot(0)));
+        assert_eq!(requests.rotate(A), None);
+    }
+
+    #[test]
+    fn completing_all_frees_every_slot() {
+        let mut requests = Requests::default();
+        for key in [A, B, A] {
+            requests.post(key).expect("three requests are few");
+        }
+        requests.complete_all();
+        assert_eq!(requests.pending_at_end(), []);
+        assert_eq!(requests.complete(A), None);
+        assert_eq!(requests.post(B), Ok(slot(0)));
+        assert_eq!(requests.slots(), 3);
+    }
+}

@@ -1,0 +1,87 @@
+//! Loading traces from files.
+
+mod merged;
+mod origin;
+mod rank_files;
+mod shape;
+
+pub(crate) use origin::Origin;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+use crate::draft::Linkable;
+use crate::error::TraceError;
+use crate::link::{Excess, link};
+use crate::store::Store;
+use crate::trace::Trace;
+use crate::warning::{Tolerated, summarize};
+use shape::Shape;
+
+/// Ranks of the largest run.
+const MAX_RANKS: u32 = 1 << 20;
+
+/// How to load a trace.
+#[derive(Clone, Debug)]
+pub struct LoadOptions<'a> {
+    /// Threads that read rank files, each one file at a time; 0 counts as 1. A merged file is read by one thread.
+    pub threads: usize,
+    /// Ranks that the run should have; by default those that the trace has. Further ones do nothing.
+    pub ranks: Option<u32>,
+    /// Bytes of actions (16 each) kept in memory; what exceeds them goes to a temporary file without a name, and is
+    /// mapped. What is not counted: per rank being read one chunk of 64 KiB, and the tables of the ranks.
+    pub memory_budget: u64,
+    /// Directory of the temporary file, by default the system's.
+    pub spill_dir: Option<PathBuf>,
+    /// Counts the actions read so far, in steps of up to 4096, for a display.
+    pub progress: Option<&'a AtomicU64>,
+}
+
+impl Default for LoadOptions<'_> {
+    /// One thread, 2 GiB of actions in memory.
+    fn default() -> Self {
+        Self { threads: 1, ranks: None, memory_budget: 2 << 30, spill_dir: None, progress: None }
+    }
+}
+
+/// Loads a trace of any shape.
+pub(crate) fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
+    match Shape::detect(path)? {
+        Shape::PerRank(files) => rank_files::load(path, files, options),
+        Shape::Merged(file) => merged::load(Origin::Merged(file), options),
+    }
+}
+
+/// Loads a merged trace that is a string.
+pub(crate) fn from_text(text: &str, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
+    merged::load(Origin::Text(text.to_owned()), options)
+}
+
+fn store<'a>(options: &'a LoadOptions<'_>) -> Store<'a> {
+    Store::new(options.memory_budget, options.spill_dir.as_deref(), options.progress)
+}
+
+/// Makes a trace of its ranks and of what was tolerated in each file.
+fn assemble(
+    mut ranks: Vec<Linkable>,
+    tolerated: Vec<(PathBuf, Tolerated)>,
+    store: Store<'_>,
+    origin: Origin,
+) -> Result<Trace, TraceError> {
+    store.finish(ranks.iter_mut().map(|linkable| &mut linkable.trace.records))?;
+    let warnings = summarize(tolerated.iter().map(|(file, tolerated)| (file.as_path(), *tolerated)));
+    match link(ranks) {
+        Ok((ranks, unreceived)) => Ok(Trace::new(ranks, warnings, unreceived, origin)),
+        Err(Excess { rank, action, src, tag, sends, receives }) => {
+            let location = origin.locate(rank, action)?;
+            Err(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, sends, receives })
+        }
+    }
+}
+
+/// Checks how many ranks a run may have.
+fn check_ranks(path: &Path, found: u64) -> Result<u32, TraceError> {
+    let limit = MAX_RANKS;
+    let ranks = u32::try_from(found).ok().filter(|ranks| *ranks <= limit);
+    ranks.ok_or_else(|| TraceError::TooManyRanks { path: path.to_path_buf(), found, limit })
+}

@@ -1,0 +1,88 @@
+//! Loading the lines of all ranks from one stream.
+
+use pdes_core::Rank;
+
+use crate::action::Action;
+use crate::draft::{Linkable, RankDraft};
+use crate::error::TraceError;
+use crate::load::{LoadOptions, MAX_RANKS, Origin, assemble, check_ranks};
+use crate::store::Store;
+use crate::text::{Fields, Line, Lines, TextError, read_action, read_rank};
+use crate::trace::Trace;
+use crate::warning::Tolerated;
+
+/// The drafts of the ranks that have had a line.
+type Drafts = Vec<Option<Box<RankDraft>>>;
+
+/// Loads a merged trace. Reads it twice where the number of ranks is not given: fields depend on it.
+pub(super) fn load(origin: Origin, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
+    let ranks = match options.ranks {
+        Some(ranks) => check_ranks(origin.file(Rank::new(0)), u64::from(ranks))?,
+        None => count_ranks(&mut origin.merged_lines()?)?,
+    };
+    let store = super::store(options);
+    let mut lines = origin.merged_lines()?;
+    let mut tolerated = Tolerated::default();
+    let drafts = read_lines(&mut lines, ranks, &mut tolerated, &store)?;
+    let finish = |draft: Option<Box<RankDraft>>| match draft {
+        Some(draft) => draft.finish(&store),
+        None => Ok(Linkable::default()),
+    };
+    let linkables = drafts.into_iter().map(finish).collect::<Result<Vec<_>, _>>()?;
+    let tolerated = vec![(lines.file().to_path_buf(), tolerated)];
+    drop(lines);
+    assemble(linkables, tolerated, store, origin)
+}
+
+/// Finds the highest rank that has a line, and adds one.
+fn count_ranks(lines: &mut Lines<'_>) -> Result<u32, TraceError> {
+    let mut ranks = 0;
+    while let Some(line) = lines.next()? {
+        let number = line.number;
+        match read_rank(&mut Fields::new(line.text)) {
+            Ok(rank) if rank < u64::from(MAX_RANKS) => ranks = ranks.max(rank as u32 + 1),
+            Ok(found) => {
+                return Err(lines.error(number, TextError::RankOutOfRange { found, ranks: MAX_RANKS }));
+            }
+            Err(kind) => return Err(lines.error(number, kind)),
+        }
+    }
+    match ranks {
+        0 => Err(TraceError::Empty { file: lines.file().to_path_buf() }),
+        ranks => Ok(ranks),
+    }
+}
+
+fn read_lines(
+    lines: &mut Lines<'_>,
+    ranks: u32,
+    tolerated: &mut Tolerated,
+    store: &Store<'_>,
+) -> Result<Drafts, TraceError> {
+    let mut drafts = Drafts::new();
+    drafts.resize_with(ranks as usize, || None);
+    while let Some(line) = lines.next()? {
+        let number = line.number;
+        match read_line(line, &mut drafts, tolerated) {
+            Ok((draft, action)) => draft.push(action, store)?,
+            Err(kind) => return Err(lines.error(number, kind)),
+        }
+    }
+    Ok(drafts)
+}
+
+fn read_line<'d>(
+    line: Line<'_>,
+    drafts: &'d mut Drafts,
+    tolerated: &mut Tolerated,
+) -> Result<(&'d mut RankDraft, Action), TextError> {
+    let mut fields = Fields::new(line.text);
+    let found = read_rank(&mut fields)?;
+    let ranks = drafts.len() as u32;
+    let Some(draft) = usize::try_from(found).ok().and_then(|rank| drafts.get_mut(rank)) else {
+        return Err(TextError::RankOutOfRange { found, ranks });
+    };
+    let draft = draft.get_or_insert_with(|| Box::new(RankDraft::new(Rank::new(found as u32), ranks)));
+    let action = read_action(fields, line.number, draft, tolerated)?;
+    Ok((draft, action))
+}

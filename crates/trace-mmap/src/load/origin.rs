@@ -1,0 +1,72 @@
+//! Where the text of a trace is, to find a line again.
+
+use std::path::{Path, PathBuf};
+
+use pdes_core::Rank;
+
+use crate::error::{Location, TraceError};
+use crate::text::{Fields, Lines, Source, read_rank};
+
+/// The name of a text that is no file.
+const TEXT: &str = "<text>";
+
+/// Where the text of a trace is.
+#[derive(Debug)]
+pub(crate) enum Origin {
+    /// One file per rank.
+    PerRank(Vec<PathBuf>),
+    /// One file of all ranks.
+    Merged(PathBuf),
+    /// The text itself, of all ranks.
+    Text(String),
+}
+
+impl Origin {
+    /// Returns the name of the file with the lines of a rank.
+    ///
+    /// # Panics
+    /// Where the rank is beyond those that have a file of their own.
+    pub(super) fn file(&self, rank: Rank) -> &Path {
+        match self {
+            Self::PerRank(files) => &files[rank.index()],
+            Self::Merged(file) => file,
+            Self::Text(_) => Path::new(TEXT),
+        }
+    }
+
+    /// Opens the text that has the lines of all ranks.
+    ///
+    /// # Panics
+    /// Where each rank has its own file.
+    pub(super) fn merged_lines(&self) -> Result<Lines<'_>, TraceError> {
+        self.lines(Rank::new(0))
+    }
+
+    fn lines(&self, rank: Rank) -> Result<Lines<'_>, TraceError> {
+        match self {
+            Self::Text(text) => Lines::new(Source::from_text(Path::new(TEXT), text)),
+            _ => Lines::open(self.file(rank)),
+        }
+    }
+
+    /// Finds the line of an action by reading the text up to there.
+    pub(crate) fn locate(&self, rank: Rank, action: u64) -> Result<Location, TraceError> {
+        let missing = TraceError::NoSuchAction { rank, action };
+        if matches!(self, Self::PerRank(files) if rank.index() >= files.len()) {
+            return Err(missing);
+        }
+        let mut lines = self.lines(rank)?;
+        let mut left = action;
+        while let Some(line) = lines.next()? {
+            let number = line.number;
+            if read_rank(&mut Fields::new(line.text)) != Ok(u64::from(rank.get())) {
+                continue;
+            }
+            if left == 0 {
+                return Ok(Location { file: lines.file().to_path_buf(), line: number });
+            }
+            left -= 1;
+        }
+        Err(missing)
+    }
+}

@@ -1,0 +1,95 @@
+//! Loading one file per rank, in parallel.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{panic, thread};
+
+use pdes_core::Rank;
+
+use crate::action::Action;
+use crate::draft::{Linkable, RankDraft};
+use crate::error::TraceError;
+use crate::load::{LoadOptions, Origin, assemble, check_ranks};
+use crate::store::Store;
+use crate::text::{Fields, Line, Lines, TextError, read_action, read_rank};
+use crate::trace::Trace;
+use crate::warning::Tolerated;
+
+/// Loads a trace of one file per rank, in the order of the ranks.
+pub(super) fn load(path: &Path, files: Vec<PathBuf>, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
+    let found = check_ranks(path, files.len() as u64)?;
+    let ranks = check_ranks(path, u64::from(options.ranks.unwrap_or(found)))?;
+    if ranks < found {
+        return Err(TraceError::TooFewRanks { path: path.to_path_buf(), asked: ranks, found });
+    }
+    let store = super::store(options);
+    let (mut linkables, mut tolerated) = (Vec::new(), Vec::new());
+    for (file, rank) in files.iter().zip(read_files(&files, ranks, options.threads, &store)?) {
+        linkables.push(rank.0);
+        tolerated.push((file.clone(), rank.1));
+    }
+    linkables.resize_with(ranks as usize, Linkable::default);
+    assemble(linkables, tolerated, store, Origin::PerRank(files))
+}
+
+type RankResult = Result<(Linkable, Tolerated), TraceError>;
+
+/// Reads the files in parallel; of several errors, that of the lowest rank counts.
+fn read_files(
+    files: &[PathBuf],
+    ranks: u32,
+    threads: usize,
+    store: &Store<'_>,
+) -> Result<Vec<(Linkable, Tolerated)>, TraceError> {
+    let next = AtomicUsize::new(0);
+    let has_failed = AtomicBool::new(false);
+    // Relaxed: the counter hands out each rank once and in ascending order, so that all ranks below a failed one are
+    // being read when it fails; the results pass through `join`.
+    let work = || {
+        let mut results: Vec<(usize, RankResult)> = Vec::new();
+        while !has_failed.load(Ordering::Relaxed) {
+            let rank = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(rank) else { break };
+            let result = read_file(file, Rank::new(rank as u32), ranks, store);
+            has_failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            results.push((rank, result));
+        }
+        results
+    };
+    let mut results: Vec<(usize, RankResult)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.min(files.len()).max(1)).map(|_| scope.spawn(work)).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
+        };
+        threads.into_iter().flat_map(join).collect()
+    });
+    results.sort_unstable_by_key(|(rank, _)| *rank);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn read_file(file: &Path, rank: Rank, ranks: u32, store: &Store<'_>) -> RankResult {
+    let mut lines = Lines::open(file)?;
+    let mut draft = RankDraft::new(rank, ranks);
+    let mut tolerated = Tolerated::default();
+    while let Some(line) = lines.next()? {
+        let number = line.number;
+        match read_own_line(line, &mut draft, &mut tolerated) {
+            Ok(action) => draft.push(action, store)?,
+            Err(kind) => return Err(lines.error(number, kind)),
+        }
+    }
+    Ok((draft.finish(store)?, tolerated))
+}
+
+fn read_own_line(
+    line: Line<'_>,
+    draft: &mut RankDraft,
+    tolerated: &mut Tolerated,
+) -> Result<Action, TextError> {
+    let mut fields = Fields::new(line.text);
+    let (found, expected) = (read_rank(&mut fields)?, draft.rank().get());
+    if found != u64::from(expected) {
+        return Err(TextError::WrongRank { found, expected });
+    }
+    read_action(fields, line.number, draft, tolerated)
+}

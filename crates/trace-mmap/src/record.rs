@@ -1,0 +1,155 @@
+//! The stored form of an action: 16 bytes of plain data.
+
+use pdes_core::Bytes;
+
+use crate::action::{Action, CollectiveId, LocationId, SendRecvId};
+use crate::channel::{InIdx, OutIdx, Slot};
+
+/// An action in 16 bytes.
+///
+/// | bits of `head` | holds |
+/// |---|---|
+/// | 0-7 | kind |
+/// | 8-31 | slot |
+/// | 32-63 | channel, or index into a side table |
+///
+/// `amount` holds the bytes of a message, or the bits of the amount of computation or sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Record {
+    head: u64,
+    amount: u64,
+}
+
+const _: () = assert!(size_of::<Record>() == 16 && align_of::<Record>() == 8);
+
+/// Slots of one rank: 24 bits hold their numbers.
+pub(crate) const MAX_SLOTS: u32 = 1 << 24;
+
+const INIT: u8 = 0;
+const FINALIZE: u8 = 1;
+const COMMUNICATOR: u8 = 2;
+const LOCATION: u8 = 3;
+const COMPUTE: u8 = 4;
+const SLEEP: u8 = 5;
+const SEND: u8 = 6;
+const ISEND: u8 = 7;
+const RECV: u8 = 8;
+const IRECV: u8 = 9;
+const NULL: u8 = 10;
+const NULL_REQUEST: u8 = 11;
+const SEND_RECV: u8 = 12;
+const WAIT: u8 = 13;
+const TEST: u8 = 14;
+const WAIT_ALL: u8 = 15;
+const COLLECTIVE: u8 = 16;
+
+impl Record {
+    /// Packs an action.
+    pub(crate) fn encode(action: Action) -> Self {
+        match action {
+            Action::Init => Self::pack(INIT, 0, 0, 0),
+            Action::Finalize => Self::pack(FINALIZE, 0, 0, 0),
+            Action::Communicator => Self::pack(COMMUNICATOR, 0, 0, 0),
+            Action::Location(id) => Self::pack(LOCATION, 0, id.get(), 0),
+            Action::Compute { flops } => Self::pack(COMPUTE, 0, 0, flops.to_bits()),
+            Action::Sleep { seconds } => Self::pack(SLEEP, 0, 0, seconds.to_bits()),
+            Action::Send { to, bytes } => Self::pack(SEND, 0, to.get(), bytes.get()),
+            Action::Isend { to, bytes, slot } => Self::pack(ISEND, slot.get(), to.get(), bytes.get()),
+            Action::Recv { from, bytes } => Self::pack(RECV, 0, from.get(), bytes.get()),
+            Action::Irecv { from, bytes, slot } => Self::pack(IRECV, slot.get(), from.get(), bytes.get()),
+            Action::Null { slot: None } => Self::pack(NULL, 0, 0, 0),
+            Action::Null { slot: Some(slot) } => Self::pack(NULL_REQUEST, slot.get(), 0, 0),
+            Action::SendRecv(id) => Self::pack(SEND_RECV, 0, id.get(), 0),
+            Action::Wait { slot } => Self::pack(WAIT, slot.get(), 0, 0),
+            Action::Test { slot } => Self::pack(TEST, slot.get(), 0, 0),
+            Action::WaitAll => Self::pack(WAIT_ALL, 0, 0, 0),
+            Action::Collective(id) => Self::pack(COLLECTIVE, 0, id.get(), 0),
+        }
+    }
+
+    fn pack(kind: u8, slot: u32, index: u32, amount: u64) -> Self {
+        debug_assert!(slot < MAX_SLOTS);
+        Self { head: u64::from(kind) | u64::from(slot) << 8 | u64::from(index) << 32, amount }
+    }
+
+    /// Unpacks the action.
+    ///
+    /// # Panics
+    /// Where the kind is none that [`Record::encode`] writes.
+    #[inline]
+    pub(crate) fn decode(self) -> Action {
+        let bytes = Bytes::new(self.amount);
+        match self.head as u8 {
+            INIT => Action::Init,
+            FINALIZE => Action::Finalize,
+            COMMUNICATOR => Action::Communicator,
+            LOCATION => Action::Location(LocationId::new(self.index())),
+            COMPUTE => Action::Compute { flops: f64::from_bits(self.amount) },
+            SLEEP => Action::Sleep { seconds: f64::from_bits(self.amount) },
+            SEND => Action::Send { to: OutIdx::new(self.index()), bytes },
+            ISEND => Action::Isend { to: OutIdx::new(self.index()), bytes, slot: self.slot() },
+            RECV => Action::Recv { from: InIdx::new(self.index()), bytes },
+            IRECV => Action::Irecv { from: InIdx::new(self.index()), bytes, slot: self.slot() },
+            NULL => Action::Null { slot: None },
+            NULL_REQUEST => Action::Null { slot: Some(self.slot()) },
+            SEND_RECV => Action::SendRecv(SendRecvId::new(self.index())),
+            WAIT => Action::Wait { slot: self.slot() },
+            TEST => Action::Test { slot: self.slot() },
+            WAIT_ALL => Action::WaitAll,
+            COLLECTIVE => Action::Collective(CollectiveId::new(self.index())),
+            kind => panic!("a stored action has the unknown kind {kind}"),
+        }
+    }
+
+    #[inline]
+    fn slot(self) -> Slot {
+        Slot::new(self.head as u32 >> 8)
+    }
+
+    #[inline]
+    fn index(self) -> u32 {
+        (self.head >> 32) as u32
+    }
+
+    /// Returns the bytes of the record as they lie in memory.
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.head.to_ne_bytes());
+        bytes[8..].copy_from_slice(&self.amount.to_ne_bytes());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_survives_packing() {
+        let slot = Slot::new(MAX_SLOTS - 1);
+        let bytes = Bytes::new(1 << 48);
+        let actions = [
+            Action::Init,
+            Action::Finalize,
+            Action::Communicator,
+            Action::Location(LocationId::new(u32::MAX)),
+            Action::Compute { flops: 8.087e6 },
+            Action::Sleep { seconds: 1e-9 },
+            Action::Send { to: OutIdx::new(u32::MAX), bytes },
+            Action::Isend { to: OutIdx::new(u32::MAX), bytes, slot },
+            Action::Recv { from: InIdx::new(7), bytes },
+            Action::Irecv { from: InIdx::new(7), bytes, slot },
+            Action::Null { slot: None },
+            Action::Null { slot: Some(slot) },
+            Action::SendRecv(SendRecvId::new(1)),
+            Action::Wait { slot },
+            Action::Test { slot },
+            Action::WaitAll,
+            Action::Collective(CollectiveId::new(9)),
+        ];
+        for action in actions {
+            assert_eq!(Record::encode(action).decode(), action);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The spill file: written while a trace loads, mapped read-only afterwards. The one place with unsafe code.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use crate::error::TraceError;
+use crate::record::Record;
+
+/// An unlinked temporary file of records.
+pub(super) struct SpillFile {
+    file: File,
+    dir: PathBuf,
+    records: usize,
+    bytes: Vec<u8>,
+}
+
+impl SpillFile {
+    /// Creates the file in this directory, by default the system's for temporary files.
+    pub(super) fn create(dir: Option<&Path>) -> Result<Self, TraceError> {
+        let dir = dir.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        match tempfile::tempfile_in(&dir) {
+            Ok(file) => Ok(Self { file, dir, records: 0, bytes: Vec::new() }),
+            Err(source) => Err(TraceError::Spill { dir, source }),
+        }
+    }
+
+    /// Writes records behind the others and returns the number of the first of them.
+    pub(super) fn append(&mut self, records: &[Record]) -> Result<usize, TraceError> {
+        self.bytes.clear();
+        self.bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
+        self.file.write_all(&self.bytes).map_err(|source| self.error(source))?;
+        let first = self.records;
+        self.records += records.len();
+        Ok(first)
+    }
+
+    /// Maps the file.
+    pub(super) fn map(self) -> Result<SpillMap, TraceError> {
+        // SAFETY: the file was created by `tempfile_in`, which leaves no name for it, and its only handle is dropped
+        // here: nobody can write to it or truncate it while the map lives.
+        let map = unsafe { Mmap::map(&self.file) }.map_err(|source| self.error(source))?;
+        Ok(SpillMap { map, records: self.records })
+    }
+
+    fn error(&self, source: io::Error) -> TraceError {
+        TraceError::Spill { dir: self.dir.clone(), source }
+    }
+}
+
+/// The mapped spill file.
+#[derive(Debug)]
+pub(super) struct SpillMap {
+    map: Mmap,
+    records: usize,
+}
+
+impl SpillMap {
+    /// Returns all records.
+    pub(super) fn records(&self) -> &[Record] {
+        assert!(
+            self.map.len() >= self.records * size_of::<Record>(),
+            "the spill file is shorter than what was written"
+        );
+        // SAFETY: the map holds at least this many records by the assertion; it starts at a page, which aligns it for
+        // `Record`; a `Record` is two `u64` without padding, for which every bit pattern is valid; and the bytes do not
+        // change while `self` lives, by the argument in `SpillFile::map`.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.records) }
+    }
+}

@@ -1,0 +1,16 @@
+//! Time-independent text: from bytes to actions.
+
+mod collective;
+mod error;
+mod fields;
+mod lines;
+mod point_to_point;
+mod reader;
+mod source;
+mod verb;
+
+pub use error::{Field, TextError, Unsupported};
+pub(crate) use fields::Fields;
+pub(crate) use lines::{Line, Lines};
+pub(crate) use reader::{read_action, read_rank};
+pub(crate) use source::Source;

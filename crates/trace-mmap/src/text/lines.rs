@@ -1,0 +1,169 @@
+//! Splitting a stream of text into lines.
+
+use std::ops::Range;
+use std::path::Path;
+
+use memchr::memchr;
+
+use crate::error::TraceError;
+use crate::text::{Source, TextError};
+
+/// Bytes read at once; the buffer grows to the longest line.
+const BUFFER: usize = 256 << 10;
+
+/// Bytes of the longest line: an `alltoallv` of a million ranks fits.
+const MAX_LINE: usize = 64 << 20;
+
+/// A line that is neither empty nor a comment, without white space at its ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// Its number in the file, from 1.
+    pub(crate) number: u64,
+    /// Its text.
+    pub(crate) text: &'a [u8],
+}
+
+/// The lines of a stream that are neither empty nor comments.
+pub(crate) struct Lines<'a> {
+    source: Source<'a>,
+    buffer: Vec<u8>,
+    /// What is read of the stream and not yet returned as a line.
+    unread: Range<usize>,
+    /// Bytes of `unread` known to hold no newline.
+    scanned: usize,
+    number: u64,
+    has_ended: bool,
+}
+
+impl<'a> Lines<'a> {
+    /// Opens a file.
+    pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
+        Self::new(Source::open(path)?)
+    }
+
+    /// Starts at the first line of a stream.
+    ///
+    /// # Errors
+    /// Where the stream cannot be read or is not text.
+    pub(crate) fn new(source: Source<'a>) -> Result<Self, TraceError> {
+        let buffer = vec![0; BUFFER];
+        let mut lines = Self { source, buffer, unread: 0..0, scanned: 0, number: 0, has_ended: false };
+        lines.fill()?;
+        match memchr(0, &lines.buffer[lines.unread.clone()]) {
+            Some(_) => Err(TraceError::Binary { file: lines.source.file().to_path_buf() }),
+            None => Ok(lines),
+        }
+    }
+
+    /// Returns the name of the file.
+    pub(crate) fn file(&self) -> &Path {
+        self.source.file()
+    }
+
+    /// Returns the next line that is neither empty nor a comment, or `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Line<'_>>, TraceError> {
+        while let Some(range) = self.next_range()? {
+            let range = trim(&self.buffer, range);
+            if !range.is_empty() && self.buffer[range.start] != b'#' {
+                return Ok(Some(Line { number: self.number, text: &self.buffer[range] }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes an error of this file.
+    pub(crate) fn error(&self, line: u64, kind: TextError) -> TraceError {
+        TraceError::Text { file: self.file().to_path_buf(), line, kind }
+    }
+
+    #[inline]
+    fn next_range(&mut self) -> Result<Option<Range<usize>>, TraceError> {
+        loop {
+            let from = self.unread.start + self.scanned;
+            if let Some(length) = memchr(b'\n', &self.buffer[from..self.unread.end]) {
+                let end = from + length;
+                return Ok(Some(self.take(end, end + 1)));
+            }
+            self.scanned = self.unread.len();
+            if self.has_ended {
+                let end = self.unread.end;
+                return Ok((!self.unread.is_empty()).then(|| self.take(end, end)));
+            }
+            self.fill()?;
+        }
+    }
+
+    fn take(&mut self, end: usize, next: usize) -> Range<usize> {
+        let line = self.unread.start..end;
+        self.unread.start = next;
+        self.scanned = 0;
+        self.number += 1;
+        line
+    }
+
+    /// Reads more behind what is unread.
+    #[cold]
+    fn fill(&mut self) -> Result<(), TraceError> {
+        self.buffer.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        if self.unread.len() > MAX_LINE {
+            return Err(self.error(self.number + 1, TextError::LineTooLong { limit: MAX_LINE }));
+        }
+        if self.unread.end == self.buffer.len() {
+            self.buffer.resize(2 * self.buffer.len(), 0);
+        }
+        let read = self.source.read(&mut self.buffer[self.unread.end..])?;
+        self.unread.end += read;
+        self.has_ended = read == 0;
+        Ok(())
+    }
+}
+
+/// Cuts white space off both ends.
+#[inline]
+fn trim(buffer: &[u8], mut range: Range<usize>) -> Range<usize> {
+    let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | b'\r');
+    while range.start < range.end && is_space(buffer[range.start]) {
+        range.start += 1;
+    }
+    while range.start < range.end && is_space(buffer[range.end - 1]) {
+        range.end -= 1;
+    }
+    range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> Vec<(u64, String)> {
+        let mut lines = Lines::new(Source::from_text(Path::new("t"), text)).expect("text");
+        let mut found = Vec::new();
+        while let Some(line) = lines.next().expect("short lines") {
+            found.push((line.number, String::from_utf8_lossy(line.text).into_owned()));
+        }
+        found
+    }
+
+    #[test]
+    fn comments_and_empty_lines_count_but_do_not_show() {
+        let found = split("# head\r\n\n \t 0 init \r\n#0 barrier\n0 finalize");
+        assert_eq!(found, [(3, "0 init".to_owned()), (5, "0 finalize".to_owned())]);
+    }
+
+    #[test]
+    fn lines_longer_than_the_buffer_stay_whole() {
+        let long = "x".repeat(3 * BUFFER + 7);
+        let found = split(&format!("a\n{long}\nb\n"));
+        assert_eq!(found, [(1, "a".to_owned()), (2, long), (3, "b".to_owned())]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let text = "x".repeat(2 * MAX_LINE);
+        let mut lines = Lines::new(Source::from_text(Path::new("t"), &text)).expect("text");
+        let result = lines.next().map(|line| line.map(|line| line.number));
+        let expected = TextError::LineTooLong { limit: MAX_LINE };
+        assert!(matches!(result, Err(TraceError::Text { line: 1, kind, .. }) if kind == expected));
+    }
+}

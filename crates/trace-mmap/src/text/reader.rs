@@ -1,0 +1,179 @@
+//! Reading the action of a line.
+
+use pdes_core::{Bytes, Rank};
+
+use crate::action::Action;
+use crate::datatype::Datatype;
+use crate::draft::RankDraft;
+use crate::text::fields::{integer, real};
+use crate::text::verb::Verb;
+use crate::text::{Field, Fields, TextError};
+use crate::warning::Tolerated;
+
+/// Bytes of the largest message, and the largest count.
+const MAX_BYTES: u64 = 1 << 48;
+
+/// Reads the rank at the start of a line.
+#[inline]
+pub(crate) fn read_rank(fields: &mut Fields<'_>) -> Result<u64, TextError> {
+    let found = fields.next().unwrap_or_default();
+    let rank = integer(found).and_then(|number| u64::try_from(number).ok());
+    rank.ok_or_else(|| invalid(Field::new("rank"), found, "a whole number that is not negative"))
+}
+
+/// Reads what follows the rank of a line.
+pub(crate) fn read_action(
+    mut fields: Fields<'_>,
+    line: u64,
+    rank: &mut RankDraft,
+    tolerated: &mut Tolerated,
+) -> Result<Action, TextError> {
+    let text = fields.rest();
+    let verb = Verb::find(fields.next().ok_or(TextError::MissingAction)?)?;
+    let mut reader = Reader { verb, fields, rank };
+    let (action, has_extra) = if verb.is_collective() {
+        reader.collective(text)?
+    } else {
+        let action = reader.action()?;
+        (action, reader.has_more())
+    };
+    if has_extra && !verb.takes_anything() {
+        tolerated.extra_fields.count(line);
+    }
+    if matches!(verb, Verb::CommSplit | Verb::CommDup) {
+        tolerated.communicators.count(line);
+    }
+    Ok(action)
+}
+
+/// Reads the fields of one line into the draft of its rank.
+pub(super) struct Reader<'a, 'r> {
+    pub(super) verb: Verb,
+    pub(super) fields: Fields<'a>,
+    pub(super) rank: &'r mut RankDraft,
+}
+
+impl<'a> Reader<'a, '_> {
+    #[inline]
+    fn action(&mut self) -> Result<Action, TextError> {
+        match self.verb {
+            Verb::Compute => Ok(Action::Compute { flops: self.amount("amount of computation")? }),
+            Verb::Send => self.send(),
+            Verb::Recv => self.recv(),
+            Verb::Isend => self.isend(),
+            Verb::Irecv => self.irecv(),
+            Verb::Wait => self.wait(),
+            Verb::Test => self.test(),
+            Verb::WaitAll => {
+                self.rank.requests.complete_all();
+                Ok(Action::WaitAll)
+            }
+            Verb::Init => {
+                let datatype = if self.has_more() { Datatype::DOUBLE } else { Datatype::BYTE };
+                self.rank.set_default_type(datatype);
+                Ok(Action::Init)
+            }
+            Verb::Finalize => Ok(Action::Finalize),
+            Verb::SendRecv => self.send_recv(),
+            Verb::Sleep => Ok(Action::Sleep { seconds: self.amount("time to sleep")? }),
+            Verb::Location => self.location(),
+            // Only the communicators are left: collectives are read elsewhere.
+            _ => Ok(Action::Communicator),
+        }
+    }
+
+    fn location(&mut self) -> Result<Action, TextError> {
+        let file = self.required(Field::new("file name"))?;
+        let line = self.whole(Field::new("line number"), 0, i64::from(i32::MAX), "a line number")?;
+        Ok(Action::Location(self.rank.location(&String::from_utf8_lossy(file), line)))
+    }
+
+    /// Returns whether fields are left.
+    pub(super) fn has_more(&self) -> bool {
+        !self.fields.rest().is_empty()
+    }
+
+    /// Takes the next field.
+    #[inline]
+    pub(super) fn required(&mut self, field: Field) -> Result<&'a [u8], TextError> {
+        self.fields.next().ok_or(TextError::MissingField { action: self.verb.name(), field })
+    }
+
+    /// Takes an integer from `low` to `high`.
+    #[inline]
+    pub(super) fn whole(
+        &mut self,
+        field: Field,
+        low: i64,
+        high: i64,
+        expected: &'static str,
+    ) -> Result<i64, TextError> {
+        let found = self.required(field)?;
+        match integer(found) {
+            Some(number) if (low..=high).contains(&number) => Ok(number),
+            _ => Err(invalid(field, found, expected)),
+        }
+    }
+
+    /// Takes a count of elements.
+    #[inline]
+    pub(super) fn count(&mut self, field: Field) -> Result<u64, TextError> {
+        self.whole(field, 0, MAX_BYTES as i64, "a whole number from 0 to 2^48").map(|count| count as u64)
+    }
+
+    /// Takes an amount that is finite and not negative.
+    #[inline]
+    pub(super) fn amount(&mut self, name: &'static str) -> Result<f64, TextError> {
+        let field = Field::new(name);
+        let found = self.required(field)?;
+        match real(found) {
+            // Adding zero turns -0 into 0.
+            Some(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount + 0.0),
+            _ => Err(invalid(field, found, "a finite number that is not negative")),
+        }
+    }
+
+    /// Takes a datatype if there is a field left, else the rank's default.
+    #[inline]
+    pub(super) fn datatype(&mut self, name: &'static str) -> Result<Datatype, TextError> {
+        if !self.has_more() {
+            return self.default_type(name);
+        }
+        let field = Field::new(name);
+        let found =
+            self.whole(field, i64::from(i32::MIN), i64::from(i32::MAX), "the identifier of a datatype")?;
+        Datatype::from_id(found as i32).ok_or(TextError::UnknownDatatype { field, found })
+    }
+
+    /// Returns the rank's default datatype.
+    pub(super) fn default_type(&self, name: &'static str) -> Result<Datatype, TextError> {
+        let (action, field) = (self.verb.name(), Field::new(name));
+        self.rank.default_type().ok_or(TextError::NoDefaultDatatype { action, field })
+    }
+
+    /// Makes a rank of a number that was found.
+    #[inline]
+    pub(super) fn rank_of(&self, field: Field, found: i64) -> Result<Rank, TextError> {
+        let ranks = self.rank.ranks();
+        match u32::try_from(found) {
+            Ok(number) if number < ranks => Ok(Rank::new(number)),
+            _ => Err(TextError::PeerOutOfRange { field, found, ranks }),
+        }
+    }
+
+    /// Multiplies a count by the size of an element.
+    #[inline]
+    pub(super) fn bytes(&self, field: Field, count: u64, datatype: Datatype) -> Result<Bytes, TextError> {
+        let size = datatype.size().get();
+        match datatype.size().checked_mul(count) {
+            Some(bytes) if bytes.get() <= MAX_BYTES => Ok(bytes),
+            _ => Err(TextError::TooManyBytes { field, count, size }),
+        }
+    }
+}
+
+/// Says what was found in place of a number.
+#[cold]
+pub(super) fn invalid(field: Field, found: &[u8], expected: &'static str) -> TextError {
+    TextError::InvalidNumber { field, found: String::from_utf8_lossy(found).into_owned(), expected }
+}

@@ -1,0 +1,74 @@
+//! Bytes of a trace file, decompressed.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::error::TraceError;
+
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// A stream of text, and the name under which errors mention it.
+pub(crate) struct Source<'a> {
+    file: PathBuf,
+    reader: Box<dyn Read + 'a>,
+    compression: Option<&'static str>,
+}
+
+impl<'a> Source<'a> {
+    /// Opens a file; whether it is compressed shows in its first bytes.
+    pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
+        let (reader, compression) =
+            open(path).map_err(|source| TraceError::Io { file: path.to_path_buf(), source })?;
+        Ok(Self { file: path.to_path_buf(), reader, compression })
+    }
+
+    /// Reads from a string.
+    pub(crate) fn from_text(name: &Path, text: &'a str) -> Self {
+        Self { file: name.to_path_buf(), reader: Box::new(text.as_bytes()), compression: None }
+    }
+
+    /// Returns the name.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Reads some bytes, none only at the end.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, TraceError> {
+        loop {
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.map_err(|source| self.error(source)),
+            }
+        }
+    }
+
+    fn error(&self, source: io::Error) -> TraceError {
+        let file = self.file.clone();
+        match self.compression {
+            // What the system says about the file below the decoder keeps its error number.
+            Some(format) if source.raw_os_error().is_none() => {
+                TraceError::Compressed { file, format, source }
+            }
+            _ => TraceError::Io { file, source },
+        }
+    }
+}
+
+type Opened = (Box<dyn Read>, Option<&'static str>);
+
+fn open(path: &Path) -> io::Result<Opened> {
+    let mut file = File::open(path)?;
+    let mut head = Vec::with_capacity(ZSTD_MAGIC.len());
+    Read::by_ref(&mut file).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
+    let (is_gzip, is_zstd) = (head.starts_with(GZIP_MAGIC), head.starts_with(ZSTD_MAGIC));
+    let whole = io::Cursor::new(head).chain(file);
+    Ok(match (is_gzip, is_zstd) {
+        (true, _) => (Box::new(MultiGzDecoder::new(whole)), Some("gzip")),
+        (_, true) => (Box::new(zstd::Decoder::new(whole)?), Some("zstd")),
+        _ => (Box::new(whole), None),
+    })
+}

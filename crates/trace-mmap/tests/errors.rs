@@ -1,0 +1,217 @@
+//! Everything that can be wrong with a text, matched on the data of the error.
+
+use pdes_core::Rank;
+use trace_mmap::{Field, LoadOptions, Tag, TextError, Trace, TraceError, Unsupported};
+
+/// Reads a text that is wrong and returns the line and what is wrong with it.
+fn wrong(text: &str) -> (u64, TextError) {
+    match Trace::from_text(text) {
+        Err(TraceError::Text { line, kind, .. }) => (line, kind),
+        other => panic!("{text:?} gave {other:?}"),
+    }
+}
+
+/// Reads a line of rank 0 of 2 that is wrong, after its init.
+fn wrong_line(line: &str) -> TextError {
+    let (number, kind) = wrong(&format!("1 init\n0 init\n\n0 {line}"));
+    assert_eq!(number, 4);
+    kind
+}
+
+fn field(name: &'static str) -> Field {
+    Field { name, element: None }
+}
+
+#[test]
+fn names_of_actions() {
+    let unknown = wrong_line("Compute 5");
+    assert_eq!(unknown.to_string(), "unknown action \"Compute\"; did you mean \"compute\"?");
+    assert_eq!(wrong_line("dance"), TextError::UnknownAction { found: "dance".into(), nearest: None });
+    assert_eq!(wrong_line("waitAny 2"), TextError::NotReplayable { found: "waitAny".into() });
+    assert_eq!(wrong("0 init\n0"), (2, TextError::MissingAction));
+}
+
+#[test]
+fn missing_fields_are_named() {
+    let values = [
+        ("compute", "compute", field("amount of computation")),
+        ("send 1 7", "send", field("count")),
+        ("irecv 1", "irecv", field("tag")),
+        ("wait 0 1", "wait", field("tag")),
+        ("sendRecv 1 1 1 1 0", "sendRecv", field("receive type")),
+        ("reduce 5", "reduce", field("amount of computation")),
+        ("gatherv 1 2", "gatherv", Field { name: "receive count", element: Some(1) }),
+        ("alltoallv 9 1 1 9 1", "alltoallv", Field { name: "receive count", element: Some(1) }),
+        ("allgatherv 9 9 9 0 1 0", "allgatherv", Field { name: "displacement", element: Some(1) }),
+        ("location a.c", "location", field("line number")),
+    ];
+    for (line, action, missing) in values {
+        assert_eq!(wrong_line(line), TextError::MissingField { action, field: missing }, "{line}");
+    }
+    assert_eq!(
+        wrong_line("gatherv 1 2").to_string(),
+        "gatherv: the line ends before the receive count of rank 1"
+    );
+}
+
+#[test]
+fn numbers_are_whole_tokens_in_range() {
+    let values = [
+        ("compute 12x", "amount of computation"),
+        ("compute -1", "amount of computation"),
+        ("compute inf", "amount of computation"),
+        ("compute nan", "amount of computation"),
+        ("sleep -0.5", "time to sleep"),
+        ("send 1 7 1.5", "count"),
+        ("send 1 7 -1", "count"),
+        ("send 1 7 1e15", "count"),
+        ("send 1 -1 8", "tag"),
+        ("send 1 2147483648 8", "tag"),
+        ("recv 1 -5 8", "tag"),
+        ("recv x 0 8", "source"),
+        ("bcast 1 0 3.5", "datatype"),
+        ("allreduce 1 -3", "amount of computation"),
+        ("wait 0 99999999999 1", "destination"),
+    ];
+    for (line, name) in values {
+        match wrong_line(line) {
+            TextError::InvalidNumber { field: found, .. } => assert_eq!(found, field(name), "{line}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+    let message = "the count is \"1.5\", expected a whole number from 0 to 2^48";
+    assert_eq!(wrong_line("send 1 7 1.5").to_string(), message);
+}
+
+#[test]
+fn sizes_end_at_two_to_the_48() {
+    let limit = 1_u64 << 48;
+    let legal = format!("0 init\n0 send 0 0 {limit}\n0 recv 0 0 {} 0", limit / 8);
+    assert!(Trace::from_text(&legal).is_ok());
+    let count = limit / 8 + 1;
+    let expected = TextError::TooManyBytes { field: field("count"), count, size: 8 };
+    assert_eq!(wrong_line(&format!("bcast {count} 0 0")), expected);
+}
+
+#[test]
+fn ranks_are_in_range() {
+    let peer = |name, found| TextError::PeerOutOfRange { field: field(name), found, ranks: 2 };
+    assert_eq!(wrong_line("send 2 0 8"), peer("destination", 2));
+    assert_eq!(wrong_line("send -555 0 8"), peer("destination", -555));
+    assert_eq!(wrong_line("recv -1 0 8"), peer("source", -1));
+    assert_eq!(wrong_line("bcast 8 2"), peer("root", 2));
+    assert_eq!(
+        wrong("0 init\n1048576 init"),
+        (2, TextError::RankOutOfRange { found: 1_048_576, ranks: 1_048_576 })
+    );
+    assert!(matches!(wrong("0 init\n-1 init"), (2, TextError::InvalidNumber { .. })));
+}
+
+#[test]
+fn datatypes_are_known_or_defaulted() {
+    assert_eq!(
+        wrong_line("bcast 1 0 60"),
+        TextError::UnknownDatatype { field: field("datatype"), found: 60 }
+    );
+    let expected = TextError::NoDefaultDatatype { action: "bcast", field: field("datatype") };
+    assert_eq!(wrong("0 bcast 1"), (1, expected));
+    // The init of another rank does not help.
+    assert!(matches!(
+        wrong("0 init\n1 recv 0 0 1"),
+        (2, TextError::NoDefaultDatatype { action: "recv", .. })
+    ));
+}
+
+#[test]
+fn what_depends_on_time_is_refused_by_name() {
+    let any = |action| TextError::Unsupported { action, feature: Unsupported::AnySource };
+    assert_eq!(wrong_line("recv -555 0 8"), any("recv"));
+    assert_eq!(wrong_line("irecv -555 -444 8"), any("irecv"));
+    assert_eq!(wrong_line("sendRecv 1 1 1 -555 0 0"), any("sendRecv"));
+    let size = |action, count| TextError::Unsupported { action, feature: Unsupported::UnknownSize { count } };
+    assert_eq!(wrong_line("recv 1 0 -1"), size("recv", -1.0));
+}
+
+#[test]
+fn requests_that_are_not_pending() {
+    let expected =
+        |action, pending, more| TextError::NoPendingRequest { action, src: 0, dst: 1, tag: 9, pending, more };
+    assert_eq!(wrong_line("wait 0 1 9"), expected("wait", vec![], 0));
+    let posted: String = (0..6).map(|tag| format!("0 isend 1 {tag} 8\n")).collect();
+    let pending = vec![(0, 1, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3)];
+    let (line, kind) = wrong(&format!("1 init\n0 init\n{posted}0 test 0 1 9"));
+    assert_eq!((line, &kind), (9, &expected("test", pending, 2)));
+    assert_eq!(
+        kind.to_string(),
+        "test: no request (source 0, destination 1, tag 9) is pending; \
+         pending are (0, 1, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3) and 2 more"
+    );
+    assert!(matches!(
+        wrong("0 init\n0 isend 0 1 8\n0 waitall\n0 wait 0 0 1"),
+        (4, TextError::NoPendingRequest { .. })
+    ));
+}
+
+#[test]
+fn a_receive_needs_a_message() {
+    let text = "0 init\n1 init\n0 send 1 7 8\n1 compute 5\n1 irecv 0 7 8\n1 recv 0 7 8\n1 recv 0 7 8";
+    match Trace::from_text(text) {
+        Err(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, sends, receives }) => {
+            assert_eq!((location.line, rank, action, src), (6, Rank::new(1), 3, Rank::new(0)));
+            assert_eq!((tag, sends, receives), (Some(Tag::new(7)), 1, 3));
+        }
+        other => panic!("{other:?}"),
+    }
+    let message = "<text>:6: rank 1 receives 3 messages from rank 0 with tag 7 but only 1 are sent; \
+                   its action 3 is the first without a message";
+    assert_eq!(Trace::from_text(text).unwrap_err().to_string(), message);
+}
+
+#[test]
+fn a_receive_of_any_tag_needs_a_message_of_its_source() {
+    let excess = |receives: &str| match Trace::from_text(&format!(
+        "0 init\n0 send 1 7 8\n0 send 1 8 8\n1 init\n{receives}"
+    )) {
+        Err(TraceError::ReceiveWithoutSend { action, tag, sends, receives, .. }) => {
+            Some((action, tag.map(Tag::get), sends, receives))
+        }
+        Ok(_) => None,
+        Err(other) => panic!("{other}"),
+    };
+    assert_eq!(excess("1 recv 0 -444 8\n1 recv 0 -444 8"), None);
+    assert_eq!(excess("1 recv 0 -444 8\n1 recv 0 8 8\n1 recv 0 -444 8"), Some((3, None, 2, 3)));
+    // Two messages come, but only one of them has tag 8.
+    assert_eq!(excess("1 recv 0 8 8\n1 recv 0 8 8\n1 recv 0 -444 8"), Some((2, Some(8), 1, 2)));
+    assert_eq!(excess("1 recv 0 8 8\n1 sendRecv 1 -666 1 0 0 0"), Some((2, Some(0), 0, 1)));
+}
+
+#[test]
+fn messages_nobody_receives_are_counted() {
+    let trace = Trace::from_text(
+        "0 init\n1 init\n0 send 1 7 8\n0 send 1 7 8\n0 send 1 8 8\n1 send 0 3 8\n1 recv 0 7 8",
+    );
+    let trace = trace.expect("sends may outnumber receives");
+    let unreceived = trace.unreceived().expect("three messages stay");
+    assert_eq!((unreceived.messages, unreceived.rank, unreceived.peer), (3, Rank::new(0), Rank::new(1)));
+    assert_eq!(unreceived.tag, Tag::new(7));
+    let ports: Vec<_> =
+        trace.rank(Rank::new(0)).outgoing().iter().map(|channel| channel.port.is_some()).collect();
+    assert_eq!(ports, [true, false]);
+}
+
+#[test]
+fn actions_are_located_in_the_text() {
+    let trace =
+        Trace::from_text("# two ranks\n0 init\n1 init\n\n1 compute 1\n0 compute 2\n").expect("a trace");
+    let line = |rank, action| trace.locate(Rank::new(rank), action).map(|location| location.line).ok();
+    assert_eq!(
+        [line(0, 0), line(0, 1), line(1, 1), line(1, 2), line(2, 0)],
+        [Some(2), Some(6), Some(5), None, None]
+    );
+}
+
+#[test]
+fn a_text_without_actions_is_no_trace() {
+    assert!(matches!(Trace::from_text("# nothing\n\n"), Err(TraceError::Empty { .. })));
+    assert_eq!(LoadOptions::default().memory_budget, 2 << 30);
+}
