@@ -152,20 +152,8 @@ mod tests {
             operations.extend([
                 Collective::Bcast { count: 100, root, datatype: int },
                 Collective::Reduce { count: 100, flops: 7.0, root, datatype: int },
-                Collective::Gather {
-                    send_count: 4,
-                    recv_count: 4,
-                    root,
-                    send_type: int,
-                    recv_type: int,
-                },
-                Collective::Scatter {
-                    send_count: 4,
-                    recv_count: 4,
-                    root,
-                    send_type: int,
-                    recv_type: int,
-                },
+                Collective::Gather { send_count: 4, recv_count: 4, root, send_type: int, recv_type: int },
+                Collective::Scatter { send_count: 4, recv_count: 4, root, send_type: int, recv_type: int },
                 Collective::Gatherv {
                     send_count: 4,
                     recv_counts: vec![4; size as usize].into(),
@@ -207,8 +195,9 @@ mod tests {
                     for step in Selector::Default.schedule(Member::new(rank, size), &operation) {
                         let mut send =
                             |to: Rank, b: Bytes| sent.entry((rank, to.get())).or_default().push(b.get());
-                        let mut receive =
-                            |from: Rank, b: Bytes| received.entry((from.get(), rank)).or_default().push(b.get());
+                        let mut receive = |from: Rank, b: Bytes| {
+                            received.entry((from.get(), rank)).or_default().push(b.get())
+                        };
                         match step {
                             Step::Send { to, bytes } | Step::Isend { to, bytes } => send(to, bytes),
                             Step::Recv { from, bytes } | Step::Irecv { from, bytes } => receive(from, bytes),

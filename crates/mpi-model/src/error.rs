@@ -46,7 +46,9 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         found: ActionKind,
     },
     /// A clock would leave the range of simulated time.
-    #[error("{what} of {amount} takes longer than simulated time can hold (about 106 days at once, 213 in all)")]
+    #[error(
+        "{what} of {amount} takes longer than simulated time can hold (about 106 days at once, 213 in all)"
+    )]
     TooLong {
         /// What takes so long.
         what: &'static str,

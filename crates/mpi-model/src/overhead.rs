@@ -1,5 +1,7 @@
 //! Time that the MPI library itself spends on a message.
 
+use std::fmt;
+
 use pdes_core::{Bytes, SimDuration};
 
 /// A piecewise linear cost in the size of a message: SimGrid's options `smpi/os`, `smpi/ois` and `smpi/or`.
@@ -66,6 +68,20 @@ impl Overhead {
     }
 }
 
+/// Prints the sections by ascending threshold, with picoseconds: `0:1000000ps:0ps`. No section prints `0:0ps:0ps`.
+impl fmt::Display for Overhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.sections.is_empty() {
+            return f.write_str("0:0ps:0ps");
+        }
+        for (index, Section { above, constant_ps, slope_ps }) in self.sections.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ";" };
+            write!(f, "{separator}{above}:{constant_ps}ps:{slope_ps}ps")?;
+        }
+        Ok(())
+    }
+}
+
 impl std::str::FromStr for Overhead {
     type Err = OverheadError;
 
@@ -93,7 +109,11 @@ fn picos(text: &str) -> Result<f64, OverheadError> {
         .find_map(|&(suffix, picos)| Some((text.strip_suffix(suffix)?, picos)))
         .unwrap_or((text, 1e12));
     let value: f64 = number.trim().parse().map_err(|_| OverheadError::Time(text.to_owned()))?;
-    if (0.0..1e6).contains(&value) { Ok(value * unit) } else { Err(OverheadError::Time(text.to_owned())) }
+    if (0.0..1e18).contains(&value) && value * unit < 1e18 {
+        Ok(value * unit)
+    } else {
+        Err(OverheadError::Time(text.to_owned()))
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +128,8 @@ mod tests {
         assert_eq!(overhead.cost(Bytes::new(101)).as_secs_f64(), 2.0);
         assert!(!overhead.is_zero());
         assert!("0:0:0".parse::<Overhead>().unwrap().is_zero());
+        assert_eq!(overhead.to_string().parse(), Ok(overhead));
+        assert_eq!(Overhead::default().to_string(), "0:0ps:0ps");
     }
 
     #[test]

@@ -90,8 +90,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         for incoming in trace.incoming() {
             let port = &mut ports[incoming.port.index()];
             if port.is_none() {
-                let path = path(world, incoming.peer, me)
-                    .map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
+                let path = path(world, incoming.peer, me).map_err(|kind| ReplayError {
+                    rank: me,
+                    action: 0,
+                    kind,
+                })?;
                 *port = Some(Port::new(incoming.peer, Some(path)));
             }
         }
@@ -144,7 +147,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// The failure of a receive and the message that it meets, which is the same whichever came first.
-    fn clash(&self, message: Message, receive: Receive, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
+    fn clash(
+        &self,
+        message: Message,
+        receive: Receive,
+        kind: ReplayErrorKind<M::Error>,
+    ) -> Failure<M::Error> {
         let at = message.posted.max(receive.posted);
         Fault { at, error: ReplayError { rank: self.me, action: receive.action, kind } }
     }
@@ -286,7 +294,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 let (from, to) = (self.requests.first_collective(), self.requests.end());
                 self.complete(Pending::all(from, to, None))
             }
-            Step::WaitEach => self.complete(Pending::EachOfCollective { next: self.requests.first_collective() }),
+            Step::WaitEach => {
+                self.complete(Pending::EachOfCollective { next: self.requests.first_collective() })
+            }
             Step::Compute { flops } => {
                 self.compute(flops)?;
                 Ok(Flow::Continue)
@@ -586,9 +596,7 @@ where
     #[inline]
     fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<bool, Fault<Self::Error>> {
         let completed = match token {
-            Token::Message { lane, message } => {
-                self.arrive(lane, message, outbox)?
-            }
+            Token::Message { lane, message } => self.arrive(lane, message, outbox)?,
             Token::Arrived { request, at } => {
                 self.requests.set(request, Request::Complete(Completion { at, received: None }));
                 Some(request)

@@ -1,1 +1,78 @@
-//! TODO
+//! Models of machines: platforms, the routes on them, and what a message costs.
+//!
+//! A [`Platform`] is hosts, links and the route between any two hosts. [`LogGps`] says how long a message takes over a
+//! route that it shares with no other.
+//!
+//! ```
+//! use netmodel::{LogGps, NetworkParameters, Platform, Preset};
+//! use pdes_core::Bytes;
+//!
+//! let text = r#"
+//!     [topology]
+//!     kind = "torus"
+//!     dims = [4, 4, 8]
+//!     speed = "10Gf"
+//!     bandwidth = "5GBps"
+//!     latency = "500ns"
+//! "#;
+//! let platform = Platform::from_toml(text, "torus.toml")?;
+//! let (src, dst) = (platform.host_by_name("node-0").unwrap(), platform.host_by_name("node-6").unwrap());
+//!
+//! let mut route = Vec::new();
+//! platform.route(src, dst, &mut route)?;
+//! let names: Vec<&str> = route.iter().map(|&link| platform.link(link).name.as_str()).collect();
+//! assert_eq!(
+//!     names,
+//!     ["cluster_link_from_0_to_1_UP", "cluster_link_from_1_to_2_UP", "cluster_link_from_2_to_6_UP"]
+//! );
+//!
+//! let model = LogGps::new(&NetworkParameters::preset(Preset::Raw));
+//! let path = model.path(&platform, src, dst)?;
+//! assert_eq!(model.duration(path, Bytes::new(5000)).as_picos(), 3 * 500_000 + 1_000_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # SimGrid's XML
+//! Of SimGrid's platform format (version 4.x) the following is read, with SimGrid's units, names of links, and routes:
+//! - `<zone routing="Full">` with hosts, links (`SHARED`, `SPLITDUPLEX`, `FULLDUPLEX`, `FATPIPE`) and routes; where a
+//!   host has no route to itself it has the link `__loopback__` (a fat pipe of 1e10 B/s without latency);
+//! - `<cluster>` of the topologies `FLAT` (with or without backbone), `TORUS`, `FAT_TREE` and `DRAGONFLY`, with limiters
+//!   and loopback links;
+//! - zones in zones. Routes lead inside one zone; a route between two is an error until zone routes are supported.
+//!
+//! Disks, coordinates and properties are read over, because they do not change simulated times; options of the simulator
+//! in `<config>` are refused, because they do. All else of the format is refused by name with its line: other routing
+//! (`Floyd`, `Dijkstra`, `Vivaldi`, `Wifi`, `Cluster`, `None`), zone routes and bypasses, routers, cabinets, peers, and
+//! profiles that change resources over time. Nothing is skipped in silence.
+//!
+//! # Our TOML
+//! [`description`] shows how the same things are said shorter.
+//!
+//! # Determinism
+//! Routes and costs depend on the platform and the parameters only. Costs are computed by additions, multiplications,
+//! divisions and comparisons of doubles in a fixed order and rounded once, to picoseconds.
+#![forbid(unsafe_code)]
+
+mod error;
+mod factor;
+mod identifier;
+pub mod loggps;
+pub mod measures;
+mod parameters;
+mod platform;
+mod resource;
+mod topology;
+mod unit;
+mod xml;
+
+pub use error::{Location, PlatformError, RouteError};
+pub use factor::{FactorError, FactorTable};
+pub use identifier::{HostId, LinkId};
+pub use loggps::{LogGps, PathCost};
+pub use parameters::{NetworkParameters, Preset};
+pub use platform::Platform;
+pub use platform::description::{self, PlatformDescription};
+pub use resource::{Host, Link, Sharing};
+pub use topology::dragonfly::DragonflyShape;
+pub use topology::fat_tree::FatTreeLevel;
+pub use unit::UnitError;

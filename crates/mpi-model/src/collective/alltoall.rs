@@ -25,12 +25,7 @@ pub(super) fn pair<'a>(member: Member, sent: Bytes, received: Bytes) -> Schedule
     let round = move |i| {
         let (to, from) =
             if flips { (member.rank ^ i, member.rank ^ i) } else { (member.after(i), member.before(i)) };
-        Step::SendRecv {
-            to: Rank::new(to),
-            send_bytes: sent,
-            from: Rank::new(from),
-            recv_bytes: received,
-        }
+        Step::SendRecv { to: Rank::new(to), send_bytes: sent, from: Rank::new(from), recv_bytes: received }
     };
     Box::new((1..member.size).map(round))
 }

@@ -51,7 +51,8 @@ fn doubling_round(member: Member, blocks: &[u64], datatype: Datatype, bit: u32) 
     let partner_root = partner >> bit << bit;
     let all_but = |root: u32| {
         let outside = |index: usize| !(root as usize..(root + mask) as usize).contains(&index);
-        let count = blocks.iter().enumerate().filter(|&(index, _)| outside(index)).map(|(_, count)| count).sum();
+        let count =
+            blocks.iter().enumerate().filter(|&(index, _)| outside(index)).map(|(_, count)| count).sum();
         size_of(count, datatype)
     };
     let received = all_but(partner_root);

@@ -18,6 +18,13 @@ pub enum Selector {
 }
 
 impl Selector {
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+        }
+    }
+
     /// Returns the steps of one member of an operation.
     ///
     /// # Panics
@@ -45,11 +52,13 @@ fn default(member: Member, operation: &Collective) -> Schedule<'_> {
         Collective::Alltoall { send_count, recv_count, send_type, recv_type } => {
             default_alltoall(member, size_of(send_count, send_type), size_of(recv_count, recv_type))
         }
-        Collective::Alltoallv { ref send_counts, ref recv_counts, send_type, recv_type } => alltoall::linear_v(
-            member,
-            move |rank| size_of(send_counts[rank as usize], send_type),
-            move |rank| size_of(recv_counts[rank as usize], recv_type),
-        ),
+        Collective::Alltoallv { ref send_counts, ref recv_counts, send_type, recv_type } => {
+            alltoall::linear_v(
+                member,
+                move |rank| size_of(send_counts[rank as usize], send_type),
+                move |rank| size_of(recv_counts[rank as usize], recv_type),
+            )
+        }
         Collective::Gather { send_count, recv_count, root, send_type, recv_type } => {
             let received = size_of(recv_count, recv_type);
             gather::linear(member, root, size_of(send_count, send_type), move |_| received)
@@ -76,7 +85,9 @@ fn default(member: Member, operation: &Collective) -> Schedule<'_> {
         }
         Collective::ReduceScatter { ref recv_counts, flops, datatype } => {
             let algorithm = match () {
-                () if recv_counts.windows(2).all(|pair| pair[0] == pair[1]) => reduce_scatter::flat_then_scatter,
+                () if recv_counts.windows(2).all(|pair| pair[0] == pair[1]) => {
+                    reduce_scatter::flat_then_scatter
+                }
                 () if recv_counts.iter().sum::<u64>() > 524_288 => reduce_scatter::pair,
                 () => reduce_scatter::recursive_doubling,
             };
@@ -111,7 +122,20 @@ const OPEN_MPI_ALLTOALL: Rows = {
     use Alltoall::{Bruck, Linear, Pair};
     const REST: u64 = u64::MAX;
     &[
-        (3, &[(2, Pair), (4, Linear), (16, Pair), (64, Linear), (256, Pair), (4096, Linear), (32768, Pair), (1_048_576, Linear), (REST, Pair)]),
+        (
+            3,
+            &[
+                (2, Pair),
+                (4, Linear),
+                (16, Pair),
+                (64, Linear),
+                (256, Pair),
+                (4096, Linear),
+                (32768, Pair),
+                (1_048_576, Linear),
+                (REST, Pair),
+            ],
+        ),
         (8, &[(524_288, Linear), (1_048_576, Pair), (REST, Linear)]),
         (16, &[(REST, Linear)]),
         (32, &[(4, Linear), (512, Bruck), (REST, Linear)]),

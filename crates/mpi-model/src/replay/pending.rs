@@ -59,9 +59,7 @@ impl<M: Machine> RankProcess<'_, M> {
                 Err(missing) => Ok(self.block(pending, missing)),
             },
             Pending::All { from, to, scanned, kind } => match self.requests.first_pending(scanned, to) {
-                Some(missing) => {
-                    Ok(self.block(Pending::All { from, to, scanned: missing, kind }, missing))
-                }
+                Some(missing) => Ok(self.block(Pending::All { from, to, scanned: missing, kind }, missing)),
                 None => Ok(self.take_all(from, to, kind)),
             },
             Pending::EachOfCollective { next } => self.complete_each(next),

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use super::Engine;
 use super::exchange::{Exchange, Message};
 use super::horizon::{Floors, Window};
 use super::jitter::Jitter;
 use super::quiescence::{Quiescence, Verdict};
-use super::Engine;
 use crate::{Fault, Outbox, Pause, Process, Progress, Rank, SimTime, Turn};
 
 /// Steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
@@ -285,8 +285,10 @@ impl<'a, P: Process> Worker<'a, P> {
     fn finish(mut self) -> Finished<P> {
         self.publish(self.horizon);
         let waiting = self.states.iter().enumerate();
-        let waiting =
-            waiting.filter(|(_, state)| **state != State::Finished).map(|(i, _)| self.rank(i as u32)).collect();
+        let waiting = waiting
+            .filter(|(_, state)| **state != State::Finished)
+            .map(|(i, _)| self.rank(i as u32))
+            .collect();
         Finished { waiting, processes: self.processes, faults: self.faults, steps: self.steps }
     }
 }

@@ -1,0 +1,44 @@
+//! Numbers of hosts and links.
+
+use std::fmt;
+
+macro_rules! identifier {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// Makes the identifier with this number.
+            pub const fn new(number: u32) -> Self {
+                Self(number)
+            }
+
+            /// Returns the number.
+            pub const fn get(self) -> u32 {
+                self.0
+            }
+
+            /// Returns the number as an index into the platform's array.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+identifier! {
+    /// A host by its position in [`Platform::hosts`](crate::Platform::hosts).
+    HostId
+}
+
+identifier! {
+    /// A link by its position in [`Platform::links`](crate::Platform::links).
+    LinkId
+}

@@ -1,0 +1,118 @@
+//! Figures that describe a platform as a whole.
+
+use std::fmt;
+
+use crate::platform::{Routing, Zone};
+use crate::{HostId, Platform, RouteError, Sharing};
+
+/// The most hosts of which all pairs are looked at for the diameter.
+const ALL_PAIRS_LIMIT: u32 = 2048;
+
+/// The number of hosts from which routes are followed on larger platforms.
+const SAMPLES: u32 = 64;
+
+/// How large a platform is, and what it carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measures {
+    /// The number of hosts.
+    pub hosts: usize,
+    /// The number of links.
+    pub links: usize,
+    /// The longest routes.
+    pub diameter: Diameter,
+    /// What one half of the hosts can send to the other [B/s]. `None` for platforms of several zones, for listed
+    /// routes, and where no closed form is known for the parameters of the topology:
+    ///
+    /// | topology | with `b` = bandwidth of a cable |
+    /// |---|---|
+    /// | flat cluster of `n` | `floor(n / 2) * b`, at most the bandwidth of a shared backbone, or `floor(n / 2)` times that of a fat pipe |
+    /// | torus of `n`, largest dimension `d` even | `2 n / d * b` (`n / 2 * b` for `d = 2`) |
+    /// | fat tree, top switches with an even number of children | half of the cables of the level that has the fewest, times `b` |
+    /// | dragonfly of `g` groups, `g` even | `g^2 / 4 * blue * b`: the cables between halves of the groups |
+    ///
+    /// Limiters are not counted.
+    pub bisection: Option<f64>,
+}
+
+/// The longest routes between different hosts of one zone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Diameter {
+    /// The number of links of the longest route.
+    pub links: usize,
+    /// The latency of the slowest route in seconds.
+    pub latency: f64,
+    /// The pairs of hosts of one zone between which no route is listed.
+    pub missing: u64,
+    /// Which routes were followed.
+    pub coverage: Coverage,
+}
+
+/// Which routes were followed to find the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// All: the figures are exact.
+    AllPairs,
+    /// Those from some hosts, evenly spaced: the figures are lower bounds.
+    Sources {
+        /// The number of hosts from which routes were followed.
+        sources: u32,
+    },
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AllPairs => f.write_str("all pairs of hosts"),
+            Self::Sources { sources } => {
+                write!(f, "routes from {sources} evenly spaced hosts, a lower bound")
+            }
+        }
+    }
+}
+
+impl Measures {
+    /// Measures a platform: follows the routes between all pairs of up to 2048 hosts, from 64 evenly spaced hosts of
+    /// larger platforms.
+    pub fn of(platform: &Platform) -> Self {
+        Self {
+            hosts: platform.hosts().len(),
+            links: platform.links().len(),
+            diameter: diameter(platform),
+            bisection: bisection(platform),
+        }
+    }
+}
+
+fn diameter(platform: &Platform) -> Diameter {
+    let hosts = platform.hosts().len() as u32;
+    let (sources, coverage) = if hosts <= ALL_PAIRS_LIMIT {
+        (hosts, Coverage::AllPairs)
+    } else {
+        (SAMPLES, Coverage::Sources { sources: SAMPLES })
+    };
+    let mut diameter = Diameter { links: 0, latency: 0.0, missing: 0, coverage };
+    let mut route = Vec::new();
+    for sample in 0..sources {
+        let src = (u64::from(sample) * u64::from(hosts) / u64::from(sources)) as u32;
+        let zone = platform.zones().iter().find(|zone| zone.hosts.contains(&src));
+        for dst in zone.map_or(0..0, |zone| zone.hosts.clone()).filter(|&dst| dst != src) {
+            let found = platform.route(HostId::new(src), HostId::new(dst), &mut route);
+            diameter.missing += u64::from(matches!(found, Err(RouteError::Missing { .. })));
+            diameter.links = diameter.links.max(route.len());
+            let latency = route.iter().map(|&link| platform.link(link).latency).sum();
+            diameter.latency = diameter.latency.max(latency);
+        }
+    }
+    diameter
+}
+
+fn bisection(platform: &Platform) -> Option<f64> {
+    let [Zone { routing: Routing::Cluster(topology, wiring), .. }] = platform.zones() else { return None };
+    let cable = platform.links().get(wiring.cables as usize)?.bandwidth;
+    let cut = topology.bisection()? * cable;
+    match wiring.backbone.map(|backbone| platform.link(backbone)) {
+        Some(backbone) if backbone.sharing == Sharing::Shared => Some(cut.min(backbone.bandwidth)),
+        Some(backbone) => Some(cut.min(topology.bisection()? * backbone.bandwidth)),
+        None => Some(cut),
+    }
+}

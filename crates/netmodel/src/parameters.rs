@@ -1,0 +1,115 @@
+//! The parameters of the network model, and the sets of them that SimGrid has names for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::FactorTable;
+
+/// Bandwidth factors of the preset `smpi` (sg_config.cpp of SimGrid 3.32, lines 357-366).
+const SMPI_BANDWIDTH: [(u64, f64); 9] = [
+    (0, 0.812084),
+    (257, 0.338112),
+    (732, 0.341987),
+    (1426, 0.608902),
+    (3484, 0.77493),
+    (5776, 1.08739),
+    (9376, 0.58729),
+    (15424, 0.697866),
+    (65472, 0.940694),
+];
+
+/// Latency factors of the preset `smpi` (the same place).
+const SMPI_LATENCY: [(u64, f64); 9] = [
+    (0, 2.01467),
+    (257, 1.95341),
+    (732, 1.9503),
+    (1426, 1.61075),
+    (3484, 1.88101),
+    (5776, 2.18796),
+    (9376, 2.59299),
+    (15424, 3.48845),
+    (65472, 11.6436),
+];
+
+/// The largest TCP window, in SimGrid `network/TCP-gamma` (NetworkModel.cpp, lines 27-31), in bytes.
+const TCP_GAMMA: f64 = 4_194_304.0;
+
+/// Sets of parameters that SimGrid has names for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Factors by message size, measured with MPI on Gigabit Ethernet: what smpirun takes (network_smpi.cpp).
+    #[default]
+    Smpi,
+    /// Constant factors (Velho and Legrand, "Accuracy Study and Improvement of Network Simulation in the SimGrid
+    /// Framework", 2009; network_cm02.cpp).
+    Lv08,
+    /// No factors (Casanova and Marchal, "A Network Model for Simulation of Grid Application", 2002).
+    Cm02,
+    /// No factors, no TCP window, no cross traffic: latency plus size over bandwidth.
+    Raw,
+}
+
+/// What the network model does to a message beside the latencies and bandwidths of its links.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkParameters {
+    /// The factor that multiplies the latency of a route.
+    pub latency_factor: FactorTable,
+    /// The factor that multiplies the rate of a flow, after sharing.
+    pub bandwidth_factor: FactorTable,
+    /// What each link adds to the weight of a flow in the sharing of its links, times the inverse of its bandwidth; in bytes.
+    /// It has no effect on a flow that is alone.
+    pub weight_s: f64,
+    /// The TCP window in bytes: no flow exceeds the window over twice its latency. Zero lifts the limit.
+    pub tcp_gamma: f64,
+    /// Whether a flow also takes 0.05 of its rate from each link of the way back, for acknowledgements.
+    pub cross_traffic: bool,
+}
+
+impl NetworkParameters {
+    /// Returns the parameters of a preset.
+    pub fn preset(preset: Preset) -> Self {
+        let constant = |latency, bandwidth, weight_s| Self {
+            latency_factor: fixed(FactorTable::try_constant(latency)),
+            bandwidth_factor: fixed(FactorTable::try_constant(bandwidth)),
+            weight_s,
+            tcp_gamma: TCP_GAMMA,
+            cross_traffic: true,
+        };
+        match preset {
+            Preset::Smpi => Self {
+                latency_factor: fixed(FactorTable::try_new(&SMPI_LATENCY)),
+                bandwidth_factor: fixed(FactorTable::try_new(&SMPI_BANDWIDTH)),
+                ..constant(1.0, 1.0, 8775.0)
+            },
+            Preset::Lv08 => constant(13.01, 0.97, 20537.0),
+            Preset::Cm02 => constant(1.0, 1.0, 0.0),
+            Preset::Raw => Self { tcp_gamma: 0.0, cross_traffic: false, ..constant(1.0, 1.0, 0.0) },
+        }
+    }
+}
+
+/// Unwraps a table of constants of this file, whose validity the tests show.
+fn fixed(table: Result<FactorTable, crate::FactorError>) -> FactorTable {
+    table.expect("the tables of the presets are valid")
+}
+
+#[cfg(test)]
+mod tests {
+    use pdes_core::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn presets_hold_the_constants_of_simgrid() {
+        let smpi = NetworkParameters::preset(Preset::Smpi);
+        assert_eq!(smpi.bandwidth_factor.factor(Bytes::new(257)), 0.812084);
+        assert_eq!(smpi.bandwidth_factor.factor(Bytes::new(258)), 0.338112);
+        assert_eq!(smpi.latency_factor.factor(Bytes::new(1 << 40)), 11.6436);
+        assert_eq!((smpi.weight_s, smpi.tcp_gamma, smpi.cross_traffic), (8775.0, 4194304.0, true));
+        let lv08 = NetworkParameters::preset(Preset::Lv08);
+        assert_eq!(lv08.latency_factor.factor(Bytes::ZERO), 13.01);
+        assert_eq!(lv08.bandwidth_factor.factor(Bytes::ZERO), 0.97);
+        let raw = NetworkParameters::preset(Preset::Raw);
+        assert_eq!((raw.weight_s, raw.tcp_gamma, raw.cross_traffic), (0.0, 0.0, false));
+    }
+}

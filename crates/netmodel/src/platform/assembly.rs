@@ -1,0 +1,328 @@
+//! A platform under construction: names are resolved and checked as they are declared.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::description::{CableSharing, Hop, HostDescription, LinkDescription, RouteDescription};
+use super::table::RouteTable;
+use super::{Platform, Routing, Zone};
+use crate::topology::fat_tree::FatTreeOrigin;
+use crate::{Host, HostId, Link, LinkId, Location, PlatformError, Sharing};
+
+/// The most hosts of a platform.
+pub(crate) const HOST_LIMIT: u64 = 1 << 24;
+/// The most links of a platform.
+pub(crate) const LINK_LIMIT: u64 = 1 << 28;
+
+/// The link that hosts of zones with listed routes send to themselves through (FullZone.cpp, network_cm02.cpp).
+const LOOPBACK_NAME: &str = "__loopback__";
+/// Its capacity [B/s].
+const LOOPBACK_BANDWIDTH: f64 = 1e10;
+
+/// What a link's name in a route stands for.
+#[derive(Clone, Copy, Debug)]
+enum LinkName {
+    One(LinkId),
+    Split { up: LinkId, down: LinkId },
+}
+
+/// A platform to which hosts, links and zones are added in the order of their declaration.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    origin: Arc<str>,
+    hosts: Vec<Host>,
+    links: Vec<Link>,
+    host_names: HashMap<String, HostId>,
+    link_names: HashMap<String, LinkName>,
+    zone_names: BTreeSet<String>,
+    zones: Vec<Zone>,
+    warnings: Vec<String>,
+    /// Where the next fat tree begins to number.
+    pub(crate) fat_tree_origin: FatTreeOrigin,
+    /// Where the next dragonfly begins to number its cables.
+    pub(crate) dragonfly_cables: u64,
+}
+
+impl Assembly {
+    /// Begins a platform; `origin` is the name of its text in messages.
+    pub(crate) fn new(origin: &str) -> Self {
+        Self {
+            origin: origin.into(),
+            hosts: Vec::new(),
+            links: Vec::new(),
+            host_names: HashMap::new(),
+            link_names: HashMap::new(),
+            zone_names: BTreeSet::new(),
+            zones: Vec::new(),
+            warnings: Vec::new(),
+            fat_tree_origin: FatTreeOrigin::default(),
+            dragonfly_cables: 0,
+        }
+    }
+
+    /// Returns the location of a line.
+    pub(crate) fn at(&self, line: Option<u32>) -> Location {
+        Location { origin: self.origin.clone(), line }
+    }
+
+    /// Notes what the description should have said differently.
+    pub(crate) fn warn(&mut self, line: Option<u32>, warning: &str) {
+        self.warnings.push(format!("{}: {warning}", self.at(line)));
+    }
+
+    /// Makes the error about a value.
+    pub(crate) fn value_error(
+        &self,
+        line: Option<u32>,
+        owner: &str,
+        field: &'static str,
+        found: impl ToString,
+        expected: &'static str,
+    ) -> PlatformError {
+        let (owner, found) = (owner.to_owned(), found.to_string());
+        PlatformError::Value { at: self.at(line), owner, field, found, expected }
+    }
+
+    /// Checks a value that must be finite and greater than zero.
+    pub(crate) fn check_positive(
+        &self,
+        line: Option<u32>,
+        owner: &str,
+        field: &'static str,
+        value: f64,
+    ) -> Result<(), PlatformError> {
+        let valid = value.is_finite() && value > 0.0;
+        if valid { Ok(()) } else { Err(self.value_error(line, owner, field, value, "more than zero")) }
+    }
+
+    /// Checks a value that must be finite and not negative.
+    pub(crate) fn check_not_negative(
+        &self,
+        line: Option<u32>,
+        owner: &str,
+        field: &'static str,
+        value: f64,
+    ) -> Result<(), PlatformError> {
+        let valid = value.is_finite() && value >= 0.0;
+        if valid { Ok(()) } else { Err(self.value_error(line, owner, field, value, "zero or more")) }
+    }
+
+    /// Checks that so many more hosts and links can be numbered.
+    pub(crate) fn check_room(
+        &self,
+        line: Option<u32>,
+        hosts: Option<u64>,
+        links: Option<u64>,
+    ) -> Result<(), PlatformError> {
+        let fits = |have: usize, more: Option<u64>, limit: u64| {
+            more.and_then(|more| more.checked_add(have as u64)).is_some_and(|sum| sum <= limit)
+        };
+        if !fits(self.hosts.len(), hosts, HOST_LIMIT) {
+            return Err(PlatformError::TooLarge { at: self.at(line), kind: "hosts", limit: HOST_LIMIT });
+        }
+        if !fits(self.links.len(), links, LINK_LIMIT) {
+            return Err(PlatformError::TooLarge { at: self.at(line), kind: "links", limit: LINK_LIMIT });
+        }
+        Ok(())
+    }
+
+    /// Returns the number that the next host will have.
+    pub(crate) fn next_host(&self) -> u32 {
+        self.hosts.len() as u32
+    }
+
+    /// Returns the number that the next link will have.
+    pub(crate) fn next_link(&self) -> u32 {
+        self.links.len() as u32
+    }
+
+    /// Declares the name of a zone.
+    pub(crate) fn open_zone(&mut self, name: &str, line: Option<u32>) -> Result<(), PlatformError> {
+        if self.zone_names.insert(name.to_owned()) { Ok(()) } else { Err(self.duplicate(line, "zone", name)) }
+    }
+
+    /// Ends a zone: its hosts are those declared since `first_host`. A zone without hosts leaves no trace.
+    pub(crate) fn close_zone(&mut self, name: &str, line: Option<u32>, first_host: u32, routing: Routing) {
+        let hosts = first_host..self.next_host();
+        if !hosts.is_empty() {
+            self.zones.push(Zone { name: name.to_owned(), at: self.at(line), hosts, routing });
+        }
+    }
+
+    /// Adds a host.
+    pub(crate) fn add_host(&mut self, host: HostDescription, line: Option<u32>) -> Result<(), PlatformError> {
+        let owner = format!("the host {:?}", host.name);
+        self.check_room(line, Some(1), Some(0))?;
+        self.check_positive(line, &owner, "speed", host.speed)?;
+        if host.cores == 0 {
+            return Err(self.value_error(line, &owner, "core", 0, "one or more"));
+        }
+        let id = HostId::new(self.next_host());
+        if self.host_names.insert(host.name.clone(), id).is_some() {
+            return Err(self.duplicate(line, "host", &host.name));
+        }
+        self.hosts.push(Host { name: host.name, speed: host.speed, cores: host.cores });
+        Ok(())
+    }
+
+    /// Adds a link that is not checked further: its cluster has done so.
+    pub(crate) fn add_plain_link(&mut self, link: Link, line: Option<u32>) -> Result<LinkId, PlatformError> {
+        let id = LinkId::new(self.next_link());
+        if self.link_names.insert(link.name.clone(), LinkName::One(id)).is_some() {
+            return Err(self.duplicate(line, "link", &link.name));
+        }
+        self.links.push(link);
+        Ok(id)
+    }
+
+    /// Adds the two halves of a split-duplex link.
+    pub(crate) fn add_split_link(&mut self, link: Link, line: Option<u32>) -> Result<(), PlatformError> {
+        let half = |suffix| Link { name: format!("{}_{suffix}", link.name), ..link.clone() };
+        let up = self.add_plain_link(half("UP"), line)?;
+        let down = self.add_plain_link(half("DOWN"), line)?;
+        if self.link_names.insert(link.name.clone(), LinkName::Split { up, down }).is_some() {
+            return Err(self.duplicate(line, "link", &link.name));
+        }
+        Ok(())
+    }
+
+    /// Adds a link, or the two of a split-duplex one.
+    pub(crate) fn add_link(&mut self, link: LinkDescription, line: Option<u32>) -> Result<(), PlatformError> {
+        let owner = format!("the link {:?}", link.name);
+        self.check_room(line, Some(0), Some(2))?;
+        self.check_positive(line, &owner, "bandwidth", link.bandwidth)?;
+        self.check_not_negative(line, &owner, "latency", link.latency)?;
+        let LinkDescription { name, bandwidth, latency, sharing } = link;
+        let sharing_of_one =
+            if sharing == CableSharing::FatPipe { Sharing::FatPipe } else { Sharing::Shared };
+        let plain = Link { name, bandwidth, latency, sharing: sharing_of_one };
+        match sharing {
+            CableSharing::SplitDuplex => self.add_split_link(plain, line),
+            CableSharing::Shared | CableSharing::FatPipe => self.add_plain_link(plain, line).map(drop),
+        }
+    }
+
+    /// Adds a route, and the reverse one where it is symmetrical, to the table of a zone with these hosts.
+    pub(crate) fn add_route(
+        &self,
+        table: &mut RouteTable,
+        hosts: Range<u32>,
+        route: &RouteDescription,
+        line: Option<u32>,
+    ) -> Result<(), PlatformError> {
+        let src = self.end_of_route(route, &route.src, &hosts, line)?;
+        let dst = self.end_of_route(route, &route.dst, &hosts, line)?;
+        if route.links.is_empty() {
+            let (src, dst) = (route.src.clone(), route.dst.clone());
+            return Err(PlatformError::EmptyRoute { at: self.at(line), src, dst });
+        }
+        let resolve = |hop: &Hop| self.hop(route, hop, line);
+        let hops = route.links.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        let forward: Vec<LinkId> = hops.iter().map(|&(there, _)| there).collect();
+        let mut fresh = table.insert(src, dst, &forward);
+        if fresh && route.symmetrical && src != dst {
+            let backward: Vec<LinkId> = hops.iter().rev().map(|&(_, back)| back).collect();
+            fresh = table.insert(dst, src, &backward);
+        }
+        if fresh {
+            return Ok(());
+        }
+        let (src, dst) = (route.src.clone(), route.dst.clone());
+        Err(PlatformError::DuplicateRoute { at: self.at(line), src, dst })
+    }
+
+    /// Gives the hosts of a zone without a route to themselves the default loopback link.
+    pub(crate) fn add_default_loopback(
+        &mut self,
+        table: &mut RouteTable,
+        hosts: Range<u32>,
+        line: Option<u32>,
+    ) -> Result<(), PlatformError> {
+        if hosts.map(HostId::new).all(|host| table.has_self_route(host)) {
+            return Ok(());
+        }
+        let loopback = match self.link_names.get(LOOPBACK_NAME) {
+            Some(&LinkName::One(loopback)) => loopback,
+            _ => self.add_plain_link(default_loopback(), line)?,
+        };
+        table.set_loopback(loopback);
+        Ok(())
+    }
+
+    /// Ends the platform.
+    pub(crate) fn finish(self) -> Result<Platform, PlatformError> {
+        if self.hosts.is_empty() {
+            return Err(PlatformError::NoHosts { origin: self.origin });
+        }
+        let Self { hosts, links, host_names, zones, warnings, .. } = self;
+        Ok(Platform { hosts, links, host_names, zones, warnings })
+    }
+
+    fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {
+        PlatformError::Duplicate { at: self.at(line), kind, name: name.to_owned() }
+    }
+
+    fn end_of_route(
+        &self,
+        route: &RouteDescription,
+        name: &str,
+        hosts: &Range<u32>,
+        line: Option<u32>,
+    ) -> Result<HostId, PlatformError> {
+        let host = self.host_names.get(name).copied();
+        let inside = host.filter(|host| hosts.contains(&host.get()));
+        inside.ok_or_else(|| self.unknown_in_route(route, "host", name, line))
+    }
+
+    /// Returns the link of a hop, and that of the same hop in the other direction.
+    fn hop(
+        &self,
+        route: &RouteDescription,
+        hop: &Hop,
+        line: Option<u32>,
+    ) -> Result<(LinkId, LinkId), PlatformError> {
+        let name = hop.link();
+        let link = self.link_names.get(name).copied();
+        match (link.ok_or_else(|| self.unknown_in_route(route, "link", name, line))?, hop) {
+            (LinkName::One(link), Hop::Either(_)) => Ok((link, link)),
+            (LinkName::Split { up, down }, Hop::Up { .. }) => Ok((up, down)),
+            (LinkName::Split { up, down }, Hop::Down { .. }) => Ok((down, up)),
+            (LinkName::Split { .. }, Hop::Either(_)) => {
+                let expected = "a direction, because it is a split-duplex link";
+                Err(self.direction_error(route, name, expected, line))
+            }
+            (LinkName::One(_), Hop::Up { .. } | Hop::Down { .. }) => {
+                let expected = "no direction, because it is not a split-duplex link";
+                Err(self.direction_error(route, name, expected, line))
+            }
+        }
+    }
+
+    fn direction_error(
+        &self,
+        route: &RouteDescription,
+        link: &str,
+        expected: &'static str,
+        line: Option<u32>,
+    ) -> PlatformError {
+        let (src, dst, link) = (route.src.clone(), route.dst.clone(), link.to_owned());
+        PlatformError::Direction { at: self.at(line), src, dst, link, expected }
+    }
+
+    fn unknown_in_route(
+        &self,
+        route: &RouteDescription,
+        kind: &'static str,
+        name: &str,
+        line: Option<u32>,
+    ) -> PlatformError {
+        let (src, dst, name) = (route.src.clone(), route.dst.clone(), name.to_owned());
+        PlatformError::UnknownInRoute { at: self.at(line), src, dst, kind, name }
+    }
+}
+
+fn default_loopback() -> Link {
+    let name = LOOPBACK_NAME.to_owned();
+    Link { name, bandwidth: LOOPBACK_BANDWIDTH, latency: 0.0, sharing: Sharing::FatPipe }
+}

@@ -1,0 +1,181 @@
+//! The fields of a topology in TOML, before it is known which of them its kind needs.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::{
+    BackboneDescription, CableSharing, ClusterDescription, LoopbackDescription, Shape, TopologyDescription,
+};
+use crate::platform::assembly::HOST_LIMIT;
+use crate::platform::quantity::{Bandwidth, Speed, Time};
+use crate::topology::dragonfly::DragonflyShape;
+use crate::topology::fat_tree::FatTreeLevel;
+use crate::topology::product;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Graph,
+    Cluster,
+    Torus,
+    FatTree,
+    Dragonfly,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Graph => "graph",
+            Self::Cluster => "cluster",
+            Self::Torus => "torus",
+            Self::FatTree => "fat_tree",
+            Self::Dragonfly => "dragonfly",
+        }
+    }
+}
+
+/// Why the fields of a topology do not fit together.
+#[derive(Debug, Error)]
+pub(crate) enum FieldError {
+    #[error("a topology of kind {kind:?} lacks the field {field:?}")]
+    Missing { kind: &'static str, field: &'static str },
+    #[error("a topology of kind {kind:?} has no field {field:?}")]
+    Useless { kind: &'static str, field: &'static str },
+    #[error("the topology has more than {limit} hosts")]
+    TooLarge { limit: u64 },
+}
+
+/// All fields that a topology can have. One flat list, not one per kind, so that the TOML reader points at the line
+/// of a bad value.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TopologyFields {
+    kind: Kind,
+    name: Option<String>,
+    prefix: Option<String>,
+    hosts: Option<u32>,
+    dims: Option<Vec<u32>>,
+    levels: Option<Vec<FatTreeLevel>>,
+    groups: Option<u32>,
+    chassis: Option<u32>,
+    blades: Option<u32>,
+    nodes: Option<u32>,
+    blue: Option<u32>,
+    black: Option<u32>,
+    green: Option<u32>,
+    speed: Option<Speed>,
+    cores: Option<u32>,
+    bandwidth: Option<Bandwidth>,
+    latency: Option<Time>,
+    sharing: Option<CableSharing>,
+    backbone: Option<BackboneDescription>,
+    loopback: Option<LoopbackDescription>,
+    limiter: Option<Bandwidth>,
+}
+
+impl TryFrom<TopologyFields> for TopologyDescription {
+    type Error = FieldError;
+
+    fn try_from(fields: TopologyFields) -> Result<Self, FieldError> {
+        if let Some(field) = fields.useless() {
+            return Err(FieldError::Useless { kind: fields.kind.name(), field });
+        }
+        match fields.kind {
+            Kind::Graph => Ok(Self::Graph),
+            _ => fields.cluster().map(|cluster| Self::Cluster(Box::new(cluster))),
+        }
+    }
+}
+
+impl TopologyFields {
+    /// Returns a field that is present and has no meaning in this kind of topology.
+    fn useless(&self) -> Option<&'static str> {
+        let cluster = self.kind != Kind::Graph;
+        let flat = self.kind == Kind::Cluster;
+        let dragonfly = self.kind == Kind::Dragonfly;
+        let fields = [
+            ("name", self.name.is_some(), cluster),
+            ("prefix", self.prefix.is_some(), cluster),
+            ("hosts", self.hosts.is_some(), flat),
+            ("dims", self.dims.is_some(), self.kind == Kind::Torus),
+            ("levels", self.levels.is_some(), self.kind == Kind::FatTree),
+            ("groups", self.groups.is_some(), dragonfly),
+            ("chassis", self.chassis.is_some(), dragonfly),
+            ("blades", self.blades.is_some(), dragonfly),
+            ("nodes", self.nodes.is_some(), dragonfly),
+            ("blue", self.blue.is_some(), dragonfly),
+            ("black", self.black.is_some(), dragonfly),
+            ("green", self.green.is_some(), dragonfly),
+            ("speed", self.speed.is_some(), cluster),
+            ("cores", self.cores.is_some(), cluster),
+            ("bandwidth", self.bandwidth.is_some(), cluster),
+            ("latency", self.latency.is_some(), cluster),
+            ("sharing", self.sharing.is_some(), cluster),
+            ("backbone", self.backbone.is_some(), flat),
+            ("loopback", self.loopback.is_some(), cluster),
+            ("limiter", self.limiter.is_some(), cluster),
+        ];
+        fields.into_iter().find(|&(_, present, useful)| present && !useful).map(|(field, ..)| field)
+    }
+
+    fn required<T>(&self, field: &'static str, value: Option<T>) -> Result<T, FieldError> {
+        value.ok_or(FieldError::Missing { kind: self.kind.name(), field })
+    }
+
+    fn cluster(mut self) -> Result<ClusterDescription, FieldError> {
+        let (shape, hosts) = self.shape()?;
+        let hosts = hosts.filter(|&hosts| hosts <= HOST_LIMIT);
+        let hosts = hosts.ok_or(FieldError::TooLarge { limit: HOST_LIMIT })?;
+        Ok(ClusterDescription {
+            name: self.name.take().unwrap_or_else(|| "cluster".to_owned()),
+            prefix: self.prefix.take().unwrap_or_else(|| "node-".to_owned()),
+            suffix: String::new(),
+            numbers: (0..hosts as u32).collect(),
+            speed: self.required("speed", self.speed)?.0,
+            cores: self.cores.unwrap_or(1),
+            shape,
+            bandwidth: self.required("bandwidth", self.bandwidth)?.0,
+            latency: self.required("latency", self.latency)?.0,
+            sharing: self.sharing.unwrap_or(CableSharing::SplitDuplex),
+            backbone: self.backbone,
+            loopback: self.loopback,
+            limiter: self.limiter.map(|limiter| limiter.0),
+        })
+    }
+
+    /// Returns the network and its number of hosts, the latter `None` where it leaves 64 bits.
+    fn shape(&self) -> Result<(Shape, Option<u64>), FieldError> {
+        match self.kind {
+            Kind::Graph | Kind::Cluster => {
+                Ok((Shape::Flat, Some(self.required("hosts", self.hosts)?.into())))
+            }
+            Kind::Torus => {
+                let dims = self.required("dims", self.dims.clone())?;
+                let hosts = product(dims.iter().copied());
+                Ok((Shape::Torus(dims), hosts))
+            }
+            Kind::FatTree => {
+                let levels = self.required("levels", self.levels.clone())?;
+                let hosts = product(levels.iter().map(|level| level.children));
+                Ok((Shape::FatTree(levels), hosts))
+            }
+            Kind::Dragonfly => {
+                let shape = self.dragonfly()?;
+                let hosts = product([shape.groups, shape.chassis, shape.blades, shape.nodes]);
+                Ok((Shape::Dragonfly(shape), hosts))
+            }
+        }
+    }
+
+    fn dragonfly(&self) -> Result<DragonflyShape, FieldError> {
+        Ok(DragonflyShape {
+            groups: self.required("groups", self.groups)?,
+            blue: self.blue.unwrap_or(1),
+            chassis: self.required("chassis", self.chassis)?,
+            black: self.black.unwrap_or(1),
+            blades: self.required("blades", self.blades)?,
+            green: self.green.unwrap_or(1),
+            nodes: self.required("nodes", self.nodes)?,
+        })
+    }
+}

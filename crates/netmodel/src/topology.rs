@@ -1,0 +1,93 @@
+//! The shapes of clusters: how many hosts and cables each has, and the way from one host to another.
+//!
+//! A route is computed from coordinates in time proportional to its length; nothing is stored per pair of hosts. To
+//! add a topology, imitate [`torus`].
+
+use std::fmt;
+
+use crate::LinkId;
+
+pub(crate) mod dragonfly;
+pub(crate) mod fat_tree;
+pub(crate) mod star;
+pub(crate) mod torus;
+
+/// A cable of a topology, before it becomes one link or, in split duplex, two.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Cable {
+    /// The name of the link.
+    pub(crate) name: String,
+    /// Its bandwidth in multiples of the cluster's.
+    pub(crate) multiple: u32,
+}
+
+/// The shape of a cluster. Hosts and switches are stations: hosts are numbered from 0, switches follow them.
+pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
+    /// Returns the number of hosts.
+    fn hosts(&self) -> u64;
+
+    /// Returns the numbers that the names of the switches hold, in the order of the stations.
+    fn switch_numbers(&self) -> Vec<i64>;
+
+    /// Returns an upper bound of the number of cables, or `None` where it leaves 64 bits.
+    fn cable_count(&self) -> Option<u64>;
+
+    /// Lists the cables of the cluster of this name, in the order in which `route` numbers them.
+    fn cables(&self, cluster: &str) -> Vec<Cable>;
+
+    /// Appends the links from one host to another, which may be itself where there is no loopback link.
+    fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>);
+
+    /// Returns what one half of the hosts can send to the other, in cables of the cluster's bandwidth, or `None`
+    /// where no closed form is known for these parameters.
+    fn bisection(&self) -> Option<f64>;
+}
+
+/// Where the links of a cluster begin in the platform's list.
+#[derive(Debug)]
+pub(crate) struct Wiring {
+    /// The first link of the first cable.
+    pub(crate) cables: u32,
+    /// Whether a cable is two links, up and down, in this order.
+    pub(crate) duplex: bool,
+    /// The loopback link of host 0, followed by those of the others.
+    pub(crate) loopback: Option<u32>,
+    /// The limiter link of station 0, followed by those of the others.
+    pub(crate) limiter: Option<u32>,
+    /// The link that all messages cross.
+    pub(crate) backbone: Option<LinkId>,
+}
+
+impl Wiring {
+    /// Returns the link that a cable is in its upward direction.
+    pub(crate) fn up(&self, cable: u64) -> LinkId {
+        self.half(cable, 0)
+    }
+
+    /// Returns the link that a cable is in its downward direction.
+    pub(crate) fn down(&self, cable: u64) -> LinkId {
+        self.half(cable, 1)
+    }
+
+    fn half(&self, cable: u64, half: u32) -> LinkId {
+        let cable = cable as u32;
+        LinkId::new(self.cables + if self.duplex { 2 * cable + half } else { cable })
+    }
+
+    /// Appends the limiter of a station, if the cluster has limiters.
+    pub(crate) fn limit(&self, station: u64, out: &mut Vec<LinkId>) {
+        if let Some(first) = self.limiter {
+            out.push(LinkId::new(first + station as u32));
+        }
+    }
+
+    /// Returns the loopback link of a host, if the cluster has loopback links.
+    pub(crate) fn loopback(&self, host: u32) -> Option<LinkId> {
+        self.loopback.map(|first| LinkId::new(first + host))
+    }
+}
+
+/// Multiplies sizes, or returns `None` where the product leaves 64 bits.
+pub(crate) fn product(factors: impl IntoIterator<Item = u32>) -> Option<u64> {
+    factors.into_iter().try_fold(1_u64, |product, factor| product.checked_mul(u64::from(factor)))
+}

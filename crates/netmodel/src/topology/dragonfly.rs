@@ -1,0 +1,253 @@
+//! The dragonfly: routers in chassis, chassis in groups, and cables of three colours between them.
+
+use std::fmt;
+
+use super::{Cable, Topology, Wiring, product};
+use crate::LinkId;
+
+/// The parameters of a dragonfly. Each count but that of the nodes comes with the bandwidth of its cables, in
+/// multiples of the cluster's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DragonflyShape {
+    /// Groups; every two are joined by one blue cable.
+    pub groups: u32,
+    /// Bandwidth of a blue cable.
+    pub blue: u32,
+    /// Chassis per group; routers of the same blade number are joined by black cables.
+    pub chassis: u32,
+    /// Bandwidth of a black cable.
+    pub black: u32,
+    /// Blades (routers) per chassis, at least as many as groups; every two are joined by a green cable.
+    pub blades: u32,
+    /// Bandwidth of a green cable.
+    pub green: u32,
+    /// Hosts per router.
+    pub nodes: u32,
+}
+
+/// A dragonfly with minimal routing. The blue cable between groups `i < j` joins router `j` of chassis 0 of group `i`
+/// with router `i` of chassis 0 of group `j`. A cable's upward direction leads to the larger number, or from the host
+/// to its router.
+#[derive(Debug)]
+pub(crate) struct Dragonfly {
+    shape: DragonflyShape,
+    /// The number that the cables' names begin with: SimGrid counts those of all dragonflies in one sequence.
+    first_name: u64,
+}
+
+/// A router by its coordinates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Router {
+    group: u64,
+    chassis: u64,
+    blade: u64,
+}
+
+impl Dragonfly {
+    /// Makes a dragonfly, or returns `None` where a parameter is zero, a group has fewer blades per chassis than there
+    /// are groups to reach, or the sizes leave 64 bits. (SimGrid reads beyond its tables in the second case.)
+    pub(crate) fn try_new(shape: DragonflyShape, first_name: u64) -> Option<Self> {
+        let DragonflyShape { groups, blue, chassis, black, blades, green, nodes } = shape;
+        let zero = [groups, blue, chassis, black, blades, green, nodes].contains(&0);
+        let fits = product([groups, chassis, blades, nodes]).is_some();
+        (!zero && fits && (groups == 1 || blades >= groups)).then_some(Self { shape, first_name })
+    }
+
+    fn count(&self) -> [u64; 4] {
+        let DragonflyShape { groups, chassis, blades, nodes, .. } = self.shape;
+        [groups.into(), chassis.into(), blades.into(), nodes.into()]
+    }
+
+    fn routers(&self) -> u64 {
+        let [groups, chassis, blades, _] = self.count();
+        groups * chassis * blades
+    }
+
+    fn router_of(&self, host: u32) -> Router {
+        let [_, chassis, blades, nodes] = self.count();
+        let router = u64::from(host) / nodes;
+        Router {
+            group: router / blades / chassis,
+            chassis: router / blades % chassis,
+            blade: router % blades,
+        }
+    }
+
+    fn number(&self, router: Router) -> u64 {
+        let [_, chassis, blades, _] = self.count();
+        (router.group * chassis + router.chassis) * blades + router.blade
+    }
+
+    fn station(&self, router: Router) -> u64 {
+        self.hosts() + self.number(router)
+    }
+
+    /// Returns the first green, black and blue cable; those of the hosts come before.
+    fn first_cables(&self) -> [u64; 3] {
+        let [groups, chassis, blades, _] = self.count();
+        let green = self.hosts();
+        let black = green + groups * chassis * pairs(blades);
+        [green, black, black + groups * pairs(chassis) * blades]
+    }
+
+    fn green(&self, wiring: &Wiring, from: Router, blade: u64) -> LinkId {
+        let [_, chassis, blades, _] = self.count();
+        let enclosure = from.group * chassis + from.chassis;
+        let cable = self.first_cables()[0] + enclosure * pairs(blades) + pair(from.blade, blade, blades);
+        towards(wiring, cable, from.blade < blade)
+    }
+
+    fn black(&self, wiring: &Wiring, from: Router, chassis: u64) -> LinkId {
+        let [_, per_group, blades, _] = self.count();
+        let bundle = from.group * pairs(per_group) + pair(from.chassis, chassis, per_group);
+        let cable = self.first_cables()[1] + bundle * blades + from.blade;
+        towards(wiring, cable, from.chassis < chassis)
+    }
+
+    fn blue(&self, wiring: &Wiring, from: u64, group: u64) -> LinkId {
+        let cable = self.first_cables()[2] + pair(from, group, self.count()[0]);
+        towards(wiring, cable, from < group)
+    }
+
+    /// Goes to another group: green to the blade that faces it, black to chassis 0, and the blue cable.
+    fn change_group(&self, wiring: &Wiring, from: Router, group: u64, out: &mut Vec<LinkId>) -> Router {
+        let mut current = from;
+        if current.blade != group {
+            wiring.limit(self.station(current), out);
+            out.push(self.green(wiring, current, group));
+            current.blade = group;
+        }
+        if current.chassis != 0 {
+            wiring.limit(self.station(current), out);
+            out.push(self.black(wiring, current, 0));
+            current.chassis = 0;
+        }
+        out.push(self.blue(wiring, current.group, group));
+        wiring.limit(self.station(current), out);
+        Router { group, chassis: 0, blade: from.group }
+    }
+
+    /// Goes to a router of the same group: green to its blade, then black to its chassis.
+    ///
+    /// SimGrid (DragonflyZone.cpp) continues from chassis 0 after the green hop, in whatever chassis it was made. So two
+    /// routers of one chassis other than 0 are joined by green and black, and on the way to chassis 0 the black hop is
+    /// missing. Both are theirs on purpose.
+    fn change_router(&self, wiring: &Wiring, from: Router, to: Router, out: &mut Vec<LinkId>) {
+        let mut current = from;
+        if current.blade != to.blade {
+            wiring.limit(self.station(current), out);
+            out.push(self.green(wiring, current, to.blade));
+            current = Router { chassis: 0, ..to };
+        }
+        if current.chassis != to.chassis {
+            wiring.limit(self.station(current), out);
+            out.push(self.black(wiring, current, to.chassis));
+        }
+    }
+
+    fn colours(&self, next: &mut impl FnMut(String, u32)) {
+        let [groups, chassis, blades, _] = self.count();
+        for enclosure in 0..groups * chassis {
+            for (low, high) in pair_list(blades) {
+                let place = enclosure % chassis;
+                let name = format!("green_link_in_chassis_{place}_between_routers_{low}_and_{high}");
+                next(name, self.shape.green);
+            }
+        }
+        for group in 0..groups {
+            for (low, high) in pair_list(chassis) {
+                for blade in 0..blades {
+                    let ends = format!("between_chassis_{low}_and_{high}_blade_{blade}");
+                    next(format!("black_link_in_group_{group}_{ends}"), self.shape.black);
+                }
+            }
+        }
+        for (low, high) in pair_list(groups) {
+            let from = self.number(Router { group: low, chassis: 0, blade: high });
+            let to = self.number(Router { group: high, chassis: 0, blade: low });
+            let ends = format!("routers_{from}_and_{to}");
+            next(format!("blue_link_between_group_{low}_and_{high}_{ends}"), self.shape.blue);
+        }
+    }
+}
+
+impl fmt::Display for Dragonfly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DragonflyShape { groups, blue, chassis, black, blades, green, nodes } = self.shape;
+        write!(f, "dragonfly {groups},{blue};{chassis},{black};{blades},{green};{nodes}")
+    }
+}
+
+impl Topology for Dragonfly {
+    fn hosts(&self) -> u64 {
+        self.routers() * self.count()[3]
+    }
+
+    fn switch_numbers(&self) -> Vec<i64> {
+        let last = 2 * self.hosts() as i64 - 1;
+        (0..self.routers() as i64).map(|router| last - router).collect()
+    }
+
+    fn cable_count(&self) -> Option<u64> {
+        let [groups, chassis, blades, _] = self.count();
+        let per_router = blades.checked_add(chassis)?.checked_add(groups)?;
+        self.routers().checked_mul(per_router)?.checked_add(self.hosts())
+    }
+
+    fn cables(&self, _cluster: &str) -> Vec<Cable> {
+        let mut cables = Vec::new();
+        let mut next = |name: String, multiple| {
+            let unique = self.first_name + cables.len() as u64;
+            cables.push(Cable { name: format!("{name}_{unique}"), multiple });
+        };
+        for router in 0..self.routers() {
+            for node in 0..self.shape.nodes {
+                next(format!("local_link_from_router_{router}_to_node_{node}"), 1);
+            }
+        }
+        self.colours(&mut next);
+        cables
+    }
+
+    fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
+        let (first, last) = (self.router_of(src), self.router_of(dst));
+        wiring.limit(src.into(), out);
+        out.push(wiring.up(src.into()));
+        let mut current = first;
+        if first.group != last.group {
+            current = self.change_group(wiring, current, last.group, out);
+        }
+        if first != last {
+            self.change_router(wiring, current, last, out);
+        }
+        wiring.limit(self.station(last), out);
+        out.push(wiring.down(dst.into()));
+        wiring.limit(dst.into(), out);
+    }
+
+    /// With an even number of groups, the blue cables between one half of them and the other.
+    fn bisection(&self) -> Option<f64> {
+        let half = f64::from(self.shape.groups / 2);
+        self.shape.groups.is_multiple_of(2).then_some(half * half * f64::from(self.shape.blue))
+    }
+}
+
+fn towards(wiring: &Wiring, cable: u64, up: bool) -> LinkId {
+    if up { wiring.up(cable) } else { wiring.down(cable) }
+}
+
+/// Returns the number of pairs of different things.
+fn pairs(count: u64) -> u64 {
+    count * count.saturating_sub(1) / 2
+}
+
+/// Lists the pairs of different numbers below `count`, the smaller first, in lexicographic order.
+fn pair_list(count: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..count).flat_map(move |low| (low + 1..count).map(move |high| (low, high)))
+}
+
+/// Returns the position of a pair in that list.
+fn pair(one: u64, other: u64, count: u64) -> u64 {
+    let (low, high) = (one.min(other), one.max(other));
+    low * (2 * count - low - 1) / 2 + high - low - 1
+}

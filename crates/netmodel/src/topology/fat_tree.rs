@@ -1,0 +1,233 @@
+//! The fat tree: levels of switches above the hosts, with several parents and parallel cables where wanted.
+
+use std::fmt;
+
+use super::{Cable, Topology, Wiring, product};
+use crate::LinkId;
+
+/// One level of a fat tree: how its nodes are tied to those of the level below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FatTreeLevel {
+    /// Children of each node of this level.
+    pub children: u32,
+    /// Parents, on this level, of each node of the level below.
+    pub parents: u32,
+    /// Parallel cables between a node and each of its parents.
+    #[serde(default = "one")]
+    pub cables: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// An extended generalised fat tree with parallel cables (Öhring et al. 1995; Zahavi, "D-Mod-K Routing", 2010).
+///
+/// A node of level `l` (hosts are level 0) has a label with one digit per level, digit 0 varying fastest along the
+/// level: digit `i` counts parents (`w_i` of them) below the node's level, children (`m_i`) at and above it. A node and
+/// a node of the next level are tied when their labels agree but for the digit of that level. Cable `j` leaves the
+/// child at port `parent digit + j * w`, and the parent at port `child digit + j * m`.
+#[derive(Debug)]
+pub(crate) struct FatTree {
+    levels: Vec<FatTreeLevel>,
+    /// The nodes of each level, the hosts first.
+    nodes: Vec<u64>,
+    /// The first cable between each level and the next, and the number of all cables.
+    first_cables: Vec<u64>,
+    /// The numbers that the hosts and the cables of this tree begin with.
+    origin: FatTreeOrigin,
+}
+
+/// Where the numbers of a fat tree begin. SimGrid counts the hosts and the cables of all fat trees of a platform in one
+/// sequence: a second tree has other cable names, and its routes choose other parents (FatTreeZone.cpp).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FatTreeOrigin {
+    pub(crate) position: u64,
+    pub(crate) cable: u64,
+}
+
+/// A node by its level and its position on the level.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Node {
+    level: usize,
+    position: u64,
+}
+
+impl FatTree {
+    /// Makes a fat tree, or returns `None` without levels, with a zero in one, or with more nodes than 64 bits count.
+    pub(crate) fn try_new(levels: &[FatTreeLevel], origin: FatTreeOrigin) -> Option<Self> {
+        let zero = |level: &FatTreeLevel| level.children == 0 || level.parents == 0 || level.cables == 0;
+        if levels.is_empty() || levels.iter().any(zero) {
+            return None;
+        }
+        let node_count = |level: usize| {
+            let parents = levels[..level].iter().map(|below| below.parents);
+            product(parents.chain(levels[level..].iter().map(|above| above.children)))
+        };
+        let nodes: Vec<u64> = (0..=levels.len()).map(node_count).collect::<Option<_>>()?;
+        let mut first_cables = vec![0_u64];
+        for (level, count) in levels.iter().zip(&nodes) {
+            let ports = product([level.parents, level.cables])?;
+            first_cables.push(first_cables[first_cables.len() - 1].checked_add(count.checked_mul(ports)?)?);
+        }
+        Some(Self { levels: levels.to_vec(), nodes, first_cables, origin })
+    }
+
+    /// Returns what one step of the digit `level` adds to a position: the product of the parents below it.
+    fn stride(&self, level: usize) -> u64 {
+        self.levels[..level].iter().map(|below| u64::from(below.parents)).product()
+    }
+
+    /// Returns the digits of a host's label from `level` upwards, as one number.
+    fn host_label_from(&self, level: usize, host: u64) -> u64 {
+        host / self.levels[..level].iter().map(|below| u64::from(below.children)).product::<u64>()
+    }
+
+    fn is_above(&self, node: Node, host: u64) -> bool {
+        node.level > 0 && node.position / self.stride(node.level) == self.host_label_from(node.level, host)
+    }
+
+    /// Returns the station of a node: hosts first, then the switches by level and position.
+    fn station(&self, node: Node) -> u64 {
+        self.nodes[..node.level].iter().sum::<u64>() + node.position
+    }
+
+    /// Returns the number that names of links give to a node. Those of switches count down from twice the hosts.
+    fn number(&self, node: Node) -> i64 {
+        let station = self.station(node) as i64;
+        let hosts = self.nodes[0] as i64;
+        if node.level == 0 { station } else { 3 * hosts - 1 - station }
+    }
+
+    /// Returns the parent of a node that the given one of its upward ports leads to, and the cable.
+    fn parent(&self, node: Node, port: u64) -> (Node, u64) {
+        let level = self.levels[node.level];
+        let (children, parents) = (u64::from(level.children), u64::from(level.parents));
+        let stride = self.stride(node.level);
+        let (low, high) = (node.position % stride, node.position / stride / children);
+        let (digit, strand) = (port % parents, port / parents);
+        let parent = Node { level: node.level + 1, position: low + (digit + high * parents) * stride };
+        (parent, self.cable(node, digit, strand))
+    }
+
+    /// Returns the child of a node that the given one of its downward ports leads to, and the cable.
+    fn child(&self, node: Node, port: u64) -> (Node, u64) {
+        let level = self.levels[node.level - 1];
+        let (children, parents) = (u64::from(level.children), u64::from(level.parents));
+        let stride = self.stride(node.level - 1);
+        let (low, high) = (node.position % stride, node.position / stride / parents);
+        let child =
+            Node { level: node.level - 1, position: low + (port % children + high * children) * stride };
+        (child, self.cable(child, node.position / stride % parents, port / children))
+    }
+
+    /// Returns the number of a cable: by child, then by the digit of the parent, then by strand.
+    fn cable(&self, child: Node, parent_digit: u64, strand: u64) -> u64 {
+        let level = self.levels[child.level];
+        let parent = child.position * u64::from(level.parents) + parent_digit;
+        self.first_cables[child.level] + parent * u64::from(level.cables) + strand
+    }
+
+    /// Climbs until the node is above the destination, choosing the port by the destination's number ("d-mod-k").
+    fn climb(&self, wiring: &Wiring, src: u64, dst: u64, out: &mut Vec<LinkId>) -> Node {
+        let mut node = Node { level: 0, position: src };
+        while !self.is_above(node, dst) {
+            let level = self.levels[node.level];
+            let ports = u64::from(level.parents) * u64::from(level.cables);
+            let port = (self.origin.position + dst) / self.stride(node.level) % ports;
+            let (parent, cable) = self.parent(node, port);
+            wiring.limit(self.station(node), out);
+            out.push(wiring.up(cable));
+            node = parent;
+        }
+        node
+    }
+
+    /// Descends from a node to a host below it, choosing among parallel cables by the source's number.
+    ///
+    /// SimGrid's loop over the ports of a node (FatTreeZone.cpp) is not left when it has descended: the port number
+    /// keeps growing and is tested against the ports of the node below. With parallel cables below the top this takes
+    /// other cables than the first choice of each node would; the loop here is theirs on purpose.
+    fn descend(&self, wiring: &Wiring, from: Node, src: u64, dst: u64, out: &mut Vec<LinkId>) {
+        let mut node = from;
+        while node.level > 0 {
+            let level = self.levels[node.level - 1];
+            let strand = (self.origin.position + src) % u64::from(level.cables);
+            let mut port = strand * u64::from(level.children);
+            while node.level > 0 && port < self.ports_down(node) {
+                let children = u64::from(self.levels[node.level - 1].children);
+                if port % children == self.host_label_from(node.level - 1, dst) % children {
+                    let (child, cable) = self.child(node, port);
+                    out.push(wiring.down(cable));
+                    wiring.limit(self.station(node), out);
+                    node = child;
+                }
+                port += 1;
+            }
+        }
+    }
+
+    fn ports_down(&self, node: Node) -> u64 {
+        let level = self.levels[node.level - 1];
+        u64::from(level.children) * u64::from(level.cables)
+    }
+}
+
+impl fmt::Display for FatTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let join = |field: fn(&FatTreeLevel) -> u32| {
+            let numbers: Vec<String> = self.levels.iter().map(|level| field(level).to_string()).collect();
+            numbers.join(",")
+        };
+        let (children, parents) = (join(|level| level.children), join(|level| level.parents));
+        write!(f, "fat tree {};{children};{parents};{}", self.levels.len(), join(|level| level.cables))
+    }
+}
+
+impl Topology for FatTree {
+    fn hosts(&self) -> u64 {
+        self.nodes[0]
+    }
+
+    fn switch_numbers(&self) -> Vec<i64> {
+        let switches: u64 = self.nodes[1..].iter().sum();
+        (0..switches as i64).map(|switch| 2 * self.nodes[0] as i64 - 1 - switch).collect()
+    }
+
+    fn cable_count(&self) -> Option<u64> {
+        self.first_cables.last().copied()
+    }
+
+    fn cables(&self, _cluster: &str) -> Vec<Cable> {
+        let mut cables = Vec::new();
+        for (level, ties) in self.levels.iter().enumerate() {
+            for child in (0..self.nodes[level]).map(|position| Node { level, position }) {
+                for digit in 0..u64::from(ties.parents) {
+                    let (parent, _) = self.parent(child, digit);
+                    let names = (self.number(child), self.number(parent));
+                    for _ in 0..ties.cables {
+                        let unique = self.origin.cable + cables.len() as u64;
+                        let name = format!("link_from_{}_{}_{unique}", names.0, names.1);
+                        cables.push(Cable { name, multiple: 1 });
+                    }
+                }
+            }
+        }
+        cables
+    }
+
+    fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
+        let top = self.climb(wiring, src.into(), dst.into(), out);
+        self.descend(wiring, top, src.into(), dst.into(), out);
+        wiring.limit(dst.into(), out);
+    }
+
+    /// Where the top switches have an even number of children, the hosts divide into halves that meet at the top only:
+    /// what one half sends crosses half of the cables of every level, of which the level with the fewest counts.
+    fn bisection(&self) -> Option<f64> {
+        let counts = self.first_cables.windows(2).map(|pair| pair[1] - pair[0]);
+        let fewest = counts.min()? as f64;
+        (self.levels.last()?.children % 2 == 0).then_some(fewest / 2.0)
+    }
+}

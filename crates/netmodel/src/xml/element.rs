@@ -1,0 +1,229 @@
+//! The elements of an XML text as a tree, with their lines.
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::PlatformError;
+use crate::platform::assembly::Assembly;
+use crate::unit::{Dimension, Quantity};
+
+/// The deepest nesting of elements that is read.
+const DEPTH_LIMIT: usize = 128;
+
+/// An element, its attributes and the elements inside it.
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) name: String,
+    pub(super) line: u32,
+    attributes: Vec<(String, String)>,
+    pub(super) children: Vec<Element>,
+}
+
+impl Element {
+    /// Returns an attribute; an empty one counts as absent, as SimGrid's defaults are empty.
+    pub(super) fn optional(&self, name: &str) -> Option<&str> {
+        let attribute = self.attributes.iter().find(|(attribute, _)| attribute == name);
+        attribute.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns an attribute, which may be empty.
+    pub(super) fn required(
+        &self,
+        assembly: &Assembly,
+        attribute: &'static str,
+    ) -> Result<&str, PlatformError> {
+        let found = self.attributes.iter().find(|(name, _)| name == attribute);
+        found.map(|(_, value)| value.as_str()).ok_or_else(|| PlatformError::MissingAttribute {
+            at: assembly.at(Some(self.line)),
+            element: self.name.clone(),
+            attribute,
+        })
+    }
+
+    /// Refuses attributes other than these.
+    pub(super) fn check_attributes(&self, assembly: &Assembly, known: &[&str]) -> Result<(), PlatformError> {
+        match self.attributes.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((attribute, _)) => Err(PlatformError::UnknownAttribute {
+                at: assembly.at(Some(self.line)),
+                element: self.name.clone(),
+                attribute: attribute.clone(),
+            }),
+        }
+    }
+
+    /// Refuses attributes that SimGrid has and that we do not model, where they are not empty.
+    pub(super) fn refuse_attributes(
+        &self,
+        assembly: &Assembly,
+        refused: &[&str],
+    ) -> Result<(), PlatformError> {
+        for attribute in refused {
+            if let Some(value) = self.optional(attribute) {
+                let feature = format!("{attribute}={value:?} of <{}>", self.name);
+                return Err(PlatformError::NotSupported { at: assembly.at(Some(self.line)), feature });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses elements inside this one.
+    pub(super) fn expect_no_children(&self, assembly: &Assembly) -> Result<(), PlatformError> {
+        self.children.first().map_or(Ok(()), |child| Err(child.misplaced(assembly, &self.name)))
+    }
+
+    /// Makes the error that this element is known to SimGrid and not to us.
+    pub(super) fn not_supported(&self, assembly: &Assembly) -> PlatformError {
+        let feature = format!("the element <{}>", self.name);
+        PlatformError::NotSupported { at: assembly.at(Some(self.line)), feature }
+    }
+
+    /// Makes the error that this element has no place in its parent.
+    pub(super) fn misplaced(&self, assembly: &Assembly, parent: &str) -> PlatformError {
+        let (at, parent) = (assembly.at(Some(self.line)), parent.to_owned());
+        PlatformError::UnknownElement { at, element: self.name.clone(), parent }
+    }
+
+    /// Makes the error about the value of an attribute.
+    pub(super) fn value_error(
+        &self,
+        assembly: &Assembly,
+        attribute: &'static str,
+        found: &str,
+        expected: &'static str,
+    ) -> PlatformError {
+        assembly.value_error(Some(self.line), &format!("<{}>", self.name), attribute, found, expected)
+    }
+
+    /// Reads text of an attribute as a quantity, with a warning where it has no unit.
+    pub(super) fn quantity(
+        &self,
+        assembly: &mut Assembly,
+        attribute: &'static str,
+        text: &str,
+        dimension: Dimension,
+    ) -> Result<f64, PlatformError> {
+        let refuse = |reason| PlatformError::Quantity {
+            at: assembly.at(Some(self.line)),
+            element: self.name.as_str().into(),
+            attribute,
+            found: text.into(),
+            reason,
+        };
+        let Quantity { value, has_unit } = dimension.parse(text).map_err(refuse)?;
+        if !has_unit {
+            let units = dimension.units();
+            let warning =
+                format!("{attribute}={text:?} of <{}> has no unit: append one ({units})", self.name);
+            assembly.warn(Some(self.line), &warning);
+        }
+        Ok(value)
+    }
+
+    /// Reads an attribute that is a quantity.
+    pub(super) fn required_quantity(
+        &self,
+        assembly: &mut Assembly,
+        attribute: &'static str,
+        dimension: Dimension,
+    ) -> Result<f64, PlatformError> {
+        let text = self.required(assembly, attribute)?;
+        self.quantity(assembly, attribute, text, dimension)
+    }
+
+    /// Reads an attribute that is a quantity; zero where it is absent.
+    pub(super) fn optional_quantity(
+        &self,
+        assembly: &mut Assembly,
+        attribute: &'static str,
+        dimension: Dimension,
+    ) -> Result<f64, PlatformError> {
+        match self.optional(attribute) {
+            Some(text) => self.quantity(assembly, attribute, text, dimension),
+            None => Ok(0.0),
+        }
+    }
+
+    /// Reads an attribute that is a number of cores; one where it is absent.
+    pub(super) fn cores(&self, assembly: &Assembly) -> Result<u32, PlatformError> {
+        let Some(text) = self.optional("core") else { return Ok(1) };
+        text.parse().map_err(|_| self.value_error(assembly, "core", text, "a number of cores"))
+    }
+
+    /// Reads the speed of a processor state: the first of the list, or the one that `pstate` chooses.
+    pub(super) fn speed(&self, assembly: &mut Assembly) -> Result<f64, PlatformError> {
+        let speeds: Vec<&str> = self.required(assembly, "speed")?.split(',').collect();
+        let state = self.optional("pstate").unwrap_or("0");
+        let chosen = state.trim_end_matches(".0").parse().ok().and_then(|state: usize| speeds.get(state));
+        let chosen = *chosen.ok_or_else(|| {
+            self.value_error(assembly, "pstate", state, "the position, from 0, of one of the speeds")
+        })?;
+        self.quantity(assembly, "speed", chosen, Dimension::Speed)
+    }
+}
+
+/// Reads a text into its root element. Comments, declarations and the document type are passed over.
+pub(super) fn parse(text: &str, assembly: &Assembly) -> Result<Element, PlatformError> {
+    let mut reader = Reader::from_str(text);
+    let mut lines = LineCounter { text: text.as_bytes(), offset: 0, line: 1 };
+    let mut open: Vec<Element> = Vec::new();
+    let mut root = None;
+    loop {
+        let line = lines.line_at(reader.buffer_position() as usize);
+        let malformed = |message: String| PlatformError::Xml { at: assembly.at(Some(line)), message };
+        let event = reader.read_event().map_err(|error| malformed(error.to_string()))?;
+        let closed = match event {
+            Event::Start(start) if open.len() < DEPTH_LIMIT && root.is_none() => {
+                open.push(element(&start, line).map_err(malformed)?);
+                None
+            }
+            Event::Empty(start) if root.is_none() => Some(element(&start, line).map_err(malformed)?),
+            Event::Start(_) | Event::Empty(_) => {
+                return Err(malformed("a second root element, or elements nested too deeply".to_owned()));
+            }
+            Event::End(_) => open.pop(),
+            Event::Text(content) if content.iter().all(u8::is_ascii_whitespace) => None,
+            Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {
+                return Err(malformed("text between elements".to_owned()));
+            }
+            Event::Comment(_) | Event::Decl(_) | Event::DocType(_) | Event::PI(_) => None,
+            Event::Eof => {
+                return root
+                    .filter(|_| open.is_empty())
+                    .ok_or_else(|| malformed("the text ends inside an element".to_owned()));
+            }
+        };
+        match (closed, open.last_mut()) {
+            (Some(child), Some(parent)) => parent.children.push(child),
+            (Some(top), None) => root = Some(top),
+            (None, _) => {}
+        }
+    }
+}
+
+fn element(start: &BytesStart, line: u32) -> Result<Element, String> {
+    let name = String::from_utf8_lossy(start.name().as_ref()).into_owned();
+    let mut attributes = Vec::new();
+    for attribute in start.attributes() {
+        let attribute = attribute.map_err(|error| error.to_string())?;
+        let value = attribute.unescape_value().map_err(|error| error.to_string())?;
+        attributes.push((String::from_utf8_lossy(attribute.key.as_ref()).into_owned(), value.into_owned()));
+    }
+    Ok(Element { name, line, attributes, children: Vec::new() })
+}
+
+/// Counts lines up to offsets that only grow.
+struct LineCounter<'a> {
+    text: &'a [u8],
+    offset: usize,
+    line: u32,
+}
+
+impl LineCounter<'_> {
+    fn line_at(&mut self, offset: usize) -> u32 {
+        let offset = offset.clamp(self.offset, self.text.len());
+        self.line += self.text[self.offset..offset].iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.offset = offset;
+        self.line
+    }
+}

@@ -1,0 +1,39 @@
+//! Lists of numbers such as "1-4,6,9-11".
+
+/// Reads a radical into its numbers, in its order, or returns `None` where it is not one or has more than `limit`.
+pub(super) fn parse(text: &str, limit: u64) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for group in text.split(',') {
+        let (first, last) = match group.split_once('-') {
+            Some((first, last)) => (first.trim().parse().ok()?, last.trim().parse().ok()?),
+            None => {
+                let number: u32 = group.trim().parse().ok()?;
+                (number, number)
+            }
+        };
+        let count = u64::from(u32::checked_sub(last, first)?) + 1;
+        if numbers.len() as u64 + count > limit {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn ranges_and_numbers_keep_their_order() {
+        assert_eq!(parse("1-4,6,9-11", 100), Some(vec![1, 2, 3, 4, 6, 9, 10, 11]));
+        assert_eq!(parse("7,0-1", 100), Some(vec![7, 0, 1]));
+    }
+
+    #[test]
+    fn what_is_no_radical_is_refused() {
+        for text in ["", "a", "4-1", "1-", "1--2", "0-4294967296", "0-100"] {
+            assert_eq!(parse(text, 100), None, "{text:?}");
+        }
+    }
+}

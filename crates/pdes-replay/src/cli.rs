@@ -1,0 +1,54 @@
+//! The command line.
+
+mod arguments;
+mod platform;
+mod progress;
+mod run;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use pdes_replay::ConfigError;
+use tracing_subscriber::EnvFilter;
+
+use arguments::{Arguments, Command};
+
+/// The exit status where the command was used wrongly.
+const MISUSE: u8 = 2;
+
+/// A wrong combination of flags.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Misuse(String);
+
+/// Runs the command and returns its exit status: 0 done, 1 failed, 2 misuse.
+pub(crate) fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    start_log(&arguments);
+    let result = match &arguments.command {
+        None => run::run(&arguments.run),
+        Some(Command::Platform(command)) => platform::run(command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report_error(&error);
+            let misuse = error.is::<ConfigError>() || error.is::<Misuse>();
+            if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+/// Logs go to stderr: warnings always, notes unless the command is quiet, more by `RUST_LOG`.
+fn start_log(arguments: &Arguments) {
+    let default = if arguments.run.quiet { "warn" } else { "info" };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    log.without_time().with_target(false).init();
+}
+
+#[expect(clippy::print_stderr, reason = "this is where errors are meant to go")]
+fn report_error(error: &anyhow::Error) {
+    eprintln!("pdes-replay: {error:#}");
+}

@@ -1,0 +1,69 @@
+//! Flags and subcommands.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Replays a trace of an MPI program on a model of a machine, and says how long the program would run there.
+#[derive(Debug, Parser)]
+#[command(name = "pdes-replay", version, args_conflicts_with_subcommands = true)]
+#[command(after_help = "Flags override the configuration. The last line on stdout is the simulated time.\n\
+    Exit status: 0 done, 1 the run failed (bad trace, deadlock, I/O), 2 misuse (flags, configuration).")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Looks at a platform.
+    #[command(subcommand)]
+    Platform(PlatformCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Configuration of the run (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Trace: a file list, a merged file, or a directory of rank-N.txt; plain, .gz or .zst.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Platform: SimGrid XML or TOML.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) platform: Option<PathBuf>,
+    /// Network model.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Threads.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<i64>,
+    /// Where to write the report (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Prints the simulated time and warnings only.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlatformCommand {
+    /// Prints hosts, links, diameter and bisection of a platform, and the route between two of its hosts.
+    Show {
+        /// SimGrid XML or TOML.
+        platform: PathBuf,
+        /// Two hosts whose route to print.
+        #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
+        route: Option<Vec<String>>,
+    },
+    /// Reads a platform and follows its routes; exits with 1 where something is wrong.
+    Check {
+        /// SimGrid XML or TOML.
+        platform: PathBuf,
+    },
+}

@@ -1,0 +1,173 @@
+//! The commands that look at a platform.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use netmodel::measures::Measures;
+use netmodel::{HostId, LogGps, NetworkParameters, Platform, Preset, Sharing};
+
+use super::Misuse;
+use super::arguments::PlatformCommand;
+
+/// Runs one of the commands.
+pub(crate) fn run(command: &PlatformCommand) -> Result<()> {
+    let text = match command {
+        PlatformCommand::Show { platform, route } => show(platform, route.as_deref())?,
+        PlatformCommand::Check { platform } => check(platform)?,
+    };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn load(path: &Path) -> Result<Platform> {
+    let platform = Platform::from_path(path).context("the platform")?;
+    platform.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(platform)
+}
+
+fn show(path: &Path, route: Option<&[String]>) -> Result<String> {
+    let platform = load(path)?;
+    let mut text = String::new();
+    describe(&platform, &mut text)?;
+    if let Some([from, to]) = route {
+        writeln!(text)?;
+        describe_route(&platform, host(&platform, from)?, host(&platform, to)?, &mut text)?;
+    }
+    Ok(text)
+}
+
+fn check(path: &Path) -> Result<String> {
+    let platform = load(path)?;
+    let measures = Measures::of(&platform);
+    let missing = measures.diameter.missing;
+    anyhow::ensure!(
+        missing == 0,
+        "{}: {missing} pair(s) of hosts have no route between them",
+        path.display()
+    );
+    Ok(format!(
+        "{}: {} hosts, {} links, routes followed: {}\n",
+        path.display(),
+        measures.hosts,
+        measures.links,
+        measures.diameter.coverage
+    ))
+}
+
+fn host(platform: &Platform, name: &str) -> Result<HostId> {
+    platform.host_by_name(name).ok_or_else(|| {
+        let hosts = platform.hosts();
+        let ends = hosts.first().zip(hosts.last());
+        let ends = ends.map_or(String::new(), |(first, last)| {
+            format!("; its hosts are {} ... {}", first.name, last.name)
+        });
+        Misuse(format!("the platform has no host {name:?}{ends}")).into()
+    })
+}
+
+fn describe(platform: &Platform, text: &mut String) -> std::fmt::Result {
+    let measures = Measures::of(platform);
+    writeln!(text, "topology:  {}", platform.topology())?;
+    let hosts = platform.hosts();
+    write!(text, "hosts:     {}", measures.hosts)?;
+    if let (Some(first), Some(last)) = (hosts.first(), hosts.last()) {
+        let speeds = hosts.iter().map(|host| host.speed);
+        let (slowest, fastest) = (speeds.clone().fold(f64::INFINITY, f64::min), speeds.fold(0.0, f64::max));
+        let cores: u64 = hosts.iter().map(|host| u64::from(host.cores)).sum();
+        write!(text, " ({} ... {}), {cores} cores of {}", first.name, last.name, flops(slowest))?;
+        if fastest > slowest {
+            write!(text, " to {}", flops(fastest))?;
+        }
+    }
+    writeln!(text)?;
+    writeln!(text, "links:     {}", measures.links)?;
+    writeln!(
+        text,
+        "diameter:  {} links, {} of latency ({})",
+        measures.diameter.links,
+        seconds(measures.diameter.latency),
+        measures.diameter.coverage
+    )?;
+    if measures.diameter.missing > 0 {
+        writeln!(text, "no route:  {} pair(s) of hosts", measures.diameter.missing)?;
+    }
+    match measures.bisection {
+        Some(bandwidth) => writeln!(text, "bisection: {}", rate(bandwidth)),
+        None => writeln!(text, "bisection: not known for this topology"),
+    }
+}
+
+fn describe_route(platform: &Platform, from: HostId, to: HostId, text: &mut String) -> Result<()> {
+    let mut links = Vec::new();
+    platform.route(from, to, &mut links)?;
+    let latency: f64 = links.iter().map(|&link| platform.link(link).latency).sum();
+    let bandwidth = links.iter().map(|&link| platform.link(link).bandwidth).fold(f64::INFINITY, f64::min);
+    writeln!(
+        text,
+        "route {} -> {}: {} link(s), {} of latency, {} at the narrowest link",
+        platform.host(from).name,
+        platform.host(to).name,
+        links.len(),
+        seconds(latency),
+        rate(bandwidth)
+    )?;
+    for &link in &links {
+        let link = platform.link(link);
+        let sharing = match link.sharing {
+            Sharing::Shared => "shared",
+            Sharing::FatPipe => "fat pipe",
+        };
+        writeln!(
+            text,
+            "  {:<40} {:>12} {:>10}  {sharing}",
+            link.name,
+            rate(link.bandwidth),
+            seconds(link.latency)
+        )?;
+    }
+    let alone = LogGps::new(&NetworkParameters::preset(Preset::Smpi)).path(platform, from, to)?;
+    writeln!(text, "a message alone on it gets {} before the preset's factors", rate(alone.bandwidth()))?;
+    Ok(())
+}
+
+/// Prints a number with the unit prefix that leaves one to three digits before the point.
+fn scaled(value: f64, unit: &str) -> String {
+    const PREFIXES: [(f64, &str); 8] =
+        [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u")];
+    let (scale, prefix) = PREFIXES.into_iter().find(|&(scale, _)| value >= scale).unwrap_or(if value > 0.0 {
+        (1e-9, "n")
+    } else {
+        (1.0, "")
+    });
+    let digits = format!("{:.3}", value / scale);
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits} {prefix}{unit}")
+}
+
+fn rate(bytes_per_second: f64) -> String {
+    scaled(bytes_per_second, "B/s")
+}
+
+fn flops(flops: f64) -> String {
+    scaled(flops, "flop/s")
+}
+
+fn seconds(time: f64) -> String {
+    scaled(time, "s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_readable_units() {
+        assert_eq!(rate(12.5e9), "12.5 GB/s");
+        assert_eq!(seconds(3e-7), "300 ns");
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(flops(1e9), "1 Gflop/s");
+        assert_eq!(seconds(1.0), "1 s");
+    }
+}

@@ -1,0 +1,76 @@
+//! Progress bars, on terminals only.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pdes_core::Progress;
+
+/// How often a bar is drawn.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Loads while a display counts the actions read.
+pub(crate) fn watch_load<T>(actions: &AtomicU64, quiet: bool, load: impl FnOnce() -> T) -> T {
+    let style = "reading {spinner} {human_pos} actions, {per_sec}, {elapsed}";
+    let bar = bar(None, quiet, style);
+    watch(&bar, |bar| bar.set_position(actions.load(Ordering::Relaxed)), load)
+}
+
+/// Replays while a display shows actions done, rate, simulated time reached and the time that is left.
+pub(crate) fn watch_replay<T>(
+    progress: &Progress,
+    actions: u64,
+    quiet: bool,
+    replay: impl FnOnce() -> T,
+) -> T {
+    let style =
+        "{wide_bar} {percent}% {human_pos}/{human_len} actions, {per_sec}, simulated {msg}, ETA {eta}";
+    let bar = bar(Some(actions), quiet, style);
+    let update = |bar: &ProgressBar| {
+        bar.set_position(progress.steps());
+        bar.set_message(format!("{:.6} s", progress.reached()));
+    };
+    watch(&bar, update, replay)
+}
+
+/// Indicatif draws on a terminal only; elsewhere the bar is silent.
+fn bar(length: Option<u64>, quiet: bool, style: &str) -> ProgressBar {
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let style = ProgressStyle::with_template(style).expect("the templates of this file are valid");
+    ProgressBar::with_draw_target(length, target).with_style(style)
+}
+
+/// Runs `work` on this thread while another one updates the bar.
+fn watch<T>(bar: &ProgressBar, update: impl Fn(&ProgressBar) + Sync, work: impl FnOnce() -> T) -> T {
+    if bar.is_hidden() {
+        return work();
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let display = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                update(bar);
+                bar.tick();
+                std::thread::park_timeout(PERIOD);
+            }
+        });
+        let stop = Stop { done: &done, display: display.thread() };
+        let result = work();
+        drop(stop);
+        bar.finish_and_clear();
+        result
+    })
+}
+
+/// Ends the display also where the work panics.
+struct Stop<'a> {
+    done: &'a AtomicBool,
+    display: &'a std::thread::Thread,
+}
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        self.display.unpark();
+    }
+}

@@ -1,0 +1,70 @@
+//! What a run prints on stdout.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use anyhow::Result;
+use pdes_replay::{Outcome, RankEnd, Report};
+
+/// Prints the summary, unless the command is quiet, and the simulated time.
+pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool) -> Result<()> {
+    let mut text = String::new();
+    if !quiet {
+        summarize(report, &mut text)?;
+    }
+    writeln!(text, "simulated time: {:.9} s", outcome.simulated_time())?;
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
+    writeln!(
+        text,
+        "{} ranks, {} actions, {} messages with {}",
+        report.ranks,
+        report.actions,
+        report.messages,
+        size(report.message_bytes)
+    )?;
+    writeln!(text)?;
+    writeln!(text, "{:<14} {:>14} {:>20} {:>7}", "action", "count", "time of all ranks", "share")?;
+    let mut totals = report.time_by_action.clone();
+    // Stable: kinds that take equally long keep their order.
+    totals.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
+    for total in totals {
+        writeln!(
+            text,
+            "{:<14} {:>14} {:>18.9} s {:>5.1} %",
+            total.action,
+            total.count,
+            total.time_s,
+            100.0 * total.share
+        )?;
+    }
+    writeln!(text)?;
+    for (what, end) in [("slowest", &report.slowest_rank), ("fastest", &report.fastest_rank)] {
+        if let Some(RankEnd { rank, end_s }) = end {
+            writeln!(text, "{what} rank {rank}: {end_s:.9} s")?;
+        }
+    }
+    writeln!(
+        text,
+        "replayed in {:.3} s ({:.1} million actions/s, {} thread(s)) after {:.3} s of loading",
+        report.replay_s,
+        report.actions_per_s / 1e6,
+        report.threads,
+        report.load_s
+    )?;
+    writeln!(text, "digest: {}", report.digest)
+}
+
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.2} {}", UNITS[unit]) }
+}

@@ -1,0 +1,177 @@
+//! From the sections of a configuration to a job.
+
+use mpi_model::{Overhead, Parameters, Selector};
+use netmodel::NetworkParameters;
+use pdes_core::{Bytes, RunAhead, SimDuration};
+
+use super::{ConfigError, EngineSection, MpiSection, NetworkSection, PlatformSection, Sections};
+use crate::job::{Job, Model, PlatformSource};
+
+/// The most threads that make sense to ask for.
+const MAX_THREADS: usize = 1024;
+
+pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
+    let Sections { trace, platform, network, mpi, engine, output } = sections;
+    let Some(path) = trace.path else {
+        return Err(value("trace", "path", "is missing: name a trace with --trace or in the configuration"));
+    };
+    if trace.ranks == Some(0) {
+        return Err(value("trace", "ranks", "found 0, expected at least one rank"));
+    }
+    Ok(Job {
+        trace: path,
+        ranks: trace.ranks,
+        memory_budget: trace.memory_budget_bytes,
+        hosts: platform.hosts.clone(),
+        platform: platform_source(platform)?,
+        model: model(&network)?,
+        preset: network.preset.unwrap_or_default(),
+        network: network_parameters(network)?,
+        mpi: mpi_parameters(mpi)?,
+        threads: threads(&engine)?,
+        run_ahead: run_ahead(&engine)?,
+        report: output.report,
+    })
+}
+
+fn value(section: &'static str, key: &'static str, message: impl Into<String>) -> ConfigError {
+    ConfigError::Value { section, key, message: message.into() }
+}
+
+fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigError> {
+    let inline = section
+        .inline()
+        .map_err(|error| value("platform", "topology", error.to_string().trim_end().to_owned()))?;
+    match (section.file, inline) {
+        (Some(file), None) => Ok(PlatformSource::File(file)),
+        (None, Some(description)) => Ok(PlatformSource::Inline(Box::new(description))),
+        (Some(_), Some(_)) => {
+            Err(value("platform", "topology", "stands beside a file; expected one of the two"))
+        }
+        (None, None) => Err(value(
+            "platform",
+            "file",
+            "is missing: name a platform with --platform, or describe one under [platform] topology",
+        )),
+    }
+}
+
+fn model(section: &NetworkSection) -> Result<Model, ConfigError> {
+    match section.model.as_deref() {
+        None | Some("loggps") => {}
+        Some("flow") => {
+            return Err(value(
+                "network",
+                "model",
+                "\"flow\" (contention) is not available in this version; use \"loggps\" (no contention)",
+            ));
+        }
+        Some(other) => {
+            return Err(value("network", "model", format!("found {other:?}, expected \"loggps\"")));
+        }
+    }
+    match &section.epoch_s {
+        None | Some(toml::Value::Integer(0)) => Ok(Model::LogGps),
+        Some(epoch) => Err(value(
+            "network",
+            "epoch_s",
+            format!("found {epoch}, but the model \"loggps\" has no epochs; remove the key"),
+        )),
+    }
+}
+
+fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, ConfigError> {
+    let mut parameters = NetworkParameters::preset(section.preset.unwrap_or_default());
+    if let Some(table) = section.latency_factor {
+        parameters.latency_factor = table;
+    }
+    if let Some(table) = section.bandwidth_factor {
+        parameters.bandwidth_factor = table;
+    }
+    if let Some(weight) = section.weight_s {
+        parameters.weight_s = not_negative("network", "weight_s", weight)?;
+    }
+    if let Some(gamma) = section.tcp_gamma {
+        parameters.tcp_gamma = not_negative("network", "tcp_gamma", gamma)?;
+    }
+    if let Some(cross_traffic) = section.cross_traffic {
+        parameters.cross_traffic = cross_traffic;
+    }
+    Ok(parameters)
+}
+
+fn not_negative(section: &'static str, key: &'static str, number: f64) -> Result<f64, ConfigError> {
+    if number.is_finite() && number >= 0.0 {
+        Ok(number)
+    } else {
+        Err(value(section, key, format!("found {number}, expected a number that is not negative")))
+    }
+}
+
+fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
+    let defaults = Parameters::default();
+    let duration = |key, seconds: f64| {
+        let found = format!("found {seconds}, expected a time in seconds that is not negative");
+        SimDuration::try_from_secs_f64(seconds).ok_or_else(|| value("mpi", key, found))
+    };
+    Ok(Parameters {
+        envelope: bytes("envelope_bytes", section.envelope_bytes)?.unwrap_or(defaults.envelope),
+        detached_below: bytes("detached_below_bytes", section.detached_below_bytes)?
+            .unwrap_or(defaults.detached_below),
+        send: overhead("send_overhead", section.send_overhead)?,
+        isend: overhead("isend_overhead", section.isend_overhead)?,
+        receive: overhead("receive_overhead", section.receive_overhead)?,
+        test: section.test_s.map_or(Ok(defaults.test), |seconds| duration("test_s", seconds))?,
+        test_grows: section.test_grows.unwrap_or(defaults.test_grows),
+        collectives: selector(section.collectives.as_deref())?,
+    })
+}
+
+/// Sizes stay below 2^48 bytes, as in traces, so that no sum of two overflows.
+fn bytes(key: &'static str, size: Option<u64>) -> Result<Option<Bytes>, ConfigError> {
+    match size {
+        Some(size) if size > 1 << 48 => {
+            Err(value("mpi", key, format!("found {size}, expected at most 2^48 bytes")))
+        }
+        size => Ok(size.map(Bytes::new)),
+    }
+}
+
+fn overhead(key: &'static str, text: Option<String>) -> Result<Overhead, ConfigError> {
+    let Some(text) = text else { return Ok(Overhead::default()) };
+    text.parse().map_err(|error: mpi_model::OverheadError| value("mpi", key, error.to_string()))
+}
+
+fn selector(name: Option<&str>) -> Result<Selector, ConfigError> {
+    match name {
+        None | Some("default") => Ok(Selector::Default),
+        Some(name @ ("ompi" | "mpich" | "mvapich2" | "impi" | "analytic")) => Err(value(
+            "mpi",
+            "collectives",
+            format!("{name:?} is not available in this version; use \"default\""),
+        )),
+        Some(other) => Err(value("mpi", "collectives", format!("found {other:?}, expected \"default\""))),
+    }
+}
+
+fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
+    match section.threads {
+        None => Ok(1),
+        Some(threads @ 1..=MAX_THREADS) => Ok(threads),
+        Some(other) => Err(value("engine", "threads", format!("found {other}, expected 1 to {MAX_THREADS}"))),
+    }
+}
+
+fn run_ahead(section: &EngineSection) -> Result<RunAhead, ConfigError> {
+    let seconds = match &section.run_ahead_s {
+        None => return Ok(RunAhead::Auto),
+        Some(toml::Value::String(auto)) if auto == "auto" => return Ok(RunAhead::Auto),
+        Some(toml::Value::Float(seconds)) => *seconds,
+        Some(toml::Value::Integer(seconds)) => *seconds as f64,
+        Some(_) => f64::NAN,
+    };
+    match SimDuration::try_from_secs_f64(seconds) {
+        Some(window) => Ok(RunAhead::Window(window)),
+        None => Err(value("engine", "run_ahead_s", "expected \"auto\" or a time in seconds")),
+    }
+}

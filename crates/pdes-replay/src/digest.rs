@@ -1,0 +1,48 @@
+//! The digest of a result.
+
+use std::fmt;
+
+use mpi_model::{ActionKind, Statistics};
+use pdes_core::SimTime;
+
+/// What is hashed, and how: a change of either changes this number.
+const SCHEME: &[u8] = b"pdes-replay digest 1";
+
+/// A hash over the results of all ranks: equal digests mean equal results.
+///
+/// It is BLAKE3 over the name of the scheme and, for each rank in order, these integers of 64 bits in little-endian
+/// order: the end [ps]; for each kind of action, in the order of [`ActionKind::ALL`], the time spent [ps] and the
+/// number of actions; the messages sent; their payload [B].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest(blake3::Hash);
+
+impl Digest {
+    /// Hashes the results of all ranks, in their order.
+    pub fn of<'a>(ranks: impl Iterator<Item = (SimTime, &'a Statistics)>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(SCHEME);
+        for (end, statistics) in ranks {
+            hasher.update(&end.as_picos().to_le_bytes());
+            for kind in ActionKind::ALL {
+                hasher.update(&statistics.time(kind).as_picos().to_le_bytes());
+                hasher.update(&statistics.count(kind).to_le_bytes());
+            }
+            hasher.update(&statistics.messages.to_le_bytes());
+            hasher.update(&statistics.bytes.get().to_le_bytes());
+        }
+        Self(hasher.finalize())
+    }
+}
+
+/// Prints 64 hexadecimal digits.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a run is asked to do, checked and complete.
+
+use std::path::PathBuf;
+
+use mpi_model::Parameters;
+use netmodel::{NetworkParameters, PlatformDescription, Preset};
+use pdes_core::RunAhead;
+
+/// A run, with every choice made.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The trace.
+    pub trace: PathBuf,
+    /// Ranks of the run; by default those of the trace.
+    pub ranks: Option<u32>,
+    /// Actions kept in memory [B]; further ones go to a temporary file. By default what `trace-mmap` does.
+    pub memory_budget: Option<u64>,
+    /// The platform.
+    pub platform: PlatformSource,
+    /// The file that says which rank runs on which host; by default rank `i` on host `i`, cyclically.
+    pub hosts: Option<PathBuf>,
+    /// The network model.
+    pub model: Model,
+    /// The preset from which the network's parameters come.
+    pub preset: Preset,
+    /// The network's parameters.
+    pub network: NetworkParameters,
+    /// The MPI library's parameters.
+    pub mpi: Parameters,
+    /// Threads.
+    pub threads: usize,
+    /// The bound on run-ahead.
+    pub run_ahead: RunAhead,
+    /// Where the report goes.
+    pub report: Option<PathBuf>,
+}
+
+/// Where a platform comes from.
+#[derive(Clone, Debug)]
+pub enum PlatformSource {
+    /// A file, SimGrid XML or TOML.
+    File(PathBuf),
+    /// The configuration itself.
+    Inline(Box<PlatformDescription>),
+}
+
+/// How messages share the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Not at all: every message is alone on its route.
+    LogGps,
+}
+
+impl Model {
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LogGps => "loggps",
+        }
+    }
+}
+
+/// Prints the path of the file, or `inline`.
+impl std::fmt::Display for PlatformSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Inline(_) => f.write_str("inline"),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! pdes-replay: how long would this MPI program run on that machine, and where would it wait?
+//!
+//! The program is a trace of what each rank does (`trace-mmap`), the machine a platform with a network model
+//! (`netmodel`); `mpi-model` turns the actions into messages, and the engine of `pdes-core` runs the ranks on any
+//! number of threads with the same answer. This crate ties them together: [`Config`] says what to replay,
+//! [`Scene`] is what that loads, [`Scene::replay`] runs it, and [`Report`] is what comes out.
+//!
+//! ```
+//! use pdes_core::Progress;
+//! use pdes_replay::{Config, Scene};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let trace = directory.path().join("trace.txt");
+//! std::fs::write(&trace, "0 init\n1 init\n0 compute 1e6\n0 send 1 0 984\n1 recv 0 0 984\n")?;
+//!
+//! let mut config = Config::default();
+//! config.set(&format!("trace.path={trace:?}"))?;
+//! config.set("platform.topology={ kind = 'cluster', hosts = 2, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }")?;
+//! config.set("network.preset='raw'")?;
+//! let job = config.resolve()?;
+//!
+//! let scene = Scene::load(&job)?;
+//! let outcome = scene.replay(&Progress::new(job.threads))?;
+//! // 1 ms of computation, two links of 1 us each, and 984 + 16 bytes at 1 ns each.
+//! assert_eq!(outcome.simulated_time().to_string(), "0.001003000000");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod config;
+mod deadlock;
+mod digest;
+mod job;
+mod machine;
+mod placement;
+mod report;
+mod scene;
+
+pub use config::{Config, ConfigError};
+pub use deadlock::{Deadlock, Link};
+pub use digest::Digest;
+pub use job::{Job, Model, PlatformSource};
+pub use machine::PlacedMachine;
+pub use placement::{Placement, PlacementError};
+pub use report::{ActionTotal, RankEnd, Report};
+pub use scene::{Outcome, RunError, Scene};

@@ -1,0 +1,40 @@
+//! The machine that the MPI model sees: a platform, a network model, and the ranks' places.
+
+use mpi_model::Machine;
+use netmodel::{LogGps, PathCost, Platform, RouteError};
+use pdes_core::{Bytes, Rank, SimDuration};
+
+use crate::Placement;
+
+/// A platform on which ranks are placed, without contention.
+#[derive(Debug)]
+pub struct PlacedMachine<'a> {
+    platform: &'a Platform,
+    placement: &'a Placement,
+    model: LogGps,
+}
+
+impl<'a> PlacedMachine<'a> {
+    /// Places ranks on a platform.
+    pub fn new(platform: &'a Platform, placement: &'a Placement, model: LogGps) -> Self {
+        Self { platform, placement, model }
+    }
+}
+
+impl Machine for PlacedMachine<'_> {
+    type Path = PathCost;
+    type Error = RouteError;
+
+    fn path(&self, from: Rank, to: Rank) -> Result<PathCost, RouteError> {
+        self.model.path(self.platform, self.placement.host(from), self.placement.host(to))
+    }
+
+    #[inline]
+    fn transfer(&self, path: PathCost, bytes: Bytes) -> Option<SimDuration> {
+        self.model.try_duration(path, bytes)
+    }
+
+    fn speed(&self, rank: Rank) -> f64 {
+        self.platform.host(self.placement.host(rank)).speed
+    }
+}

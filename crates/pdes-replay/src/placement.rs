@@ -1,0 +1,143 @@
+//! Which rank runs on which host.
+
+use std::path::{Path, PathBuf};
+
+use netmodel::{HostId, Platform};
+use pdes_core::Rank;
+
+/// The host of each rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    hosts: Vec<HostId>,
+}
+
+/// Why ranks cannot be placed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlacementError {
+    /// The file cannot be read.
+    #[error("the hosts file {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A line names a host that the platform does not have.
+    #[error(
+        "{}:{line}: the platform has no host {name:?}; its hosts are {first} ... {last}", path.display()
+    )]
+    UnknownHost {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The name.
+        name: String,
+        /// The platform's first host.
+        first: String,
+        /// The platform's last host.
+        last: String,
+    },
+    /// A number of ranks is not one.
+    #[error("{}:{line}: found {found:?} ranks, expected host or host:ranks with at least one rank", path.display())]
+    Count {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What stands after the colon.
+        found: String,
+    },
+    /// The file names no host.
+    #[error("{}: expected one host per line, found none", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The platform has no host.
+    #[error("the platform has no hosts")]
+    NoHosts,
+}
+
+impl Placement {
+    /// Places rank `i` on host `i` of the platform, cyclically.
+    ///
+    /// # Errors
+    /// Where the platform has no hosts.
+    pub fn cyclic(platform: &Platform, ranks: u32) -> Result<Self, PlacementError> {
+        let hosts: Vec<HostId> = (0..platform.hosts().len() as u32).map(HostId::new).collect();
+        if hosts.is_empty() {
+            return Err(PlacementError::NoHosts);
+        }
+        Ok(Self::repeat(&hosts, ranks))
+    }
+
+    /// Places rank `i` on the host of line `i` of a file, cyclically. A line `host:k` stands for `k` lines; empty
+    /// lines and lines that begin with `#` do not count.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or names no host, or one that the platform does not have.
+    pub fn from_file(platform: &Platform, path: &Path, ranks: u32) -> Result<Self, PlacementError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| PlacementError::Read { path: path.to_owned(), source })?;
+        let mut hosts = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let entry = line.trim();
+            if entry.is_empty() || entry.starts_with('#') || hosts.len() >= ranks as usize {
+                continue;
+            }
+            let (host, count) = parse(platform, path, index + 1, entry)?;
+            hosts.extend(std::iter::repeat_n(host, count.min(ranks as usize)));
+        }
+        if hosts.is_empty() {
+            return Err(PlacementError::Empty { path: path.to_owned() });
+        }
+        Ok(Self::repeat(&hosts, ranks))
+    }
+
+    fn repeat(hosts: &[HostId], ranks: u32) -> Self {
+        Self { hosts: hosts.iter().copied().cycle().take(ranks as usize).collect() }
+    }
+
+    /// Returns the host of a rank.
+    #[inline]
+    pub fn host(&self, rank: Rank) -> HostId {
+        self.hosts[rank.index()]
+    }
+
+    /// Returns the first host that has more ranks than cores, with their number.
+    pub fn overcommitted(&self, platform: &Platform) -> Option<(HostId, usize)> {
+        let mut ranks = vec![0_usize; platform.hosts().len()];
+        self.hosts.iter().for_each(|host| ranks[host.index()] += 1);
+        let over = |host: &HostId| ranks[host.index()] > platform.host(*host).cores as usize;
+        let host = self.hosts.iter().copied().find(over)?;
+        Some((host, ranks[host.index()]))
+    }
+}
+
+/// Reads `host` or `host:ranks`; a host whose name holds a colon is found by its whole name.
+fn parse(
+    platform: &Platform,
+    path: &Path,
+    line: usize,
+    entry: &str,
+) -> Result<(HostId, usize), PlacementError> {
+    if let Some(host) = platform.host_by_name(entry) {
+        return Ok((host, 1));
+    }
+    let (name, count) = entry.rsplit_once(':').unwrap_or((entry, "1"));
+    let Some(host) = platform.host_by_name(name) else {
+        let end = |host: Option<&netmodel::Host>| host.map_or(String::new(), |host| host.name.clone());
+        return Err(PlacementError::UnknownHost {
+            path: path.to_owned(),
+            line,
+            name: name.to_owned(),
+            first: end(platform.hosts().first()),
+            last: end(platform.hosts().last()),
+        });
+    };
+    match count.parse() {
+        Ok(count @ 1..) => Ok((host, count)),
+        _ => Err(PlacementError::Count { path: path.to_owned(), line, found: count.to_owned() }),
+    }
+}

@@ -1,0 +1,230 @@
+//! The report of a run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use mpi_model::ActionKind;
+use netmodel::{NetworkParameters, Preset};
+use serde::Serialize;
+
+use crate::digest::Digest;
+use crate::scene::{Outcome, Scene};
+
+/// The version of the format: it grows when a field changes its meaning or goes.
+const VERSION: u32 = 1;
+
+/// What a run found, as it is written in JSON.
+///
+/// # Stability
+/// Within one `version`, fields keep their names and meanings; new ones may be added.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// `"pdes-replay report"`.
+    pub format: &'static str,
+    /// The version of the format.
+    pub version: u32,
+    /// The version of the program that wrote the report.
+    pub program_version: &'static str,
+    /// The end of the last rank [s].
+    pub simulated_time_s: f64,
+    /// The same [ps], exact.
+    pub simulated_time_ps: u64,
+    /// Ranks of the run.
+    pub ranks: u32,
+    /// Actions replayed: the lines of the trace that are neither empty nor comments.
+    pub actions: u64,
+    /// Messages sent, point-to-point and inside collectives.
+    pub messages: u64,
+    /// Payload of these messages [B].
+    pub message_bytes: u64,
+    /// A hash over the results of all ranks (64 hexadecimal digits): equal digests mean equal results.
+    pub digest: String,
+    /// Wall-clock time of the run [s]: loading and replaying.
+    pub wall_time_s: f64,
+    /// Wall-clock time of loading the platform and the trace [s].
+    pub load_s: f64,
+    /// Wall-clock time of the replay [s].
+    pub replay_s: f64,
+    /// Actions over `replay_s`.
+    pub actions_per_s: f64,
+    /// The largest resident memory of the process [B]; null where the system does not tell.
+    pub peak_rss_bytes: Option<u64>,
+    /// Threads of each process.
+    pub threads: usize,
+    /// Processes of the run.
+    pub processes: u32,
+    /// The rank that ended last.
+    pub slowest_rank: Option<RankEnd>,
+    /// The rank that ended first.
+    pub fastest_rank: Option<RankEnd>,
+    /// Simulated time by kind of action, summed over ranks; kinds that do not occur are left out.
+    pub time_by_action: Vec<ActionTotal>,
+    /// Everything that can change the result beside the trace and the platform.
+    pub parameters: Parameters,
+    /// What a user should know before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+/// The end of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RankEnd {
+    /// The rank.
+    pub rank: u32,
+    /// Its end [s].
+    pub end_s: f64,
+}
+
+/// The total of one kind of action over all ranks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ActionTotal {
+    /// The name of the action in a trace.
+    pub action: &'static str,
+    /// How many there were.
+    pub count: u64,
+    /// Simulated time spent in them, waiting included [s].
+    pub time_s: f64,
+    /// The same as a part of the time of all ranks, 0 to 1.
+    pub share: f64,
+}
+
+/// The parameters of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parameters {
+    /// The trace, as it was named.
+    pub trace: String,
+    /// The platform's file, or `"inline"`.
+    pub platform: String,
+    /// The hosts file; null where rank `i` runs on host `i`.
+    pub hosts: Option<String>,
+    /// The network model.
+    pub model: &'static str,
+    /// The preset of the network's parameters.
+    pub preset: Preset,
+    /// The network's parameters, in full.
+    pub network: NetworkParameters,
+    /// The MPI library's parameters.
+    pub mpi: MpiParameters,
+}
+
+/// The parameters of the MPI library.
+#[derive(Clone, Debug, Serialize)]
+pub struct MpiParameters {
+    /// The rule that picks collective algorithms.
+    pub collectives: &'static str,
+    /// What each message carries beside its payload [B].
+    pub envelope_bytes: u64,
+    /// Sends below this size do not wait for their receive [B].
+    pub detached_below_bytes: u64,
+    /// Overhead of a detached blocking send.
+    pub send_overhead: String,
+    /// Overhead of a non-blocking send.
+    pub isend_overhead: String,
+    /// Overhead of completing a detached message.
+    pub receive_overhead: String,
+    /// Cost of a test [s].
+    pub test_s: f64,
+    /// Whether failed tests make later ones dearer.
+    pub test_grows: bool,
+}
+
+impl Report {
+    /// Puts together what a run found.
+    pub fn new(scene: &Scene, outcome: &Outcome) -> Self {
+        let job = scene.job();
+        let end = |rank: pdes_core::Rank| RankEnd {
+            rank: rank.get(),
+            end_s: outcome.ends[rank.index()].as_secs_f64(),
+        };
+        let extremes = outcome.slowest_and_fastest();
+        let ranks = outcome.ends.iter().copied().zip(&outcome.statistics);
+        let (load, replay) = (scene.load_time(), outcome.replay_time);
+        Self {
+            format: "pdes-replay report",
+            version: VERSION,
+            program_version: env!("CARGO_PKG_VERSION"),
+            simulated_time_s: outcome.simulated_time().as_secs_f64(),
+            simulated_time_ps: outcome.simulated_time().as_picos(),
+            ranks: scene.trace().ranks(),
+            actions: scene.trace().actions(),
+            messages: outcome.statistics.iter().map(|statistics| statistics.messages).sum(),
+            message_bytes: outcome.statistics.iter().map(|statistics| statistics.bytes.get()).sum(),
+            digest: Digest::of(ranks).to_string(),
+            wall_time_s: (load + replay).as_secs_f64(),
+            load_s: load.as_secs_f64(),
+            replay_s: replay.as_secs_f64(),
+            actions_per_s: rate(scene.trace().actions(), replay),
+            peak_rss_bytes: peak_rss_bytes(),
+            threads: job.threads,
+            processes: 1,
+            slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
+            fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
+            time_by_action: totals(outcome),
+            parameters: Parameters::new(scene),
+            warnings: scene.warnings(),
+        }
+    }
+
+    /// Writes the report to a file, whole or not at all.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".part");
+        std::fs::write(&draft, text)?;
+        std::fs::rename(&draft, path)
+    }
+}
+
+fn rate(actions: u64, time: Duration) -> f64 {
+    actions as f64 / time.as_secs_f64().max(1e-9)
+}
+
+/// Sums as integers of 128 bits: the times of a million ranks leave 64.
+fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
+    let sum =
+        |kind| -> u128 { outcome.statistics.iter().map(|rank| u128::from(rank.time(kind).as_picos())).sum() };
+    let count = |kind| -> u64 { outcome.statistics.iter().map(|rank| rank.count(kind)).sum() };
+    let all: u128 = ActionKind::ALL.into_iter().map(sum).sum();
+    let total = |kind: ActionKind| ActionTotal {
+        action: kind.name(),
+        count: count(kind),
+        time_s: sum(kind) as f64 / 1e12,
+        share: if all == 0 { 0.0 } else { sum(kind) as f64 / all as f64 },
+    };
+    ActionKind::ALL.into_iter().map(total).filter(|total| total.count > 0 || total.time_s > 0.0).collect()
+}
+
+impl Parameters {
+    fn new(scene: &Scene) -> Self {
+        let job = scene.job();
+        Self {
+            trace: job.trace.display().to_string(),
+            platform: job.platform.to_string(),
+            hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
+            model: job.model.name(),
+            preset: job.preset,
+            network: job.network.clone(),
+            mpi: MpiParameters {
+                collectives: job.mpi.collectives.name(),
+                envelope_bytes: job.mpi.envelope.get(),
+                detached_below_bytes: job.mpi.detached_below.get(),
+                send_overhead: job.mpi.send.to_string(),
+                isend_overhead: job.mpi.isend.to_string(),
+                receive_overhead: job.mpi.receive.to_string(),
+                test_s: job.mpi.test.as_secs_f64(),
+                test_grows: job.mpi.test_grows,
+            },
+        }
+    }
+}
+
+/// The high-water mark of the process's resident memory, as Linux tells it.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

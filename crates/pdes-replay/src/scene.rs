@@ -1,0 +1,202 @@
+//! A run: what is loaded, what comes out, and what can go wrong.
+
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use mpi_model::{ReplayError, ReplayErrorKind, Statistics, World};
+use netmodel::{LogGps, Platform, PlatformError, RouteError};
+use pdes_core::{Ending, Engine, Process, Progress, Rank, SimTime};
+use trace_mmap::{LoadOptions, Trace, TraceError};
+
+use crate::deadlock::Deadlock;
+use crate::job::{Job, PlatformSource};
+use crate::machine::PlacedMachine;
+use crate::placement::{Placement, PlacementError};
+
+/// Everything that a replay needs, in memory.
+#[derive(Debug)]
+pub struct Scene {
+    job: Job,
+    trace: Trace,
+    platform: Platform,
+    placement: Placement,
+    load_time: Duration,
+    jitter: Option<u64>,
+}
+
+/// What comes out of a replay.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When each rank ended.
+    pub ends: Vec<SimTime>,
+    /// What each rank did.
+    pub statistics: Vec<Statistics>,
+    /// How long the replay took on the wall clock.
+    pub replay_time: Duration,
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The trace cannot be loaded.
+    #[error("the trace: {0}")]
+    Trace(#[from] TraceError),
+    /// The platform cannot be loaded.
+    #[error("the platform: {0}")]
+    Platform(#[from] PlatformError),
+    /// Ranks cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    /// A rank does what it must not.
+    #[error("{place}: rank {}, action {}: {}", .error.rank, .error.action, describe(&.error.kind))]
+    Replay {
+        /// Where the action stands in the trace.
+        place: String,
+        /// What is wrong.
+        error: ReplayError<RouteError>,
+    },
+    /// The program deadlocks.
+    #[error("{0}")]
+    Deadlock(Deadlock),
+}
+
+fn describe(kind: &ReplayErrorKind<RouteError>) -> String {
+    match kind {
+        ReplayErrorKind::NoPath { source, .. } => format!("{kind}: {source}"),
+        _ => kind.to_string(),
+    }
+}
+
+impl Scene {
+    /// Loads what a job names.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or is wrong.
+    pub fn load(job: &Job) -> Result<Self, RunError> {
+        Self::load_watched(job, &AtomicU64::new(0))
+    }
+
+    /// Loads what a job names and counts the actions read meanwhile.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or is wrong.
+    pub fn load_watched(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
+        let started = Instant::now();
+        // The platform first: it is small, and a wrong one should show before a large trace is read.
+        let platform = match &job.platform {
+            PlatformSource::File(path) => Platform::from_path(path)?,
+            PlatformSource::Inline(description) => Platform::from_description((**description).clone())?,
+        };
+        let defaults = LoadOptions::default();
+        let options = LoadOptions {
+            threads: job.threads,
+            ranks: job.ranks,
+            memory_budget: job.memory_budget.unwrap_or(defaults.memory_budget),
+            progress: Some(actions),
+            ..defaults
+        };
+        let trace = Trace::load(&job.trace, &options)?;
+        let placement = match &job.hosts {
+            Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
+            None => Placement::cyclic(&platform, trace.ranks())?,
+        };
+        let load_time = started.elapsed();
+        Ok(Self { job: job.clone(), trace, platform, placement, load_time, jitter: None })
+    }
+
+    /// Disturbs the schedule of the replay at random, to test that the result does not depend on it.
+    pub fn with_jitter(self, seed: u64) -> Self {
+        Self { jitter: Some(seed), ..self }
+    }
+
+    /// Returns the job with another number of threads.
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.job.threads = threads;
+        self
+    }
+
+    /// Returns the job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Returns the trace.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Returns how long loading took on the wall clock.
+    pub fn load_time(&self) -> Duration {
+        self.load_time
+    }
+
+    /// Returns what a user should know before trusting the result, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.platform.warnings().to_vec();
+        warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
+        warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
+        warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
+            let host = self.platform.host(host);
+            format!(
+                "{} has {ranks} ranks for {} core(s); the model \"{}\" gives each rank a core of its own",
+                host.name,
+                host.cores,
+                self.job.model.name()
+            )
+        }));
+        warnings
+    }
+
+    /// Replays the trace on the platform.
+    ///
+    /// The outcome is the same for any number of threads and any bound on run-ahead.
+    ///
+    /// # Errors
+    /// Where the program is wrong: a deadlock, a message longer than its receive, ranks in different collectives.
+    pub fn replay(&self, progress: &Progress) -> Result<Outcome, RunError> {
+        let started = Instant::now();
+        let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
+        let world = World::new(&self.trace, &machine, &self.job.mpi);
+        let processes = world.processes().map_err(|error| self.locate(error))?;
+        let mut engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead);
+        if let Some(seed) = self.jitter {
+            engine = engine.jitter(seed);
+        }
+        let run = engine.run_watched(processes, progress);
+        match run.ending {
+            Ending::Completed => Ok(Outcome {
+                ends: run.processes.iter().map(Process::clock).collect(),
+                statistics: run.processes.iter().map(|process| process.statistics().clone()).collect(),
+                replay_time: started.elapsed(),
+            }),
+            Ending::Failed(_, fault) => Err(self.locate(fault.error)),
+            Ending::Stalled(ranks) => {
+                Err(RunError::Deadlock(Deadlock::find(&self.trace, &run.processes, &ranks)))
+            }
+        }
+    }
+
+    fn locate(&self, error: ReplayError<RouteError>) -> RunError {
+        let place = match self.trace.locate(error.rank, error.action) {
+            Ok(location) => location.to_string(),
+            // The text may have gone since it was read; the error itself still names rank and action.
+            Err(_) => self.job.trace.display().to_string(),
+        };
+        RunError::Replay { place, error }
+    }
+}
+
+impl Outcome {
+    /// Returns the end of the last rank.
+    pub fn simulated_time(&self) -> SimTime {
+        self.ends.iter().copied().max().unwrap_or(SimTime::ZERO)
+    }
+
+    /// Returns the rank that ended last, and the one that ended first; of equals, the lowest.
+    pub fn slowest_and_fastest(&self) -> Option<(Rank, Rank)> {
+        let ranks = || self.ends.iter().enumerate();
+        let slowest = ranks().min_by_key(|&(rank, &end)| (std::cmp::Reverse(end), rank))?;
+        let fastest = ranks().min_by_key(|&(rank, &end)| (end, rank))?;
+        Some((Rank::new(slowest.0 as u32), Rank::new(fastest.0 as u32)))
+    }
+}
