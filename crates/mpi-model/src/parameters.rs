@@ -14,6 +14,9 @@ pub struct Parameters {
     /// Messages below this size are detached: the sender goes on at once, and the data flows when the receive is
     /// posted. From this size on the sender waits until the data has arrived (rendezvous).
     pub detached_below: Bytes,
+    /// The data of messages below this size flows as soon as the sender is ready, whether or not the receive is
+    /// posted (`smpi/async-small-thresh`); not above `detached_below`.
+    pub eager_below: Bytes,
     /// Paid by the sender before a detached blocking send (`smpi/os`).
     pub send: Overhead,
     /// Paid by the sender before a non-blocking send, a combined send and receive, and non-blocking sends inside
@@ -35,6 +38,7 @@ impl Default for Parameters {
         Self {
             envelope: Bytes::new(16),
             detached_below: Bytes::new(65536),
+            eager_below: Bytes::ZERO,
             send: Overhead::default(),
             isend: Overhead::default(),
             receive: Overhead::default(),

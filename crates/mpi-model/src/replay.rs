@@ -329,8 +329,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     fn sleep(&mut self, seconds: f64) -> Result<(), Failure<M::Error>> {
-        // SimGrid's shortest sleep is one nanosecond.
-        match self.later(SimDuration::try_from_secs_f64(seconds.max(1e-9))) {
+        // SimGrid's shortest sleep, but for none at all, is one nanosecond.
+        let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
+        match self.later(SimDuration::try_from_secs_f64(seconds.max(shortest))) {
             Some(clock) => {
                 self.clock = clock;
                 Ok(())
@@ -465,7 +466,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Lets the data of a message flow: it starts when both sides are there.
+    /// Lets the data of a message flow: it starts when both sides are there, eager data when it is sent.
     #[inline]
     fn matched(
         &mut self,
@@ -482,7 +483,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
         let path = path.expect("a receive is posted after its path is known");
         let wire = bytes + self.world.parameters.envelope;
-        let start = posted.max(receive.posted);
+        let eager = bytes < self.world.parameters.eager_below;
+        let start = if eager { posted } else { posted.max(receive.posted) };
         let arrival = self.world.machine.transfer(path, wire).and_then(|time| start.checked_add(time));
         let Some(at) = arrival else {
             let kind = ReplayErrorKind::TooLong { what: "a message", amount: bytes.to_string() };

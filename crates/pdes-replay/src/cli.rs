@@ -6,6 +6,7 @@ mod progress;
 mod run;
 mod summary;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -45,10 +46,18 @@ fn start_log(arguments: &Arguments) {
     let default = if arguments.run.quiet { "warn" } else { "info" };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    log.without_time().with_target(false).init();
+    log.without_time().with_target(false).with_ansi(std::io::stderr().is_terminal()).init();
 }
 
+/// Prints an error and those of its causes that it does not spell out itself.
 #[expect(clippy::print_stderr, reason = "this is where errors are meant to go")]
 fn report_error(error: &anyhow::Error) {
-    eprintln!("pdes-replay: {error:#}");
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    eprintln!("pdes-replay: {message}");
 }

@@ -189,6 +189,7 @@ struct MpiSection {
     collectives: Option<String>,
     envelope_bytes: Option<u64>,
     detached_below_bytes: Option<u64>,
+    eager_below_bytes: Option<u64>,
     send_overhead: Option<String>,
     isend_overhead: Option<String>,
     receive_overhead: Option<String>,

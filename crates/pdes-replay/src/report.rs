@@ -115,6 +115,8 @@ pub struct MpiParameters {
     pub envelope_bytes: u64,
     /// Sends below this size do not wait for their receive [B].
     pub detached_below_bytes: u64,
+    /// The data of messages below this size does not wait for the receive [B].
+    pub eager_below_bytes: u64,
     /// Overhead of a detached blocking send.
     pub send_overhead: String,
     /// Overhead of a non-blocking send.
@@ -211,6 +213,7 @@ impl Parameters {
                 collectives: job.mpi.collectives.name(),
                 envelope_bytes: job.mpi.envelope.get(),
                 detached_below_bytes: job.mpi.detached_below.get(),
+                eager_below_bytes: job.mpi.eager_below.get(),
                 send_overhead: job.mpi.send.to_string(),
                 isend_overhead: job.mpi.isend.to_string(),
                 receive_overhead: job.mpi.receive.to_string(),

@@ -114,10 +114,17 @@ fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
         let found = format!("found {seconds}, expected a time in seconds that is not negative");
         SimDuration::try_from_secs_f64(seconds).ok_or_else(|| value("mpi", key, found))
     };
+    let detached_below = bytes("detached_below_bytes", section.detached_below_bytes)?;
+    let detached_below = detached_below.unwrap_or(defaults.detached_below);
+    let eager_below = bytes("eager_below_bytes", section.eager_below_bytes)?.unwrap_or(defaults.eager_below);
+    if eager_below > detached_below {
+        let message = format!("found {eager_below}, expected at most detached_below_bytes, {detached_below}");
+        return Err(value("mpi", "eager_below_bytes", message));
+    }
     Ok(Parameters {
         envelope: bytes("envelope_bytes", section.envelope_bytes)?.unwrap_or(defaults.envelope),
-        detached_below: bytes("detached_below_bytes", section.detached_below_bytes)?
-            .unwrap_or(defaults.detached_below),
+        detached_below,
+        eager_below,
         send: overhead("send_overhead", section.send_overhead)?,
         isend: overhead("isend_overhead", section.isend_overhead)?,
         receive: overhead("receive_overhead", section.receive_overhead)?,

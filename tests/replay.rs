@@ -1,0 +1,10 @@
+//! Tests of the whole program: its answers, its determinism, and its command line.
+
+#[path = "replay/agreement.rs"]
+mod agreement;
+#[path = "replay/command_line.rs"]
+mod command_line;
+#[path = "replay/determinism.rs"]
+mod determinism;
+#[path = "replay/reference.rs"]
+mod reference;

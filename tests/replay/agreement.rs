@@ -1,0 +1,134 @@
+//! Simulated times that equal SimGrid's: `tests/data` says how those were measured.
+
+use std::path::Path;
+
+use crate::reference::{self, Verdict, compare, rows, shared, unpack};
+use pdes_replay::Config;
+
+/// Cases where we refuse a trace that SimGrid replays, and why. They are checked to be refused, so that the list stays
+/// true.
+const REFUSED: &[(&str, &str)] = &[
+    ("wait-no-match-tag", "SimGrid passes over a wait without a request"),
+    ("wait-twice", "SimGrid passes over a wait without a request"),
+    ("test-missing-key", "SimGrid passes over a test without a request"),
+    ("count-scientific", "SimGrid cuts 99.9 elements off to 99"),
+];
+
+/// Cases with another answer, and why. They are checked to differ.
+const DIFFERENT: &[(&str, &str)] =
+    &[("compute-two-on-one-host", "the model has no contention: each rank has a core of its own")];
+
+/// SimGrid merges events that lie less than a nanosecond apart.
+const SMALL_S: f64 = 2e-9;
+
+fn config(trace: &Path, platform: &Path) -> Config {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", platform);
+    config
+}
+
+/// Replays the cases of a table of merged traces and compares every rank's end.
+fn check_cases(table: &str, tolerance_s: f64, relative: f64) {
+    let folder = reference::data("uncontended");
+    let temporary = tempfile::tempdir().unwrap();
+    let mut checked = 0;
+    let mut failures = Vec::new();
+    for row in rows(&folder.join(table)) {
+        let trace = temporary.path().join("trace.txt");
+        std::fs::write(&trace, row.merged_trace()).unwrap();
+        let mut config = config(&trace, &folder.join(&row["platform"]));
+        config.insert("trace", "ranks", toml_integer(&row["ranks"]));
+        let Some(()) = row.apply_options(&mut config) else { continue };
+        let listed = |list: &[(&str, &str)]| list.iter().any(|(name, _)| *name == row["case"]);
+        match compare(config, &row, tolerance_s, relative) {
+            Verdict::Unanswered => {}
+            Verdict::Equal if !listed(REFUSED) && !listed(DIFFERENT) => checked += 1,
+            Verdict::Refused(_) if listed(REFUSED) => checked += 1,
+            Verdict::Differs(_) if listed(DIFFERENT) => checked += 1,
+            verdict => failures.push(format!("{}: {verdict:?}", row["case"])),
+        }
+    }
+    assert!(failures.is_empty(), "{} of {table}:\n{}", failures.len(), failures.join("\n"));
+    assert!(checked > 0, "{table} has no cases");
+}
+
+fn toml_integer(text: &str) -> toml::Value {
+    toml::Value::Integer(text.parse().unwrap())
+}
+
+#[test]
+fn point_to_point_semantics() {
+    check_cases("p2p.tsv", SMALL_S, 0.0);
+}
+
+#[test]
+fn collectives() {
+    check_cases("collectives.tsv", SMALL_S, 0.0);
+}
+
+#[test]
+fn random_programs() {
+    let folder = reference::data("uncontended");
+    for row in rows(&folder.join("random.csv")) {
+        let config = config(&folder.join("random").join(&row["trace"]), &folder.join(&row["platform"]));
+        assert_eq!(compare(config, &row, SMALL_S, 0.0), Verdict::Equal, "{}", row["trace"]);
+    }
+}
+
+/// Traces in which no two messages meet, on platforms whose links are shared: there, SimGrid's flow model is ours.
+#[test]
+fn messages_that_do_not_overlap() {
+    let Some(oracle) = shared("oracle") else { return };
+    let folder = reference::data("nooverlap");
+    for row in rows(&folder.join("nooverlap.csv")) {
+        let mut config = config(&folder.join(&row["trace"]), &platform(&oracle, &row["platform"]));
+        place(&mut config, &oracle, &row["platform"]);
+        let verdict = compare(config, &row, SMALL_S, 0.0);
+        assert_eq!(verdict, Verdict::Equal, "{} on {}", row["trace"], row["platform"]);
+    }
+}
+
+/// The real traces on the real platforms, against SimGrid on platforms of the same costs without sharing.
+#[test]
+fn npb_and_tesh_traces() {
+    let (Some(oracle), Some(traces)) = (shared("oracle"), shared("traces")) else { return };
+    let folder = reference::data("uncontended");
+    let unpacked = unpack(&traces);
+    let tables = ["npb.csv", "tesh.csv", "real-platforms.csv"];
+    for row in tables.iter().flat_map(|table| rows(&folder.join(table))) {
+        let trace = reference::trace(&row["trace"], unpacked.path(), &oracle);
+        let name = row.get("platform").map_or("p32.xml", String::as_str);
+        let file = if name.starts_with('p') { folder.join(name) } else { platform(&oracle, name) };
+        let mut config = config(&trace, &file);
+        place(&mut config, &oracle, name);
+        assert_eq!(compare(config, &row, SMALL_S, 2e-7), Verdict::Equal, "{} on {name}", row["trace"]);
+    }
+}
+
+/// Our own descriptions of the platforms are the same machines.
+#[test]
+fn our_platforms_equal_the_xml() {
+    let Some(oracle) = shared("oracle") else { return };
+    let configs = reference::repository().join("configs");
+    let trace = configs.join("traces/lu.S.8");
+    for name in ["crossbar-gbe", "backbone-gbe", "fattree-hdr", "torus-5g", "dragonfly-12g"] {
+        let ours = config(&trace, &configs.join("platforms").join(format!("{name}.toml")));
+        let theirs = config(&trace, &platform(&oracle, name));
+        assert_eq!(reference::digest(ours), reference::digest(theirs), "{name}");
+    }
+}
+
+fn platform(oracle: &Path, name: &str) -> std::path::PathBuf {
+    match name.trim_end_matches(".xml") {
+        "small_platform" => oracle.join("tesh/small_platform.xml"),
+        name => oracle.join(format!("{name}.xml")),
+    }
+}
+
+/// SimGrid sorts hosts by name where no hosts file is given; its answers were measured with one.
+fn place(config: &mut Config, oracle: &Path, platform: &str) {
+    if platform.starts_with("small_platform") {
+        config.set_path("platform", "hosts", &oracle.join("tesh/hostfile"));
+    }
+}

@@ -1,0 +1,275 @@
+//! The command as a user types it: output, report, errors, exit status.
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use predicates::str::{contains, ends_with};
+
+use crate::reference::repository;
+
+const DONE: i32 = 0;
+const FAILED: i32 = 1;
+const MISUSE: i32 = 2;
+
+/// A folder with traces and platforms that are right and wrong.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+fn command() -> Command {
+    let mut command = Command::cargo_bin("pdes-replay").unwrap();
+    command.env_remove("RUST_LOG");
+    command
+}
+
+fn replay(trace: &Path) -> Command {
+    let mut command = command();
+    command.arg("--platform").arg(repository().join("configs/platforms/torus-5g.toml"));
+    command.arg("--trace").arg(trace);
+    command
+}
+
+/// Replays a merged trace that is wrong and expects these words.
+fn expect_failure(text: &str, words: &[&str]) {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", text);
+    let mut assert = replay(&trace).assert().code(FAILED).stdout("");
+    for &word in words {
+        assert = assert.stderr(contains(word));
+    }
+}
+
+#[test]
+fn the_first_command_of_the_readme() {
+    let config = repository().join("configs/lu-s-8.toml");
+    let assert = command().arg("--config").arg(config).assert().code(DONE);
+    assert
+        .stdout(contains("8 ranks, 33969 actions"))
+        .stdout(contains("slowest rank"))
+        .stdout(contains("fastest rank"))
+        .stdout(contains("recv"))
+        .stdout(ends_with("simulated time: 0.003802913 s\n"));
+}
+
+#[test]
+fn quiet_prints_the_simulated_time_only() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", "0 init\n0 compute 1e10\n0 finalize");
+    replay(&trace).arg("--quiet").assert().code(DONE).stdout("simulated time: 1.000000000 s\n").stderr("");
+}
+
+#[test]
+fn the_report_holds_what_the_contract_names() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", "0 init\n1 init\n0 send 1 0 100\n1 recv 0 0 100\n1 compute 1e10\n");
+    let report = folder.path("report.json");
+    replay(&trace).arg("--threads=2").arg("--report").arg(&report).assert().code(DONE);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    for field in ["wall_time_s", "load_s", "replay_s", "actions_per_s", "simulated_time_s", "parameters"] {
+        assert!(!report[field].is_null(), "{field} is missing");
+    }
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["ranks"], 2);
+    assert_eq!(report["actions"], 5);
+    assert_eq!(report["messages"], 1);
+    assert_eq!(report["message_bytes"], 100);
+    assert_eq!(report["threads"], 2);
+    assert_eq!(report["processes"], 1);
+    assert_eq!(report["digest"].as_str().unwrap().len(), 64);
+    assert_eq!(report["parameters"]["network"]["weight_s"], 8775.0);
+    assert_eq!(report["slowest_rank"]["rank"], 1);
+    // Torus hosts 0 and 1 are one link of 500 ns and 5 GB/s apart; 116 B have the factors 2.01467 and 0.812084.
+    let expected = 500e-9 * 2.01467 + 116.0 / (5e9 * 0.812084) + 1.0;
+    assert!((report["simulated_time_s"].as_f64().unwrap() - expected).abs() < 1e-12);
+}
+
+#[test]
+fn settings_override_the_configuration_and_paths_are_relative_to_it() {
+    let folder = Folder::new();
+    folder.write("inner/trace.txt", "0 init\n0 compute 1e9\n");
+    folder.write("inner/hosts.txt", "# the fast one\nnode-1\n");
+    let config = folder.write(
+        "inner/run.toml",
+        "[trace]\npath = 'trace.txt'\n[platform]\nhosts = 'hosts.txt'\n\
+         topology = { kind = 'graph' }\nhost = [{ name = 'node-0', speed = '1Gf' }, { name = 'node-1', speed = '4Gf' }]\n\
+         [output]\nreport = 'report.json'\n",
+    );
+    command().arg("--config").arg(&config).assert().code(DONE).stdout(ends_with("0.250000000 s\n"));
+    assert!(folder.path("inner/report.json").is_file());
+    let slow = folder.write("slow.txt", "node-0");
+    let setting = format!("platform.hosts={}", slow.display());
+    command()
+        .arg("--config")
+        .arg(&config)
+        .arg("--set")
+        .arg(setting)
+        .assert()
+        .stdout(ends_with("1.000000000 s\n"));
+}
+
+#[test]
+fn misuse_is_told_from_failure() {
+    let cases: [(&[&str], &str); 8] = [
+        (&[], "nothing to replay"),
+        (&["--bogus"], "--bogus"),
+        (&["--trace", "x"], "[platform] file: is missing"),
+        (&["--platform", "x", "--set", "trace.pth=1"], "unknown field `pth`"),
+        (&["--trace", "x", "--platform", "x", "--set", "nonsense"], "section.key=value"),
+        (&["--trace", "x", "--platform", "x", "--threads", "0"], "found 0, expected 1 to"),
+        (&["--trace", "x", "--platform", "x", "--model", "flow"], "not available in this version"),
+        (&["--config", "no/such/file.toml"], "no/such/file.toml"),
+    ];
+    for (arguments, words) in cases {
+        command().args(arguments).assert().code(MISUSE).stdout("").stderr(contains(words));
+    }
+}
+
+#[test]
+fn a_wrong_configuration_file_is_shown_with_its_line() {
+    let folder = Folder::new();
+    let config = folder.write("run.toml", "[trace]\npath = 'x'\n[engine]\nthreads = 'two'\n");
+    command().arg("--config").arg(config).assert().code(MISUSE).stderr(contains("line 4"));
+}
+
+#[test]
+fn missing_inputs_are_named() {
+    let folder = Folder::new();
+    replay(&folder.path("absent")).assert().code(FAILED).stderr(contains("absent"));
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    replay(&folder.path("empty")).assert().code(FAILED).stderr(contains("no rank files"));
+    let trace = folder.write("trace.txt", "0 init\n");
+    command()
+        .args(["--platform", "absent.xml", "--trace"])
+        .arg(&trace)
+        .assert()
+        .code(FAILED)
+        .stderr(contains("absent.xml"));
+    let report = folder.path("no/such/folder/report.json");
+    replay(&trace).arg("--report").arg(report).assert().code(FAILED).stderr(contains("does not exist"));
+    let hosts = folder.write("hosts.txt", "node-0\nnode-999\n");
+    let two = folder.write("two.txt", "0 init\n1 init\n");
+    let setting = format!("platform.hosts={}", hosts.display());
+    replay(&two).arg("--set").arg(setting).assert().code(FAILED).stderr(contains("hosts.txt:2"));
+}
+
+#[test]
+fn wrong_traces_are_named_with_file_line_and_what_was_expected() {
+    expect_failure("0 init\n0 Compute 5\n", &["trace.txt:2", "\"Compute\"", "compute"]);
+    expect_failure("0 init\n0 compute\n", &["trace.txt:2", "the line ends before the amount of computation"]);
+    expect_failure("0 init\n0 compute -5\n", &["trace.txt:2", "-5"]);
+    expect_failure("0 init\n0 send 7 0 1\n", &["trace.txt:2", "7"]);
+    expect_failure("0 init\n1 init\n1 recv 0 0 1\n", &["trace.txt:3", "receives 1", "only 0 are sent"]);
+    expect_failure("0 init\n0 wait 0 0 0\n", &["trace.txt:2", "no request"]);
+    expect_failure(
+        "0 init\n1 init\n1 recv -555 0 1\n",
+        &["trace.txt:3", "a receive from any source (-555) is not supported"],
+    );
+}
+
+#[test]
+fn a_truncated_file_is_named() {
+    let folder = Folder::new();
+    let traces = repository().join("configs/traces/lu.S.8");
+    for rank in 0..8 {
+        let name = format!("rank-{rank}.txt.gz");
+        let whole = std::fs::read(traces.join(&name)).unwrap();
+        let kept = if rank == 0 { whole.len() / 2 } else { whole.len() };
+        std::fs::write(folder.path(&name), &whole[..kept]).unwrap();
+    }
+    replay(folder.0.path())
+        .assert()
+        .code(FAILED)
+        .stderr(contains("rank-0.txt.gz"))
+        .stderr(contains("cut short"));
+}
+
+#[test]
+fn a_message_longer_than_its_receive_is_named() {
+    expect_failure(
+        "0 init\n1 init\n0 send 1 0 100\n1 recv 0 0 99\n",
+        &["trace.txt:4", "rank 1, action 1", "100 B", "99 B"],
+    );
+}
+
+#[test]
+fn ranks_in_different_collectives_are_named() {
+    expect_failure("0 init\n1 init\n0 bcast 10\n1 barrier\n", &["trace.txt:", "barrier", "bcast"]);
+}
+
+#[test]
+fn a_deadlock_shows_its_cycle() {
+    let large = "0 init\n1 init\n2 init\n0 send 1 0 70000\n1 send 2 0 70000\n2 send 0 0 70000\n\
+                 0 recv 2 0 70000\n1 recv 0 0 70000\n2 recv 1 0 70000\n";
+    expect_failure(
+        large,
+        &[
+            "3 ranks wait for each other",
+            "rank 0 waits in action 1 at",
+            "for rank 1 to receive its message",
+            "for rank 2 to receive its message",
+            "for rank 0 to receive its message",
+        ],
+    );
+}
+
+#[test]
+fn ranks_that_share_a_core_are_warned_of() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", "0 init\n1 init\n");
+    let hosts = folder.write("hosts.txt", "node-5:2\n");
+    let setting = format!("platform.hosts={}", hosts.display());
+    replay(&trace)
+        .args(["--quiet", "--set"])
+        .arg(setting)
+        .assert()
+        .code(DONE)
+        .stderr(contains("node-5 has 2 ranks for 1 core"));
+}
+
+#[test]
+fn platform_show_prints_measures_and_a_route() {
+    let platform = repository().join("configs/platforms/torus-5g.toml");
+    let mut show = command();
+    show.args(["platform", "show"]).arg(&platform).args(["--route", "node-0", "node-6"]);
+    show.assert()
+        .code(DONE)
+        .stdout(contains("hosts:     128"))
+        // 4 x 4 x 8: at most 2 + 2 + 4 links; 16 cables and their 16 wrap-around cables cross the middle.
+        .stdout(contains("diameter:  8 links, 4 us"))
+        .stdout(contains("bisection: 160 GB/s"))
+        .stdout(contains("route node-0 -> node-6: 3 link(s), 1.5 us"));
+    let mut wrong = command();
+    wrong.args(["platform", "show"]).arg(&platform).args(["--route", "node-0", "node-999"]);
+    wrong.assert().code(MISUSE).stderr(contains("node-999"));
+    command().args(["platform", "check"]).arg(&platform).assert().code(DONE).stdout(contains("128 hosts"));
+}
+
+#[test]
+fn platform_check_fails_where_routes_are_missing() {
+    let folder = Folder::new();
+    let platform = folder.write(
+        "graph.toml",
+        "topology = { kind = 'graph' }\nhost = [{ name = 'a', speed = 1e9 }, { name = 'b', speed = 1e9 }]\n",
+    );
+    command()
+        .args(["platform", "check"])
+        .arg(&platform)
+        .assert()
+        .code(FAILED)
+        .stderr(contains("2 pair(s) of hosts have no route"));
+}

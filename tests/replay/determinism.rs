@@ -1,0 +1,108 @@
+//! One answer, however the work is divided: the digest is the same for any number of threads, any bound on run-ahead,
+//! and with the schedule disturbed at random.
+
+use std::path::{Path, PathBuf};
+
+use pdes_core::Progress;
+use pdes_replay::{Config, Digest, Scene};
+
+use crate::reference;
+
+fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64>) -> Digest {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", platform);
+    for setting in settings {
+        config.set(setting).unwrap();
+    }
+    let mut scene = Scene::load(&config.resolve().unwrap()).unwrap();
+    if let Some(seed) = jitter {
+        scene = scene.with_jitter(seed);
+    }
+    let outcome = scene.replay(&Progress::new(scene.job().threads)).unwrap();
+    Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
+}
+
+/// Replays in many ways and expects one digest.
+fn check(trace: &Path, platform: &Path) {
+    let expected = digest(trace, platform, &[], None);
+    for threads in [1, 2, 3, 7] {
+        for run_ahead in ["'auto'", "0", "1e-6", "1e3"] {
+            let settings = [format!("engine.threads={threads}"), format!("engine.run_ahead_s={run_ahead}")];
+            assert_eq!(
+                digest(trace, platform, &settings, None),
+                expected,
+                "{} {settings:?}",
+                trace.display()
+            );
+        }
+        for seed in 0..2 {
+            let settings = [format!("engine.threads={threads}")];
+            let disturbed = digest(trace, platform, &settings, Some(seed));
+            assert_eq!(disturbed, expected, "{} {settings:?} seed {seed}", trace.display());
+        }
+    }
+}
+
+fn committed_platform(name: &str) -> PathBuf {
+    reference::repository().join("configs/platforms").join(name)
+}
+
+#[test]
+fn the_committed_trace() {
+    let trace = reference::repository().join("configs/traces/lu.S.8");
+    for platform in ["torus-5g.toml", "backbone-gbe.toml"] {
+        check(&trace, &committed_platform(platform));
+    }
+}
+
+/// Random programs mix all kinds of sends, receives and collectives.
+#[test]
+fn random_programs() {
+    let folder = reference::data("uncontended");
+    for row in reference::rows(&folder.join("random.csv")) {
+        check(&folder.join("random").join(&row["trace"]), &folder.join(&row["platform"]));
+    }
+}
+
+/// Tests look at simulated time, and share a counter.
+#[test]
+fn programs_that_test_requests() {
+    let mut text = String::new();
+    for rank in 0..6 {
+        let (next, previous) = ((rank + 1) % 6, (rank + 5) % 6);
+        text.push_str(&format!("{rank} init\n"));
+        for round in 0..20 {
+            text.push_str(&format!(
+                "{rank} irecv {previous} {round} 70000\n{rank} compute {}\n",
+                rank * 100_000
+            ));
+            text.push_str(&format!(
+                "{rank} test {previous} {rank} {round}\n{rank} isend {next} {round} 70000\n"
+            ));
+            text.push_str(&format!("{rank} test {previous} {rank} {round}\n{rank} waitall\n"));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("tests.txt");
+    std::fs::write(&trace, text).unwrap();
+    check(&trace, &committed_platform("crossbar-gbe.toml"));
+}
+
+#[test]
+fn all_real_traces() {
+    let Some(traces) = reference::shared("traces") else { return };
+    let unpacked = reference::unpack(&traces);
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(unpacked.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    assert!(names.len() >= 19, "found {} traces", names.len());
+    for trace in names {
+        let platform = committed_platform("fattree-hdr.toml");
+        let expected = digest(&trace, &platform, &[], None);
+        for threads in [2, 3, 7] {
+            let settings = [format!("engine.threads={threads}")];
+            assert_eq!(digest(&trace, &platform, &settings, None), expected, "{} {threads}", trace.display());
+        }
+    }
+}
