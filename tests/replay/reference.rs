@@ -140,6 +140,7 @@ pub(crate) fn data(folder: &str) -> PathBuf {
 }
 
 /// The folder `../shared/NAME` beside the repository; says so where it is absent.
+#[expect(clippy::print_stderr, reason = "a test that does not run must say so")]
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let folder = repository().join("../shared").join(name);
     if folder.is_dir() {

@@ -73,7 +73,7 @@ pub enum Step {
     WaitAll,
     /// Completes all requests of the operation in the order in which they were made.
     WaitEach,
-    /// Computes [flop].
+    /// Computes \[flop\].
     Compute {
         /// Amount.
         flops: f64,

@@ -6,7 +6,7 @@ use pdes_core::{Bytes, SimDuration};
 
 /// A piecewise linear cost in the size of a message: SimGrid's options `smpi/os`, `smpi/ois` and `smpi/or`.
 ///
-/// Written `s0:a0:b0;s1:a1:b1;...` with thresholds `s` [B], constants `a` [s] and slopes `b` [s/B]: a message of
+/// Written `s0:a0:b0;s1:a1:b1;...` with thresholds `s` \[B\], constants `a` \[s\] and slopes `b` [s/B]: a message of
 /// `n` bytes costs `a + b n` of the section with the largest `s < n`, or of the first section where there is none.
 ///
 /// ```

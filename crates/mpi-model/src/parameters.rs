@@ -9,7 +9,7 @@ use crate::{Overhead, Selector};
 /// Sources: SimGrid 3.32, `smpi_config.cpp` (defaults) and `smpi_request.cpp` (use).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// What every message carries beside its payload [B]; it counts for the network, not for thresholds.
+    /// What every message carries beside its payload \[B\]; it counts for the network, not for thresholds.
     pub envelope: Bytes,
     /// Messages below this size are detached: the sender goes on at once, and the data flows when the receive is
     /// posted. From this size on the sender waits until the data has arrived (rendezvous).

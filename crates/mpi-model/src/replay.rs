@@ -39,7 +39,7 @@ impl<'t, M: Machine> World<'t, M> {
     ///
     /// # Errors
     /// Where two ranks that the trace connects have no path.
-    pub fn processes(&'t self) -> Result<Vec<RankProcess<'t, M>>, ReplayError<M::Error>> {
+    pub fn processes(&'t self) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
         (0..self.trace.ranks()).map(|rank| RankProcess::new(self, Rank::new(rank))).collect()
     }
 }
@@ -80,11 +80,11 @@ enum Flow {
     Pause(Pause),
 }
 
-type Failure<E> = Fault<ReplayError<E>>;
+type Failure<E> = Fault<Box<ReplayError<E>>>;
 type Outcome<E> = Result<Flow, Failure<E>>;
 
 impl<'t, M: Machine> RankProcess<'t, M> {
-    fn new(world: &'t World<'t, M>, me: Rank) -> Result<Self, ReplayError<M::Error>> {
+    fn new(world: &'t World<'t, M>, me: Rank) -> Result<Self, Box<ReplayError<M::Error>>> {
         let trace = world.trace.rank(me);
         let mut ports: Vec<Option<Port<M::Path>>> = (0..trace.ports()).map(|_| None).collect();
         for incoming in trace.incoming() {
@@ -143,7 +143,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// The failure of the action in progress.
     fn fail(&self, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
-        Fault { at: self.clock, error: ReplayError { rank: self.me, action: self.action(), kind } }
+        Fault { at: self.clock, error: Box::new(ReplayError { rank: self.me, action: self.action(), kind }) }
     }
 
     /// The failure of a receive and the message that it meets, which is the same whichever came first.
@@ -154,7 +154,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         kind: ReplayErrorKind<M::Error>,
     ) -> Failure<M::Error> {
         let at = message.posted.max(receive.posted);
-        Fault { at, error: ReplayError { rank: self.me, action: receive.action, kind } }
+        Fault { at, error: Box::new(ReplayError { rank: self.me, action: receive.action, kind }) }
     }
 
     /// Runs action after action.
@@ -593,7 +593,8 @@ where
     M::Path: Send,
 {
     type Token = Token;
-    type Error = ReplayError<M::Error>;
+    /// Boxed: results are returned for every action.
+    type Error = Box<ReplayError<M::Error>>;
 
     #[inline]
     fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<bool, Fault<Self::Error>> {

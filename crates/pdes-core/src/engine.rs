@@ -111,7 +111,7 @@ impl Engine {
         let total = processes.len();
         let quiescence = Quiescence::new(self.workers);
         let floors = Floors::new(self.workers);
-        let exchanges = Exchange::connect(total, self.workers, self.batch);
+        let exchanges = Exchange::connect(total, self.batch, &floors);
         let mut rest = processes;
         let mut workers = Vec::with_capacity(self.workers);
         for exchange in exchanges {
@@ -141,14 +141,12 @@ impl Engine {
 
 fn ending<P: Process>(parts: Vec<worker::Finished<P>>) -> Ending<P::Error> {
     let mut waiting = Vec::new();
-    let mut faults = Vec::new();
+    let mut faults: Vec<(Rank, Fault<P::Error>)> = Vec::new();
     for part in parts {
         waiting.extend(part.waiting);
-        faults.extend(part.faults);
+        faults.extend(part.fault);
     }
-    let first: Option<(Rank, Fault<P::Error>)> =
-        faults.into_iter().min_by_key(|(rank, fault): &(Rank, Fault<P::Error>)| (fault.at, *rank));
-    match first {
+    match faults.into_iter().min_by_key(|(rank, fault)| (fault.at, *rank)) {
         Some((rank, fault)) => Ending::Failed(rank, fault),
         None if waiting.is_empty() => Ending::Completed,
         None => Ending::Stalled(waiting),

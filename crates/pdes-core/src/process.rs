@@ -21,10 +21,11 @@ pub trait Process: Send {
 
     /// Takes in a token that was sent to this process; returns whether the process can now go on.
     ///
-    /// Called at any moment between two turns, also after the process has finished.
+    /// Called at any moment between two turns, also after the process has finished or failed.
     ///
     /// # Errors
-    /// Where the token shows that the program is wrong. The process is not called again.
+    /// Where the token shows that the program is wrong. The process goes on as if the token had not come, because
+    /// what it does before the failure's time may lead to an earlier failure, its own or another's.
     fn deliver(
         &mut self,
         token: Self::Token,
@@ -34,7 +35,9 @@ pub trait Process: Send {
     /// Runs until the process must pause, or the turn is over.
     ///
     /// # Errors
-    /// Where the program is wrong. The process is not called again.
+    /// Where the program is wrong at [`clock`](Process::clock), so that nothing which the process would have done
+    /// before the failure's time is lost. The process is not resumed again; tokens are still delivered, because an
+    /// answer to them may lie before the failure.
     fn resume(
         &mut self,
         turn: &mut Turn,

@@ -32,7 +32,7 @@ impl Progress {
         self.workers.iter().map(|worker| worker.steps.load(Ordering::Relaxed)).sum()
     }
 
-    /// Returns the simulated time that the foremost worker has reached.
+    /// Returns the simulated time that the foremost process has reached; at the end of a run, its final clock.
     pub fn reached(&self) -> SimTime {
         let latest = self.workers.iter().map(|worker| worker.reached.load(Ordering::Relaxed)).max();
         SimTime::from_picos(latest.unwrap_or(0))
@@ -40,6 +40,6 @@ impl Progress {
 
     pub(crate) fn publish(&self, worker: usize, steps: u64, reached: SimTime) {
         self.workers[worker].steps.store(steps, Ordering::Relaxed);
-        self.workers[worker].reached.store(reached.as_picos(), Ordering::Relaxed);
+        self.workers[worker].reached.fetch_max(reached.as_picos(), Ordering::Relaxed);
     }
 }

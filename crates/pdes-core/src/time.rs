@@ -103,7 +103,7 @@ impl fmt::Display for SimTime {
     }
 }
 
-/// A length of simulated time [ps].
+/// A length of simulated time \[ps\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimDuration(u64);
 
@@ -145,7 +145,7 @@ impl SimDuration {
     #[inline]
     pub fn try_from_picos_f64(picos: f64) -> Option<Self> {
         // Within the range, the conversion by way of i64 is one instruction.
-        (0.0..9.2e18).contains(&picos).then(|| Self((picos + 0.5) as i64 as u64))
+        (0.0..9.2e18).contains(&picos).then_some(Self((picos + 0.5) as i64 as u64))
     }
 
     /// Rounds a number of seconds to the nearest picosecond, or returns `None` where it is negative, not a number,

@@ -11,8 +11,8 @@ const SCHEME: &[u8] = b"pdes-replay digest 1";
 /// A hash over the results of all ranks: equal digests mean equal results.
 ///
 /// It is BLAKE3 over the name of the scheme and, for each rank in order, these integers of 64 bits in little-endian
-/// order: the end [ps]; for each kind of action, in the order of [`ActionKind::ALL`], the time spent [ps] and the
-/// number of actions; the messages sent; their payload [B].
+/// order: the end \[ps\]; for each kind of action, in the order of [`ActionKind::ALL`], the time spent \[ps\] and the
+/// number of actions; the messages sent; their payload \[B\].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Digest(blake3::Hash);
 

@@ -13,7 +13,7 @@ pub struct Job {
     pub trace: PathBuf,
     /// Ranks of the run; by default those of the trace.
     pub ranks: Option<u32>,
-    /// Actions kept in memory [B]; further ones go to a temporary file. By default what `trace-mmap` does.
+    /// Actions kept in memory \[B\]; further ones go to a temporary file. By default what `trace-mmap` does.
     pub memory_budget: Option<u64>,
     /// The platform.
     pub platform: PlatformSource,

@@ -25,9 +25,9 @@ pub struct Report {
     pub version: u32,
     /// The version of the program that wrote the report.
     pub program_version: &'static str,
-    /// The end of the last rank [s].
+    /// The end of the last rank \[s\].
     pub simulated_time_s: f64,
-    /// The same [ps], exact.
+    /// The same \[ps\], exact.
     pub simulated_time_ps: u64,
     /// Ranks of the run.
     pub ranks: u32,
@@ -35,19 +35,19 @@ pub struct Report {
     pub actions: u64,
     /// Messages sent, point-to-point and inside collectives.
     pub messages: u64,
-    /// Payload of these messages [B].
+    /// Payload of these messages \[B\].
     pub message_bytes: u64,
     /// A hash over the results of all ranks (64 hexadecimal digits): equal digests mean equal results.
     pub digest: String,
-    /// Wall-clock time of the run [s]: loading and replaying.
+    /// Wall-clock time of the run \[s\]: loading and replaying.
     pub wall_time_s: f64,
-    /// Wall-clock time of loading the platform and the trace [s].
+    /// Wall-clock time of loading the platform and the trace \[s\].
     pub load_s: f64,
-    /// Wall-clock time of the replay [s].
+    /// Wall-clock time of the replay \[s\].
     pub replay_s: f64,
     /// Actions over `replay_s`.
     pub actions_per_s: f64,
-    /// The largest resident memory of the process [B]; null where the system does not tell.
+    /// The largest resident memory of the process \[B\]; null where the system does not tell.
     pub peak_rss_bytes: Option<u64>,
     /// Threads of each process.
     pub threads: usize,
@@ -70,7 +70,7 @@ pub struct Report {
 pub struct RankEnd {
     /// The rank.
     pub rank: u32,
-    /// Its end [s].
+    /// Its end \[s\].
     pub end_s: f64,
 }
 
@@ -81,7 +81,7 @@ pub struct ActionTotal {
     pub action: &'static str,
     /// How many there were.
     pub count: u64,
-    /// Simulated time spent in them, waiting included [s].
+    /// Simulated time spent in them, waiting included \[s\].
     pub time_s: f64,
     /// The same as a part of the time of all ranks, 0 to 1.
     pub share: f64,
@@ -111,11 +111,11 @@ pub struct Parameters {
 pub struct MpiParameters {
     /// The rule that picks collective algorithms.
     pub collectives: &'static str,
-    /// What each message carries beside its payload [B].
+    /// What each message carries beside its payload \[B\].
     pub envelope_bytes: u64,
-    /// Sends below this size do not wait for their receive [B].
+    /// Sends below this size do not wait for their receive \[B\].
     pub detached_below_bytes: u64,
-    /// The data of messages below this size does not wait for the receive [B].
+    /// The data of messages below this size does not wait for the receive \[B\].
     pub eager_below_bytes: u64,
     /// Overhead of a detached blocking send.
     pub send_overhead: String,
@@ -123,7 +123,7 @@ pub struct MpiParameters {
     pub isend_overhead: String,
     /// Overhead of completing a detached message.
     pub receive_overhead: String,
-    /// Cost of a test [s].
+    /// Cost of a test \[s\].
     pub test_s: f64,
     /// Whether failed tests make later ones dearer.
     pub test_grows: bool,

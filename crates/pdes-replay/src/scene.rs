@@ -53,7 +53,7 @@ pub enum RunError {
         /// Where the action stands in the trace.
         place: String,
         /// What is wrong.
-        error: ReplayError<RouteError>,
+        error: Box<ReplayError<RouteError>>,
     },
     /// The program deadlocks.
     #[error("{0}")]
@@ -176,7 +176,7 @@ impl Scene {
         }
     }
 
-    fn locate(&self, error: ReplayError<RouteError>) -> RunError {
+    fn locate(&self, error: Box<ReplayError<RouteError>>) -> RunError {
         let place = match self.trace.locate(error.rank, error.action) {
             Ok(location) => location.to_string(),
             // The text may have gone since it was read; the error itself still names rank and action.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
+use super::horizon::Floors;
 use crate::Rank;
 
 /// What one worker tells another.
@@ -18,7 +19,7 @@ pub(crate) enum Message<T> {
 }
 
 /// One worker's endpoint. Ranks lie on workers in contiguous blocks.
-pub(crate) struct Exchange<T> {
+pub(crate) struct Exchange<'a, T> {
     me: usize,
     /// Rank `starts[w]` is the first one of worker `w`; one entry more than workers.
     starts: Arc<[u32]>,
@@ -27,6 +28,7 @@ pub(crate) struct Exchange<T> {
     outgoing: Vec<Vec<(Rank, T)>>,
     batch: usize,
     traffic: Traffic,
+    floors: &'a Floors,
 }
 
 /// Batches sent and received by a worker since it last reported them.
@@ -36,9 +38,10 @@ pub(crate) struct Traffic {
     pub(crate) received: u64,
 }
 
-impl<T> Exchange<T> {
+impl<'a, T> Exchange<'a, T> {
     /// Makes the connected endpoints of all workers.
-    pub(crate) fn connect(ranks: usize, workers: usize, batch: usize) -> Vec<Self> {
+    pub(crate) fn connect(ranks: usize, batch: usize, floors: &'a Floors) -> Vec<Self> {
+        let workers = floors.workers();
         let starts: Arc<[u32]> = (0..=workers).map(|worker| (worker * ranks / workers) as u32).collect();
         let (peers, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| unbounded()).unzip();
         let endpoint = |(me, inbox)| Self {
@@ -49,6 +52,7 @@ impl<T> Exchange<T> {
             outgoing: (0..workers).map(|_| Vec::new()).collect(),
             batch,
             traffic: Traffic::default(),
+            floors,
         };
         inboxes.into_iter().enumerate().map(endpoint).collect()
     }
@@ -91,6 +95,7 @@ impl<T> Exchange<T> {
     fn send(&mut self, worker: usize) {
         let batch = std::mem::replace(&mut self.outgoing[worker], Vec::with_capacity(self.batch.min(256)));
         self.traffic.sent += 1;
+        self.floors.announce(self.me, worker);
         self.tell(worker, Message::Batch(batch));
     }
 
@@ -130,7 +135,7 @@ impl<T> Exchange<T> {
 }
 
 /// Stops all other workers where this one is unwinding, so that none waits for it for ever.
-impl<T> Drop for Exchange<T> {
+impl<T> Drop for Exchange<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.stop_all();

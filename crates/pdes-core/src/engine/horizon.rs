@@ -9,6 +9,10 @@ use crate::{SimDuration, SimTime};
 
 /// How many windows a worker may be ahead of the slowest worker that is not idle.
 const WINDOWS_AHEAD: u64 = 16;
+/// The fewest steps of a process in a window: fewer waste turns.
+const FEWEST_STEPS: u64 = 32;
+/// The most steps of a process in a window: more overflow the cache with tokens that wait to be read.
+const MOST_STEPS: u64 = 512;
 
 /// A worker's window: how far its horizon lies beyond its least clock.
 pub(crate) struct Window {
@@ -28,19 +32,24 @@ impl Window {
         self.length
     }
 
-    /// Keeps between 32 and 512 steps of a process in a window: fewer waste turns, more overflow the cache with
-    /// tokens that wait to be read.
+    /// Keeps the steps of a process in a window between their bounds.
     pub(crate) fn adapt(&mut self, steps: u64, processes: usize) {
         if !self.adapts {
             return;
         }
         let steps = steps / processes.max(1) as u64;
         let picos = self.length.as_picos();
-        if steps < 32 {
+        if steps < FEWEST_STEPS {
             self.length = SimDuration::from_picos(picos.saturating_mul(2).min(u64::MAX >> 8));
-        } else if steps > 512 {
+        } else if steps > MOST_STEPS {
             self.length = SimDuration::from_picos((picos / 2).max(1));
         }
+    }
+
+    /// Returns whether a process that took this many steps, and is not at the horizon yet, shows that the window was
+    /// learnt where steps were rarer: the horizon may then lie millions of steps away.
+    pub(crate) fn is_overrun(&self, steps: u32) -> bool {
+        self.adapts && u64::from(steps) > MOST_STEPS
     }
 }
 
@@ -48,7 +57,8 @@ impl Window {
 /// out of sight of the others, and the time of the earliest failure, after which nothing needs to run.
 ///
 /// A worker waits only for workers with a lesser clock than its own, and never for an idle one: the one with the
-/// least clock always goes on, and nobody waits in a circle.
+/// least clock always goes on, and nobody waits in a circle. An idle worker to which tokens are under way counts as one
+/// with the clock of their sender: it will wake up, and then publish its own clock or that it is idle again.
 pub(crate) struct Floors {
     clocks: Box<[CachePadded<AtomicU64>]>,
     cutoff: AtomicU64,
@@ -83,6 +93,18 @@ impl Floors {
         self.clocks[worker].store(u64::MAX, Ordering::Relaxed);
     }
 
+    /// Keeps a worker in sight from this clock on, until it publishes another.
+    pub(crate) fn lower(&self, worker: usize, clock: SimTime) {
+        self.clocks[worker].fetch_min(clock.as_picos(), Ordering::Relaxed);
+    }
+
+    /// Keeps the receiver of a batch in sight of its sender; called before the batch is sent, so that what the
+    /// receiver publishes after it has read the batch comes last.
+    pub(crate) fn announce(&self, from: usize, to: usize) {
+        let clock = self.clocks[from].load(Ordering::Relaxed);
+        self.lower(to, SimTime::from_picos(clock));
+    }
+
     /// Returns whether a worker whose least clock is this may go on.
     pub(crate) fn admit(&self, clock: SimTime, window: SimDuration) -> bool {
         let least = self.clocks.iter().map(|clock| clock.load(Ordering::Relaxed)).min().unwrap_or(0);
@@ -103,6 +125,20 @@ mod tests {
         let window = SimDuration::from_picos(1);
         assert!(floors.admit(SimTime::from_picos(1_000_000), window));
         assert!(!floors.admit(SimTime::from_picos(2_000_000), window));
+    }
+
+    #[test]
+    fn an_idle_worker_counts_while_tokens_are_under_way_to_it() {
+        let floors = Floors::new(2);
+        let (window, at) = (SimDuration::from_picos(10), SimTime::from_picos);
+        floors.publish(0, at(500));
+        floors.publish_idle(1);
+        floors.announce(0, 1);
+        floors.publish(0, at(661));
+        assert!(floors.admit(at(660), window));
+        assert!(!floors.admit(at(661), window));
+        floors.publish_idle(1);
+        assert!(floors.admit(at(661), window));
     }
 
     #[test]

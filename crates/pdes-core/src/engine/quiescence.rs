@@ -25,8 +25,8 @@ struct State {
 pub(crate) enum Verdict {
     /// Nothing can happen any more.
     Stop,
-    /// This event is the earliest of all: grant it.
-    Commit(Rank),
+    /// The earliest conditional event of all: grant it, unless the run has failed before its time.
+    Commit(SimTime, Rank),
 }
 
 impl Quiescence {
@@ -50,7 +50,7 @@ impl Quiescence {
             return None;
         }
         let earliest = state.candidates.iter().flatten().min();
-        Some(earliest.map_or(Verdict::Stop, |&(_, rank)| Verdict::Commit(rank)))
+        Some(earliest.map_or(Verdict::Stop, |&(at, rank)| Verdict::Commit(at, rank)))
     }
 
     /// Takes a worker that has got something to do out of the register.
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(quiescence.arrive(0, NONE, Some((at(7), Rank::new(3)))), None);
         assert_eq!(
             quiescence.arrive(1, NONE, Some((at(7), Rank::new(5)))),
-            Some(Verdict::Commit(Rank::new(3)))
+            Some(Verdict::Commit(at(7), Rank::new(3)))
         );
     }
 }

@@ -25,7 +25,7 @@ const POLLS_BEFORE_SLEEP: u32 = 2000;
 /// | Blocked     | a token arrives that lets it go on     | Ready       |
 /// | Conditional | its event is committed                 | any         |
 /// | Finished    | never; tokens are still delivered      |             |
-/// | Failed      | never                                  |             |
+/// | Failed      | never; tokens are still delivered      |             |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready,
@@ -43,8 +43,9 @@ pub(crate) struct Worker<'a, P: Process> {
     ready: VecDeque<u32>,
     parked: Vec<u32>,
     conditional: BTreeSet<(SimTime, Rank)>,
-    faults: Vec<(Rank, Fault<P::Error>)>,
-    exchange: Exchange<P::Token>,
+    /// The earliest failure.
+    fault: Option<(Rank, Fault<P::Error>)>,
+    exchange: Exchange<'a, P::Token>,
     outbox: Outbox<P::Token>,
     horizon: SimTime,
     window: Window,
@@ -61,7 +62,7 @@ pub(crate) struct Worker<'a, P: Process> {
 pub(crate) struct Finished<P: Process> {
     pub(crate) processes: Vec<P>,
     pub(crate) waiting: Vec<Rank>,
-    pub(crate) faults: Vec<(Rank, Fault<P::Error>)>,
+    pub(crate) fault: Option<(Rank, Fault<P::Error>)>,
     pub(crate) steps: u64,
 }
 
@@ -69,7 +70,7 @@ impl<'a, P: Process> Worker<'a, P> {
     pub(crate) fn new(
         engine: &Engine,
         processes: Vec<P>,
-        exchange: Exchange<P::Token>,
+        exchange: Exchange<'a, P::Token>,
         quiescence: &'a Quiescence,
         floors: &'a Floors,
         progress: &'a Progress,
@@ -82,7 +83,7 @@ impl<'a, P: Process> Worker<'a, P> {
             ready: (0..count as u32).collect(),
             parked: Vec::new(),
             conditional: BTreeSet::new(),
-            faults: Vec::new(),
+            fault: None,
             jitter: engine.jitter.map(|seed| Jitter::new(seed, exchange.me())),
             exchange,
             outbox: Outbox::new(),
@@ -145,6 +146,9 @@ impl<'a, P: Process> Worker<'a, P> {
                 State::Parked
             }
             Ok(Pause::TurnOver) => {
+                if self.window.is_overrun(steps) {
+                    self.horizon = self.horizon.min(self.processes[index].clock());
+                }
                 self.ready.push_back(local);
                 State::Ready
             }
@@ -153,7 +157,10 @@ impl<'a, P: Process> Worker<'a, P> {
                 State::Conditional
             }
             Ok(Pause::Finished) => State::Finished,
-            Err(fault) => self.fail(local, fault),
+            Err(fault) => {
+                self.record(local, fault);
+                State::Failed
+            }
         };
         self.dispatch();
     }
@@ -163,10 +170,12 @@ impl<'a, P: Process> Worker<'a, P> {
         self.progress.publish(self.exchange.me(), self.steps, reached);
     }
 
-    fn fail(&mut self, local: u32, fault: Fault<P::Error>) -> State {
+    fn record(&mut self, local: u32, fault: Fault<P::Error>) {
         self.floors.lower_cutoff(fault.at);
-        self.faults.push((self.rank(local), fault));
-        State::Failed
+        let key = (fault.at, self.rank(local));
+        if self.fault.as_ref().is_none_or(|(rank, earliest)| key < (earliest.at, *rank)) {
+            self.fault = Some((key.1, fault));
+        }
     }
 
     fn rank(&self, local: u32) -> Rank {
@@ -190,9 +199,6 @@ impl<'a, P: Process> Worker<'a, P> {
 
     fn deliver(&mut self, local: u32, token: P::Token) {
         let index = local as usize;
-        if self.states[index] == State::Failed {
-            return;
-        }
         match self.processes[index].deliver(token, &mut self.outbox) {
             Ok(can_go_on) => {
                 if can_go_on && self.states[index] == State::Blocked {
@@ -200,7 +206,8 @@ impl<'a, P: Process> Worker<'a, P> {
                     self.ready.push_back(local);
                 }
             }
-            Err(fault) => self.states[index] = self.fail(local, fault),
+            // The process goes on: what it does before the failure's time may lead to an earlier one.
+            Err(fault) => self.record(local, fault),
         }
     }
 
@@ -262,33 +269,35 @@ impl<'a, P: Process> Worker<'a, P> {
                 break;
             }
             if let Some(message) = self.exchange.try_receive() {
-                self.floors.publish(me, self.horizon);
+                self.floors.lower(me, self.horizon);
                 return self.handle(message);
             }
         }
-        let cutoff = self.floors.cutoff();
-        let candidate = self.conditional.first().copied().filter(|&(at, _)| at <= cutoff);
+        let candidate = self.conditional.first().copied();
         match self.quiescence.arrive(me, self.exchange.take_traffic(), candidate) {
-            Some(Verdict::Stop) => self.exchange.stop_all(),
-            Some(Verdict::Commit(rank)) => {
+            // The cut-off is read after all have arrived: it may be lower than when the candidate was registered.
+            Some(Verdict::Commit(at, rank)) if at <= self.floors.cutoff() => {
                 self.exchange.tell(self.exchange.owner(rank), Message::Commit(rank));
             }
+            Some(_) => self.exchange.stop_all(),
             None => {}
         }
         let message = self.exchange.receive();
         if !matches!(message, Message::Stop) {
             self.quiescence.leave();
+            self.floors.lower(me, self.horizon);
         }
         self.handle(message)
     }
 
     fn finish(mut self) -> Finished<P> {
-        self.publish(self.horizon);
+        let reached = self.processes.iter().map(Process::clock).max();
+        self.publish(reached.unwrap_or_default());
         let waiting = self.states.iter().enumerate();
         let waiting = waiting
             .filter(|(_, state)| **state != State::Finished)
             .map(|(i, _)| self.rank(i as u32))
             .collect();
-        Finished { waiting, processes: self.processes, faults: self.faults, steps: self.steps }
+        Finished { waiting, processes: self.processes, fault: self.fault, steps: self.steps }
     }
 }

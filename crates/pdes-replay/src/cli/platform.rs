@@ -113,19 +113,15 @@ fn describe_route(platform: &Platform, from: HostId, to: HostId, text: &mut Stri
         seconds(latency),
         rate(bandwidth)
     )?;
+    let width = links.iter().map(|&link| platform.link(link).name.len()).max().unwrap_or(0);
     for &link in &links {
         let link = platform.link(link);
         let sharing = match link.sharing {
             Sharing::Shared => "shared",
             Sharing::FatPipe => "fat pipe",
         };
-        writeln!(
-            text,
-            "  {:<40} {:>12} {:>10}  {sharing}",
-            link.name,
-            rate(link.bandwidth),
-            seconds(link.latency)
-        )?;
+        let (bandwidth, latency) = (rate(link.bandwidth), seconds(link.latency));
+        writeln!(text, "  {:<width$} {bandwidth:>12} {latency:>10}  {sharing}", link.name)?;
     }
     let alone = LogGps::new(&NetworkParameters::preset(Preset::Smpi)).path(platform, from, to)?;
     writeln!(text, "a message alone on it gets {} before the preset's factors", rate(alone.bandwidth()))?;
