@@ -228,6 +228,14 @@ fn a_deadlock_shows_its_cycle() {
 }
 
 #[test]
+fn a_wait_for_a_finished_rank_shows_its_chain() {
+    expect_failure(
+        "0 init\n1 init\n2 init\n0 send 1 0 70000\n0 send 2 0 1\n2 recv 0 0 1\n1 compute 1\n",
+        &["2 ranks wait for ever", "rank 0 waits in action 1 at", "rank 1 has finished"],
+    );
+}
+
+#[test]
 fn ranks_that_share_a_core_are_warned_of() {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", "0 init\n1 init\n");

@@ -6,16 +6,19 @@ use mpi_model::{ActionKind, Direction, Machine, RankProcess, Waiting};
 use pdes_core::Rank;
 use trace_mmap::{Location, Trace};
 
-/// The most ranks that a message lists.
+/// The most ranks of a chain that are looked up in the trace and listed.
 const LISTED: usize = 16;
 
 /// Ranks that wait for each other for ever, or for a rank that has finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// The ranks on the way into or round the cycle, each waiting for the next.
+    /// The first 16 ranks round the cycle, or of the chain, each waiting for the next.
     pub chain: Vec<Link>,
-    /// Whether the last rank of the chain waits for the first one; else it waits for a rank that has finished.
-    pub cycle: bool,
+    /// How many more ranks the cycle or the chain has.
+    pub omitted: usize,
+    /// The finished rank for which the last rank of the chain waits; `None` for a cycle, whose last rank waits for the
+    /// first one.
+    pub finished: Option<Rank>,
     /// How many ranks had not finished.
     pub waiting: usize,
 }
@@ -39,22 +42,22 @@ impl Deadlock {
         processes: &[RankProcess<'_, M>],
         stalled: &[Rank],
     ) -> Self {
-        let waiting = |rank: Rank| processes[rank.index()].waiting().filter(|_| stalled.contains(&rank));
-        let mut best: Option<(Vec<(Rank, Waiting)>, bool)> = None;
+        let mut is_stalled = vec![false; processes.len()];
+        stalled.iter().for_each(|rank| is_stalled[rank.index()] = true);
+        let waiting = |rank: Rank| processes[rank.index()].waiting().filter(|_| is_stalled[rank.index()]);
         let mut seen = vec![false; processes.len()];
-        for &start in stalled {
-            let (chain, cycle) = follow(start, waiting, &mut seen);
-            if best.is_none() || cycle {
-                best = Some((chain, cycle));
-            }
-            if cycle {
-                break;
-            }
-        }
-        let (chain, cycle) = best.unwrap_or_default();
+        let mut ways = stalled.iter().map(|&start| follow(start, waiting, &mut seen));
+        let first = ways.next().unwrap_or_default();
+        let cycle = if first.1 { None } else { ways.find(|(_, cycle)| *cycle) };
+        let (chain, is_cycle) = cycle.unwrap_or(first);
         let link =
-            |(rank, waiting): (Rank, Waiting)| Link { rank, waiting, place: place(trace, rank, waiting) };
-        Self { chain: chain.into_iter().map(link).collect(), cycle, waiting: stalled.len() }
+            |&(rank, waiting): &(Rank, Waiting)| Link { rank, waiting, place: place(trace, rank, waiting) };
+        Self {
+            omitted: chain.len().saturating_sub(LISTED),
+            finished: chain.last().filter(|_| !is_cycle).map(|(_, waiting)| waiting.awaited.peer),
+            chain: chain.iter().take(LISTED).map(link).collect(),
+            waiting: stalled.len(),
+        }
     }
 }
 
@@ -94,9 +97,9 @@ fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.cycle { "ranks wait for each other" } else { "ranks wait for ever" };
+        let what = if self.finished.is_none() { "ranks wait for each other" } else { "ranks wait for ever" };
         write!(f, "deadlock in the program: {} {what}", self.waiting)?;
-        for Link { rank, waiting, place } in self.chain.iter().take(LISTED) {
+        for Link { rank, waiting, place } in &self.chain {
             let peer = waiting.awaited.peer;
             match waiting.awaited.direction {
                 Direction::Receive => {
@@ -107,14 +110,12 @@ impl fmt::Display for Deadlock {
                 }
             }
         }
-        if self.chain.len() > LISTED {
-            write!(f, "\n  ... and {} more", self.chain.len() - LISTED)?;
+        if self.omitted > 0 {
+            write!(f, "\n  ... and {} more", self.omitted)?;
         }
-        match self.chain.last() {
-            Some(last) if !self.cycle => {
-                write!(f, "\n  rank {} has finished", last.waiting.awaited.peer)
-            }
-            _ => Ok(()),
+        match self.finished {
+            Some(rank) => write!(f, "\n  rank {rank} has finished"),
+            None => Ok(()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pdes_core::Progress;
 
 /// How often a bar is drawn.
@@ -11,7 +11,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// Loads while a display counts the actions read.
 pub(crate) fn watch_load<T>(actions: &AtomicU64, quiet: bool, load: impl FnOnce() -> T) -> T {
-    let style = "reading {spinner} {human_pos} actions, {per_sec}, {elapsed}";
+    let style = "reading {spinner} {human_pos} actions, {rate}, {elapsed}";
     let bar = bar(None, quiet, style);
     watch(&bar, |bar| bar.set_position(actions.load(Ordering::Relaxed)), load)
 }
@@ -23,8 +23,7 @@ pub(crate) fn watch_replay<T>(
     quiet: bool,
     replay: impl FnOnce() -> T,
 ) -> T {
-    let style =
-        "{wide_bar} {percent}% {human_pos}/{human_len} actions, {per_sec}, simulated {msg}, ETA {eta}";
+    let style = "{wide_bar} {percent}% {human_pos}/{human_len} actions, {rate}, simulated {msg}, ETA {eta}";
     let bar = bar(Some(actions), quiet, style);
     let update = |bar: &ProgressBar| {
         bar.set_position(progress.steps());
@@ -36,7 +35,12 @@ pub(crate) fn watch_replay<T>(
 /// Indicatif draws on a terminal only; elsewhere the bar is silent.
 fn bar(length: Option<u64>, quiet: bool, style: &str) -> ProgressBar {
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let rate = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+        // A display that cannot be written to has nobody who looks at it.
+        let _ = write!(text, "{:.1} M/s", state.per_sec() / 1e6);
+    };
     let style = ProgressStyle::with_template(style).expect("the templates of this file are valid");
+    let style = style.with_key("rate", rate);
     ProgressBar::with_draw_target(length, target).with_style(style)
 }
 
