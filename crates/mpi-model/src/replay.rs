@@ -1,11 +1,13 @@
 //! The replay of one rank: a process of the engine.
 
+mod message;
 mod pending;
+mod test;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
-use pdes_core::{Bytes, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
-use trace_mmap::{Action, OutIdx, RankTrace, SendRecv, Slot, Trace};
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
+use trace_mmap::{Action, RankTrace, SendRecv, Slot, Trace};
 
 use crate::collective::{Member, Step};
 use crate::error::{ReplayError, ReplayErrorKind};
@@ -13,9 +15,9 @@ use crate::machine::Machine;
 use crate::matching::{Port, Ports, Receive};
 use crate::parameters::Parameters;
 use crate::program::{Next, Program};
-use crate::request::{Awaited, Completion, Direction, Request, RequestId, Requests};
+use crate::request::{Awaited, Completion, Request, RequestId, Requests};
 use crate::statistics::{ActionKind, Statistics};
-use crate::token::{Lane, Message, Token};
+use crate::token::{Message, Token};
 use pending::Pending;
 
 /// What all ranks of a replay share.
@@ -346,228 +348,6 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     fn later(&self, duration: Option<SimDuration>) -> Option<SimTime> {
         self.clock.checked_add(duration?)
-    }
-
-    fn is_detached(&self, bytes: Bytes) -> bool {
-        bytes < self.world.parameters.detached_below
-    }
-
-    /// Issues a blocking send; returns the request to wait for where the message is not detached.
-    #[inline]
-    fn send(&mut self, to: OutIdx, bytes: Bytes, outbox: &mut Outbox<Token>) -> Option<RequestId> {
-        let channel = &self.trace.outgoing()[to.index()];
-        let lane = channel.port.map(Lane::Port);
-        let tag = channel.tag.get() as u32;
-        let peer = channel.peer;
-        let detached = self.is_detached(bytes);
-        let request = self.requests.send();
-        if detached {
-            self.clock += self.world.parameters.send.cost(bytes);
-        }
-        self.issue(peer, lane, tag, bytes, request, outbox);
-        (!detached).then_some(request)
-    }
-
-    #[inline]
-    fn isend(&mut self, to: OutIdx, bytes: Bytes, request: RequestId, outbox: &mut Outbox<Token>) {
-        let channel = &self.trace.outgoing()[to.index()];
-        let lane = channel.port.map(Lane::Port);
-        let (peer, tag) = (channel.peer, channel.tag.get() as u32);
-        self.clock += self.world.parameters.isend.cost(bytes);
-        self.issue(peer, lane, tag, bytes, request, outbox);
-    }
-
-    fn send_collective(&mut self, to: Rank, bytes: Bytes, request: RequestId, outbox: &mut Outbox<Token>) {
-        let lane = Lane::Collective(self.me.get());
-        self.issue(to, Some(lane), self.operation_tag(), bytes, request, outbox);
-    }
-
-    fn operation_tag(&self) -> u32 {
-        self.program.operation().map_or(u32::MAX, |kind| kind as u32)
-    }
-
-    /// Puts a message on its way, and its request into the state that follows. A message for a lane that the receiver
-    /// does not have is never received.
-    #[inline]
-    fn issue(
-        &mut self,
-        to: Rank,
-        lane: Option<Lane>,
-        tag: u32,
-        bytes: Bytes,
-        request: RequestId,
-        outbox: &mut Outbox<Token>,
-    ) {
-        let (state, reply) = if self.is_detached(bytes) {
-            (Request::Complete(Completion { at: self.clock, received: None }), None)
-        } else {
-            (Request::Pending(Awaited { direction: Direction::Send, peer: to }), Some(request))
-        };
-        self.requests.set(request, state);
-        self.statistics.add_message(bytes);
-        if let Some(lane) = lane {
-            let message = Message { posted: self.clock, bytes, tag, reply };
-            outbox.send(to, Token::Message { lane, message });
-        }
-    }
-
-    /// Posts a receive on an incoming channel of the trace.
-    #[inline]
-    fn receive(
-        &mut self,
-        channel: usize,
-        capacity: Bytes,
-        request: RequestId,
-        outbox: &mut Outbox<Token>,
-    ) -> Result<(), Failure<M::Error>> {
-        let incoming = &self.trace.incoming()[channel];
-        let tag = incoming.tag.map(|tag| tag.get() as u32);
-        let receive = Receive { posted: self.clock, request, action: self.action(), capacity, tag };
-        self.post(incoming.port.index(), receive, outbox).map(|_| ())
-    }
-
-    fn receive_collective(
-        &mut self,
-        from: Rank,
-        capacity: Bytes,
-        request: RequestId,
-        outbox: &mut Outbox<Token>,
-    ) -> Result<(), Failure<M::Error>> {
-        let tag = Some(self.operation_tag());
-        let port = self.ports.collective(from);
-        if self.ports.get_mut(port).path.is_none() {
-            let path = path(self.world, from, self.me).map_err(|kind| self.fail(kind))?;
-            self.ports.get_mut(port).path = Some(path);
-        }
-        let receive = Receive { posted: self.clock, request, action: self.action(), capacity, tag };
-        match self.post(port, receive, outbox)? {
-            true => Ok(()),
-            false => self.check_operation(port),
-        }
-    }
-
-    /// Posts a receive; returns whether its message was there.
-    #[inline]
-    fn post(
-        &mut self,
-        port: usize,
-        receive: Receive,
-        outbox: &mut Outbox<Token>,
-    ) -> Result<bool, Failure<M::Error>> {
-        let queue = self.ports.get_mut(port);
-        let peer = queue.peer;
-        match queue.post(receive) {
-            Some(message) => self.matched(port, message, receive, outbox).map(|()| true),
-            None => {
-                let awaited = Awaited { direction: Direction::Receive, peer };
-                self.requests.set(receive.request, Request::Pending(awaited));
-                Ok(false)
-            }
-        }
-    }
-
-    /// Lets the data of a message flow: it starts when both sides are there, eager data when it is sent.
-    #[inline]
-    fn matched(
-        &mut self,
-        port: usize,
-        message: Message,
-        receive: Receive,
-        outbox: &mut Outbox<Token>,
-    ) -> Result<(), Failure<M::Error>> {
-        let Message { posted, bytes, reply, .. } = message;
-        let Port { peer, path, .. } = *self.ports.get_mut(port);
-        if bytes > receive.capacity {
-            let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room: receive.capacity };
-            return Err(self.clash(message, receive, kind));
-        }
-        let path = path.expect("a receive is posted after its path is known");
-        let wire = bytes + self.world.parameters.envelope;
-        let eager = bytes < self.world.parameters.eager_below;
-        let start = if eager { posted } else { posted.max(receive.posted) };
-        let arrival = self.world.machine.transfer(path, wire).and_then(|time| start.checked_add(time));
-        let Some(at) = arrival else {
-            let kind = ReplayErrorKind::TooLong { what: "a message", amount: bytes.to_string() };
-            return Err(self.clash(message, receive, kind));
-        };
-        if let Some(request) = reply {
-            outbox.send(peer, Token::Arrived { request, at });
-        }
-        let received = reply.is_none().then_some(bytes);
-        self.requests.set(receive.request, Request::Complete(Completion { at, received }));
-        Ok(())
-    }
-
-    /// Refuses a message and a receive that face each other in a collective port: their operations differ.
-    fn check_operation(&mut self, port: usize) -> Result<(), Failure<M::Error>> {
-        let queue = self.ports.get_mut(port);
-        let (peer, clash) = (queue.peer, queue.clash());
-        let Some((message, receive)) = clash else { return Ok(()) };
-        let kind = |tag: Option<u32>| tag.and_then(ActionKind::from_number).unwrap_or(ActionKind::Marker);
-        let (expected, found) = (kind(receive.tag), kind(Some(message.tag)));
-        Err(self.clash(message, receive, ReplayErrorKind::CollectiveMismatch { peer, expected, found }))
-    }
-
-    fn arrive(
-        &mut self,
-        lane: Lane,
-        message: Message,
-        outbox: &mut Outbox<Token>,
-    ) -> Result<Option<RequestId>, Failure<M::Error>> {
-        let port = match lane {
-            Lane::Port(port) => port.index(),
-            Lane::Collective(from) => self.ports.collective(Rank::new(from)),
-        };
-        match self.ports.get_mut(port).arrive(message) {
-            Some(receive) => {
-                self.matched(port, message, receive, outbox)?;
-                Ok(Some(receive.request))
-            }
-            None => {
-                if matches!(lane, Lane::Collective(_)) {
-                    self.check_operation(port)?;
-                }
-                Ok(None)
-            }
-        }
-    }
-
-    fn test(&mut self, slot: Slot) -> Outcome<M::Error> {
-        match self.requests.get(self.requests.slot(slot)) {
-            // A test after one that succeeded: the request is gone.
-            Request::Inactive => Ok(self.end(ActionKind::Test)),
-            Request::Pending(_) | Request::Complete(_) => {
-                self.pending = Pending::Test { slot, paid: false };
-                Ok(Flow::Pause(Pause::Conditional(self.clock)))
-            }
-        }
-    }
-
-    /// Pays for a test, then looks at the request: both are conditional events, because the price depends on the
-    /// tests of all ranks, and the outcome on what arrives before now.
-    fn granted_test(&mut self, slot: Slot, paid: bool) -> Outcome<M::Error> {
-        let parameters = self.world.parameters;
-        // Relaxed: granted turns are ordered by the engine's quiescence.
-        let factor = self.world.test_factor.load(Ordering::Relaxed);
-        if !paid {
-            self.clock += parameters.test * factor;
-            self.pending = Pending::Test { slot, paid: true };
-            return Ok(Flow::Pause(Pause::Conditional(self.clock)));
-        }
-        self.pending = Pending::Nothing;
-        let request = self.requests.slot(slot);
-        match self.requests.get(request) {
-            Request::Complete(completion) if completion.at <= self.clock => {
-                self.requests.set(request, Request::Inactive);
-                self.settle(completion);
-                self.world.test_factor.store(1, Ordering::Relaxed);
-            }
-            _ if parameters.test_grows => {
-                self.world.test_factor.store(factor + 1, Ordering::Relaxed);
-            }
-            _ => {}
-        }
-        Ok(self.end(ActionKind::Test))
     }
 
     /// Moves the clock past a completion, and pays for it.
