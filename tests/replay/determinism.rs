@@ -89,6 +89,30 @@ fn programs_that_test_requests() {
     check(&trace, &committed_platform("crossbar-gbe.toml"));
 }
 
+/// Two ranks fail: the one that fails first in simulated time is reported, whichever the engine meets first.
+#[test]
+fn the_first_failure() {
+    let text = "0 init\n1 init\n2 init\n0 irecv 1 1 10\n0 compute 1000\n0 send 2 2 100\n0 wait 1 0 1\n\
+                1 compute 1000000\n1 send 0 1 100\n2 recv 0 2 10\n";
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("failures.txt");
+    std::fs::write(&trace, text).unwrap();
+    for threads in [1, 2, 3] {
+        for run_ahead in ["'auto'", "1e3"] {
+            for seed in 0..10 {
+                let mut config = Config::default();
+                config.set_path("trace", "path", &trace);
+                config.set_path("platform", "file", &committed_platform("crossbar-gbe.toml"));
+                config.set(&format!("engine.threads={threads}")).unwrap();
+                config.set(&format!("engine.run_ahead_s={run_ahead}")).unwrap();
+                let scene = Scene::load(&config.resolve().unwrap()).unwrap().with_jitter(seed);
+                let error = scene.replay(&Progress::new(threads)).unwrap_err().to_string();
+                assert!(error.contains("failures.txt:10: rank 2, action 1"), "{error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn all_real_traces() {
     let Some(traces) = reference::shared("traces") else { return };

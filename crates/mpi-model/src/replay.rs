@@ -4,6 +4,7 @@ mod message;
 mod pending;
 mod test;
 
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 
 use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
@@ -61,6 +62,8 @@ pub struct RankProcess<'t, M: Machine> {
     awaited: Option<RequestId>,
     requests: Requests,
     ports: Ports<M::Path>,
+    /// Failures of messages that were there before their receives were posted; see [`Token::Clash`].
+    clashes: VecDeque<Failure<M::Error>>,
     picos_per_flop: f64,
     statistics: Statistics,
 }
@@ -113,6 +116,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             requests: Requests::new(trace.slots()),
             // Every port number belongs to an incoming channel.
             ports: Ports::new(ports.into_iter().flatten().collect()),
+            clashes: VecDeque::new(),
             picos_per_flop: 1e12 / world.machine.speed(me),
             statistics: Statistics::default(),
         })
@@ -145,7 +149,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// The failure of the action in progress.
     fn fail(&self, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
-        Fault { at: self.clock, error: Box::new(ReplayError { rank: self.me, action: self.action(), kind }) }
+        self.failure(self.clock, self.action(), kind)
     }
 
     /// The failure of a receive and the message that it meets, which is the same whichever came first.
@@ -156,7 +160,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         kind: ReplayErrorKind<M::Error>,
     ) -> Failure<M::Error> {
         let at = message.posted.max(receive.posted);
-        Fault { at, error: Box::new(ReplayError { rank: self.me, action: receive.action, kind }) }
+        self.failure(at, receive.action, kind)
+    }
+
+    fn failure(&self, at: SimTime, action: u64, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
+        Fault { at, order: action, error: Box::new(ReplayError { rank: self.me, action, kind }) }
     }
 
     /// Runs action after action.
@@ -211,7 +219,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             },
             Action::Recv { from, bytes } => {
                 let request = self.requests.receive();
-                self.receive(from.index(), bytes, request, outbox)?;
+                self.receive(from.index(), bytes, request, outbox);
                 self.complete(Pending::One { request, kind: ActionKind::Recv })
             }
             Action::Isend { to, bytes, slot } => {
@@ -219,7 +227,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 Ok(self.end(ActionKind::Isend))
             }
             Action::Irecv { from, bytes, slot } => {
-                self.receive(from.index(), bytes, self.requests.slot(slot), outbox)?;
+                self.receive(from.index(), bytes, self.requests.slot(slot), outbox);
                 Ok(self.end(ActionKind::Irecv))
             }
             Action::Wait { slot } => {
@@ -238,7 +246,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                     self.isend(to, both.send_bytes, self.requests.send(), outbox);
                 }
                 if let Some(from) = both.from {
-                    self.receive(from.index(), both.recv_bytes, self.requests.receive(), outbox)?;
+                    self.receive(from.index(), both.recv_bytes, self.requests.receive(), outbox);
                 }
                 self.complete(self.both(Some(ActionKind::SendRecv)))
             }
@@ -380,6 +388,10 @@ where
     fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<bool, Fault<Self::Error>> {
         let completed = match token {
             Token::Message { lane, message } => self.arrive(lane, message, outbox)?,
+            Token::Clash => match self.clashes.pop_front() {
+                Some(failure) => return Err(failure),
+                None => None,
+            },
             Token::Arrived { request, at } => {
                 self.requests.set(request, Request::Complete(Completion { at, received: None }));
                 Some(request)

@@ -15,6 +15,9 @@ pub enum Token {
         /// The message.
         message: Message,
     },
+    /// A receive of this rank does not suit the message that was there already. The rank tells itself, because the
+    /// failure lies at the later of the two, perhaps after its clock, and what it does before must not be lost.
+    Clash,
     /// The data of a rendezvous send has arrived.
     Arrived {
         /// The request of the sender.

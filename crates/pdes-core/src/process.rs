@@ -58,7 +58,8 @@ pub struct Turn {
     /// zero.
     pub steps: u32,
     /// Whether the conditional event for which the process paused is committed: everything that any process does
-    /// from now on lies at or after the event's time.
+    /// from now on lies at or after the event's time. The grant is for that event only, not for the next one of the same
+    /// turn.
     pub granted: bool,
 }
 
@@ -74,7 +75,8 @@ pub enum Pause {
     /// The next step depends on what all processes did before this instant (Chandy and Sherman's conditional event).
     ///
     /// The engine commits conditional events one at a time, in the order of (time, rank), and only when no process
-    /// can run and no token is under way. The process then gets a turn with [`Turn::granted`].
+    /// can run and no token is under way. The process then gets a turn with [`Turn::granted`]. The instant must not
+    /// depend on which tokens have arrived.
     Conditional(SimTime),
     /// The program has ended.
     Finished,
@@ -83,8 +85,10 @@ pub enum Pause {
 /// The failure of one process at an instant of simulated time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault<E> {
-    /// When the process failed; of several failures the engine reports the one with the smallest (time, rank).
+    /// When the process failed; of several failures the engine reports the one with the smallest (time, rank, order).
     pub at: SimTime,
+    /// Tells failures of one process at one instant apart, such as by the index of an action.
+    pub order: u64,
     /// What went wrong.
     pub error: E,
 }

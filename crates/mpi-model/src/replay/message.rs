@@ -89,11 +89,11 @@ impl<M: Machine> RankProcess<'_, M> {
         capacity: Bytes,
         request: RequestId,
         outbox: &mut Outbox<Token>,
-    ) -> Result<(), Failure<M::Error>> {
+    ) {
         let incoming = &self.trace.incoming()[channel];
         let tag = incoming.tag.map(|tag| tag.get() as u32);
         let receive = Receive { posted: self.clock, request, action: self.action(), capacity, tag };
-        self.post(incoming.port.index(), receive, outbox).map(|_| ())
+        self.post(incoming.port.index(), receive, outbox);
     }
 
     pub(super) fn receive_collective(
@@ -110,30 +110,34 @@ impl<M: Machine> RankProcess<'_, M> {
             self.ports.get_mut(port).path = Some(path);
         }
         let receive = Receive { posted: self.clock, request, action: self.action(), capacity, tag };
-        match self.post(port, receive, outbox)? {
-            true => Ok(()),
-            false => self.check_operation(port),
+        self.post(port, receive, outbox);
+        if let Err(failure) = self.check_operation(port) {
+            self.tell_itself(failure, outbox);
+        }
+        Ok(())
+    }
+
+    /// Posts a receive.
+    #[inline]
+    fn post(&mut self, port: usize, receive: Receive, outbox: &mut Outbox<Token>) {
+        let queue = self.ports.get_mut(port);
+        let awaited = Awaited { direction: Direction::Receive, peer: queue.peer };
+        match queue.post(receive) {
+            Some(message) => {
+                if let Err(failure) = self.matched(port, message, receive, outbox) {
+                    self.requests.set(receive.request, Request::Pending(awaited));
+                    self.tell_itself(failure, outbox);
+                }
+            }
+            None => self.requests.set(receive.request, Request::Pending(awaited)),
         }
     }
 
-    /// Posts a receive; returns whether its message was there.
-    #[inline]
-    fn post(
-        &mut self,
-        port: usize,
-        receive: Receive,
-        outbox: &mut Outbox<Token>,
-    ) -> Result<bool, Failure<M::Error>> {
-        let queue = self.ports.get_mut(port);
-        let peer = queue.peer;
-        match queue.post(receive) {
-            Some(message) => self.matched(port, message, receive, outbox).map(|()| true),
-            None => {
-                let awaited = Awaited { direction: Direction::Receive, peer };
-                self.requests.set(receive.request, Request::Pending(awaited));
-                Ok(false)
-            }
-        }
+    /// Files a failure that may lie after the clock; see [`Token::Clash`].
+    #[cold]
+    fn tell_itself(&mut self, failure: Failure<M::Error>, outbox: &mut Outbox<Token>) {
+        self.clashes.push_back(failure);
+        outbox.send(self.me, Token::Clash);
     }
 
     /// Lets the data of a message flow: it starts when both sides are there, eager data when it is sent.

@@ -46,10 +46,14 @@ impl Window {
         }
     }
 
-    /// Returns whether a process that took this many steps, and is not at the horizon yet, shows that the window was
-    /// learnt where steps were rarer: the horizon may then lie millions of steps away.
-    pub(crate) fn is_overrun(&self, steps: u32) -> bool {
-        self.adapts && u64::from(steps) > MOST_STEPS
+    /// Learns from a process that took this many steps, moved on by this much, and did not reach the horizon. Returns
+    /// whether the horizon is out of reach: the window was learnt where steps were rarer, and may hold millions here.
+    pub(crate) fn shorten(&mut self, steps: u32, advance: SimDuration) -> bool {
+        let overrun = self.adapts && u64::from(steps) > MOST_STEPS;
+        if overrun {
+            self.length = self.length.min(SimDuration::from_picos((advance.as_picos() / 2).max(1)));
+        }
+        overrun
     }
 }
 
@@ -149,8 +153,12 @@ mod tests {
         assert_eq!(window.length(), start * 2);
         window.adapt(4 * 600, 4);
         assert_eq!(window.length(), start);
+        assert!(!window.shorten(64, SimDuration::ZERO));
+        assert!(window.shorten(4096, SimDuration::from_picos(1_000)));
+        assert_eq!(window.length().as_picos(), 500);
         let mut fixed = Window::new(RunAhead::Window(start));
         fixed.adapt(0, 1);
+        assert!(!fixed.shorten(4096, SimDuration::ZERO));
         assert_eq!(fixed.length(), start);
     }
 }

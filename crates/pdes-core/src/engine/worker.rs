@@ -51,6 +51,8 @@ pub(crate) struct Worker<'a, P: Process> {
     window: Window,
     steps: u64,
     steps_at_horizon: u64,
+    /// Turns since the horizon was moved on.
+    turns: usize,
     next_publication: u64,
     jitter: Option<Jitter>,
     quiescence: &'a Quiescence,
@@ -91,6 +93,7 @@ impl<'a, P: Process> Worker<'a, P> {
             window: Window::new(engine.run_ahead),
             steps: 0,
             steps_at_horizon: 0,
+            turns: 0,
             next_publication: STEPS_PER_PUBLICATION,
             quiescence,
             floors,
@@ -131,9 +134,11 @@ impl<'a, P: Process> Worker<'a, P> {
     /// Gives a process a turn.
     fn turn(&mut self, local: u32, granted: bool) {
         let index = local as usize;
+        self.turns += 1;
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
         let horizon = self.horizon.min(self.floors.cutoff());
         let mut turn = Turn { horizon, steps, granted };
+        let began = self.processes[index].clock();
         let result = self.processes[index].resume(&mut turn, &mut self.outbox);
         self.steps += u64::from(steps - turn.steps);
         if self.steps >= self.next_publication {
@@ -146,8 +151,9 @@ impl<'a, P: Process> Worker<'a, P> {
                 State::Parked
             }
             Ok(Pause::TurnOver) => {
-                if self.window.is_overrun(steps) {
-                    self.horizon = self.horizon.min(self.processes[index].clock());
+                let clock = self.processes[index].clock();
+                if self.window.shorten(steps, clock - began) {
+                    self.horizon = self.horizon.min(clock);
                 }
                 self.ready.push_back(local);
                 State::Ready
@@ -172,9 +178,10 @@ impl<'a, P: Process> Worker<'a, P> {
 
     fn record(&mut self, local: u32, fault: Fault<P::Error>) {
         self.floors.lower_cutoff(fault.at);
-        let key = (fault.at, self.rank(local));
-        if self.fault.as_ref().is_none_or(|(rank, earliest)| key < (earliest.at, *rank)) {
-            self.fault = Some((key.1, fault));
+        let rank = self.rank(local);
+        let key = (fault.at, rank, fault.order);
+        if self.fault.as_ref().is_none_or(|(rank, earliest)| key < (earliest.at, *rank, earliest.order)) {
+            self.fault = Some((rank, fault));
         }
     }
 
@@ -244,7 +251,9 @@ impl<'a, P: Process> Worker<'a, P> {
             std::thread::yield_now();
             return true;
         }
-        self.window.adapt(self.steps - self.steps_at_horizon, self.parked.len());
+        // Most processes may be blocked rather than parked: those that had a turn count, each once.
+        let active = std::mem::take(&mut self.turns).min(self.processes.len());
+        self.window.adapt(self.steps - self.steps_at_horizon, active);
         self.steps_at_horizon = self.steps;
         self.horizon = least.saturating_add(self.window.length());
         let mut parked = std::mem::take(&mut self.parked);

@@ -1,0 +1,242 @@
+//! A process that runs a short program: it computes, sends, receives, asks, and pauses for conditional events.
+
+#![allow(dead_code, reason = "each test file uses a part of the operations")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
+
+/// One operation of a program; times are in picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// Lets this much time pass.
+    Compute(u64),
+    /// Sends a token that arrives this much later.
+    Send { to: u32, latency: u64 },
+    /// Waits for a token of this process.
+    Receive { from: u32 },
+    /// Sends a question, which its receiver answers whatever else it does.
+    Ask { to: u32, latency: u64 },
+    /// Waits for the answer of this process.
+    Answer { from: u32 },
+    /// Sends a token that the receiver cannot take in: it fails when the token arrives.
+    Poison { to: u32, latency: u64 },
+    /// Waits for the conditional event that lies this much later, and counts the tokens sent before it that nobody
+    /// has received yet.
+    Commit { after: u64 },
+    /// Fails.
+    Fail,
+    /// Panics.
+    Panic,
+}
+
+/// Operations that are run so many times.
+#[derive(Clone, Debug)]
+pub(crate) struct Phase {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) laps: u64,
+}
+
+/// How tokens of one sender are told apart: answers are sent at any moment between two turns, so that only among
+/// themselves they have an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lane {
+    Data,
+    Answer,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Data,
+    Question,
+    Answer,
+    Poison,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    from: u32,
+    kind: Kind,
+    stamp: Stamp,
+}
+
+/// When a token was sent and when it arrives, and what its sender had computed by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    sent: SimTime,
+    arrives: SimTime,
+    digest: u64,
+}
+
+/// Why a station failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Programmed,
+    PoisonedBy(u32),
+}
+
+/// The conditional events in the order in which they were granted.
+pub(crate) type Log = Arc<Mutex<Vec<(SimTime, Rank)>>>;
+
+type Queues = BTreeMap<(u32, Lane), VecDeque<Stamp>>;
+
+/// All of a station that no schedule may change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) clock: SimTime,
+    /// Mixes everything that the station received, in its order.
+    pub(crate) digest: u64,
+    pub(crate) steps: u64,
+    /// Unread tokens that each conditional event found.
+    pub(crate) censuses: Vec<usize>,
+    unread: Queues,
+    phase: usize,
+    lap: u64,
+    op: usize,
+}
+
+impl State {
+    /// Tokens that arrived and were not received.
+    pub(crate) fn unread(&self) -> usize {
+        self.unread.values().map(VecDeque::len).sum()
+    }
+}
+
+/// A process that runs a program.
+pub(crate) struct Station {
+    pub(crate) state: State,
+    /// The most tokens that ever waited to be received.
+    pub(crate) peak: usize,
+    me: u32,
+    program: Vec<Phase>,
+    awaited: Option<(u32, Lane)>,
+    log: Log,
+}
+
+impl Station {
+    pub(crate) fn new(me: u32, program: Vec<Phase>, log: Log) -> Self {
+        Self { state: State::default(), peak: 0, me, program, awaited: None, log }
+    }
+
+    fn op(&mut self) -> Option<Op> {
+        loop {
+            let phase = self.program.get(self.state.phase)?;
+            if self.state.lap == phase.laps || phase.ops.is_empty() {
+                (self.state.phase, self.state.lap) = (self.state.phase + 1, 0);
+            } else {
+                return Some(phase.ops[self.state.op]);
+            }
+        }
+    }
+
+    fn advance(&mut self) {
+        self.state.op += 1;
+        if self.state.op == self.program[self.state.phase].ops.len() {
+            (self.state.op, self.state.lap) = (0, self.state.lap + 1);
+        }
+    }
+
+    /// Does one operation, or returns why it must wait.
+    fn step(
+        &mut self,
+        op: Op,
+        turn: &mut Turn,
+        outbox: &mut Outbox<Token>,
+    ) -> Result<Option<Pause>, Fault<Failure>> {
+        match op {
+            Op::Compute(picos) => self.state.clock += SimDuration::from_picos(picos),
+            Op::Send { to, latency } => self.send(to, Kind::Data, latency, outbox),
+            Op::Ask { to, latency } => self.send(to, Kind::Question, latency, outbox),
+            Op::Poison { to, latency } => self.send(to, Kind::Poison, latency, outbox),
+            Op::Receive { from } => return Ok(self.receive((from, Lane::Data))),
+            Op::Answer { from } => return Ok(self.receive((from, Lane::Answer))),
+            Op::Commit { after } => return Ok(self.commit(after, turn)),
+            Op::Fail => return Err(Fault { at: self.state.clock, order: 0, error: Failure::Programmed }),
+            Op::Panic => panic!("station {} panics", self.me),
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, to: u32, kind: Kind, latency: u64, outbox: &mut Outbox<Token>) {
+        let sent = self.state.clock;
+        let arrives = sent + SimDuration::from_picos(latency);
+        let stamp = Stamp { sent, arrives, digest: self.state.digest };
+        outbox.send(Rank::new(to), Token { from: self.me, kind, stamp });
+    }
+
+    fn receive(&mut self, lane: (u32, Lane)) -> Option<Pause> {
+        let Some(stamp) = self.state.unread.get_mut(&lane).and_then(VecDeque::pop_front) else {
+            self.awaited = Some(lane);
+            return Some(Pause::Blocked);
+        };
+        self.awaited = None;
+        self.state.clock = self.state.clock.max(stamp.arrives);
+        let mixed = self.state.digest ^ stamp.digest.rotate_left(lane.0) ^ stamp.arrives.as_picos();
+        self.state.digest = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        None
+    }
+
+    fn commit(&mut self, after: u64, turn: &mut Turn) -> Option<Pause> {
+        let at = self.state.clock + SimDuration::from_picos(after);
+        if !std::mem::take(&mut turn.granted) {
+            return Some(Pause::Conditional(at));
+        }
+        let unread = self.state.unread.values().flatten();
+        let census = unread.filter(|stamp| stamp.sent < at).count();
+        self.state.censuses.push(census);
+        self.state.clock = at;
+        self.log.lock().unwrap().push((at, Rank::new(self.me)));
+        None
+    }
+}
+
+impl Process for Station {
+    type Token = Token;
+    type Error = Failure;
+
+    fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<bool, Fault<Failure>> {
+        let Token { from, kind, stamp } = token;
+        let lane = match kind {
+            Kind::Data => Lane::Data,
+            Kind::Answer => Lane::Answer,
+            Kind::Question => {
+                let answer = Token { from: self.me, kind: Kind::Answer, stamp };
+                outbox.send(Rank::new(from), answer);
+                return Ok(false);
+            }
+            Kind::Poison => {
+                return Err(Fault {
+                    at: stamp.arrives,
+                    order: u64::from(from),
+                    error: Failure::PoisonedBy(from),
+                });
+            }
+        };
+        self.state.unread.entry((from, lane)).or_default().push_back(stamp);
+        self.peak = self.peak.max(self.state.unread());
+        Ok(self.awaited == Some((from, lane)))
+    }
+
+    fn resume(&mut self, turn: &mut Turn, outbox: &mut Outbox<Token>) -> Result<Pause, Fault<Failure>> {
+        loop {
+            let Some(op) = self.op() else { return Ok(Pause::Finished) };
+            if self.state.clock > turn.horizon {
+                return Ok(Pause::Horizon);
+            }
+            if turn.steps == 0 {
+                return Ok(Pause::TurnOver);
+            }
+            if let Some(pause) = self.step(op, turn, outbox)? {
+                return Ok(pause);
+            }
+            turn.steps -= 1;
+            self.state.steps += 1;
+            self.advance();
+        }
+    }
+
+    fn clock(&self) -> SimTime {
+        self.state.clock
+    }
+}
