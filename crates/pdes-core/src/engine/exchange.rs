@@ -92,6 +92,15 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
+    /// Sends what is filed for workers that have nothing to do.
+    pub(crate) fn feed_idle(&mut self) {
+        for worker in 0..self.outgoing.len() {
+            if !self.outgoing[worker].is_empty() && self.floors.is_idle(worker) {
+                self.send(worker);
+            }
+        }
+    }
+
     fn send(&mut self, worker: usize) {
         let batch = std::mem::replace(&mut self.outgoing[worker], Vec::with_capacity(self.batch.min(256)));
         self.traffic.sent += 1;

@@ -9,22 +9,26 @@ use crate::{SimDuration, SimTime};
 
 /// How many windows a worker may be ahead of the slowest worker that is not idle.
 const WINDOWS_AHEAD: u64 = 16;
-/// The fewest steps of a process in a window: fewer waste turns.
-const FEWEST_STEPS: u64 = 32;
-/// The most steps of a process in a window: more overflow the cache with tokens that wait to be read.
-const MOST_STEPS: u64 = 512;
+/// The fewest and the most steps of a process in a window, on a single worker: fewer waste turns, more overflow the
+/// cache with tokens that wait to be read.
+const STEPS_ALONE: (u64, u64) = (32, 512);
+/// The same where workers depend on each other: what is shorter than the program's own pipeline keeps all of them
+/// busy.
+const STEPS_TOGETHER: (u64, u64) = (4, 32);
 
 /// A worker's window: how far its horizon lies beyond its least clock.
 pub(crate) struct Window {
     length: SimDuration,
-    adapts: bool,
+    /// The fewest and the most steps of a process in it; `None` where the length is fixed.
+    steps: Option<(u64, u64)>,
 }
 
 impl Window {
-    pub(crate) fn new(run_ahead: RunAhead) -> Self {
+    pub(crate) fn new(run_ahead: RunAhead, workers: usize) -> Self {
+        let steps = if workers == 1 { STEPS_ALONE } else { STEPS_TOGETHER };
         match run_ahead {
-            RunAhead::Auto => Self { length: SimDuration::from_picos(1_000_000), adapts: true },
-            RunAhead::Window(length) => Self { length, adapts: false },
+            RunAhead::Auto => Self { length: SimDuration::from_picos(1_000_000), steps: Some(steps) },
+            RunAhead::Window(length) => Self { length, steps: None },
         }
     }
 
@@ -34,14 +38,12 @@ impl Window {
 
     /// Keeps the steps of a process in a window between their bounds.
     pub(crate) fn adapt(&mut self, steps: u64, processes: usize) {
-        if !self.adapts {
-            return;
-        }
+        let Some((fewest, most)) = self.steps else { return };
         let steps = steps / processes.max(1) as u64;
         let picos = self.length.as_picos();
-        if steps < FEWEST_STEPS {
+        if steps < fewest {
             self.length = SimDuration::from_picos(picos.saturating_mul(2).min(u64::MAX >> 8));
-        } else if steps > MOST_STEPS {
+        } else if steps > most {
             self.length = SimDuration::from_picos((picos / 2).max(1));
         }
     }
@@ -49,7 +51,7 @@ impl Window {
     /// Learns from a process that took this many steps, moved on by this much, and did not reach the horizon. Returns
     /// whether the horizon is out of reach: the window was learnt where steps were rarer, and may hold millions here.
     pub(crate) fn shorten(&mut self, steps: u32, advance: SimDuration) -> bool {
-        let overrun = self.adapts && u64::from(steps) > MOST_STEPS;
+        let overrun = self.steps.is_some_and(|(_, most)| u64::from(steps) > most);
         if overrun {
             self.length = self.length.min(SimDuration::from_picos((advance.as_picos() / 2).max(1)));
         }
@@ -72,6 +74,10 @@ impl Floors {
     pub(crate) fn new(workers: usize) -> Self {
         let clocks = (0..workers).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
         Self { clocks, cutoff: AtomicU64::new(u64::MAX) }
+    }
+
+    pub(crate) fn is_idle(&self, worker: usize) -> bool {
+        self.clocks[worker].load(Ordering::Relaxed) == u64::MAX
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -147,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_density_of_steps() {
-        let mut window = Window::new(RunAhead::Auto);
+        let mut window = Window::new(RunAhead::Auto, 1);
         let start = window.length();
         window.adapt(10, 4);
         assert_eq!(window.length(), start * 2);
@@ -156,7 +162,7 @@ mod tests {
         assert!(!window.shorten(64, SimDuration::ZERO));
         assert!(window.shorten(4096, SimDuration::from_picos(1_000)));
         assert_eq!(window.length().as_picos(), 500);
-        let mut fixed = Window::new(RunAhead::Window(start));
+        let mut fixed = Window::new(RunAhead::Window(start), 1);
         fixed.adapt(0, 1);
         assert!(!fixed.shorten(4096, SimDuration::ZERO));
         assert_eq!(fixed.length(), start);

@@ -89,8 +89,8 @@ impl<'a, P: Process> Worker<'a, P> {
             jitter: engine.jitter.map(|seed| Jitter::new(seed, exchange.me())),
             exchange,
             outbox: Outbox::new(),
-            horizon: SimTime::ZERO.saturating_add(Window::new(engine.run_ahead).length()),
-            window: Window::new(engine.run_ahead),
+            horizon: SimTime::ZERO.saturating_add(Window::new(engine.run_ahead, engine.workers).length()),
+            window: Window::new(engine.run_ahead, engine.workers),
             steps: 0,
             steps_at_horizon: 0,
             turns: 0,
@@ -169,6 +169,7 @@ impl<'a, P: Process> Worker<'a, P> {
             }
         };
         self.dispatch();
+        self.exchange.feed_idle();
     }
 
     fn publish(&mut self, reached: SimTime) {
