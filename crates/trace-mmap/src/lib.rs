@@ -80,25 +80,34 @@
 #![deny(unsafe_code)]
 
 mod action;
+mod archive;
 mod channel;
 mod collective;
+mod column;
 mod datatype;
 mod draft;
 mod error;
+mod fold;
 mod link;
 mod load;
 mod record;
+mod side;
 mod store;
+mod structure;
 mod text;
 mod trace;
 mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
+pub use archive::{
+    ArchiveError, ArchiveWriter, ConvertOptions, Converted, Damage, StructureError, Summary, WriteError, convert,
+};
 pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
 pub use datatype::Datatype;
 pub use error::{Location, TraceError};
 pub use load::LoadOptions;
+pub use structure::{Direction, Item, Op, Request, TextLine, flatten};
 pub use text::{Field, TextError, Unsupported};
 pub use trace::{Cursor, RankTrace, Trace};
 pub use warning::{Unreceived, Warning};

@@ -1,0 +1,183 @@
+//! Damaged archives are refused or right: never a crash, never another answer.
+
+use std::fs;
+use std::path::Path;
+
+use pdes_core::Rank;
+use trace_mmap::{Action, ArchiveError, ConvertOptions, Damage, LoadOptions, Trace, TraceError, convert};
+
+/// A trace with every kind of action, of which a part folds.
+fn text() -> String {
+    let mut text = String::new();
+    for rank in 0..3 {
+        let (next, before) = ((rank + 1) % 3, (rank + 2) % 3);
+        text +=
+            &format!("{rank} init\n{rank} location solver.f90 12\n{rank} bcast 7 1 0\n{rank} sleep 1e-3\n");
+        for index in 0..150 {
+            let flops = if index % 5 == 0 {
+                String::new()
+            } else {
+                format!("{rank} compute {}\n", 1000 + index * 7 % 99)
+            };
+            text += &format!(
+                "{rank} irecv {before} 3 64 6\n{flops}{rank} send {next} 3 64 6\n{rank} wait {before} {rank} 3\n"
+            );
+        }
+        text += &format!("{rank} sendRecv 8 {next} 8 {before} 6 6\n{rank} alltoallv 6 1 2 3 6 1 2 3 6 6\n");
+        text +=
+            &format!("{rank} isend -666 0 1 6\n{rank} test {rank} -666 0\n{rank} waitall\n{rank} finalize\n");
+    }
+    text
+}
+
+fn archive(dir: &Path, fold: bool) -> Vec<u8> {
+    let (merged, pdt) = (dir.join("trace.txt"), dir.join("trace.pdt"));
+    fs::write(&merged, text()).expect("the text is written");
+    convert(&merged, &pdt, &ConvertOptions { fold, ..ConvertOptions::default() })
+        .expect("the trace converts");
+    fs::read(pdt).expect("the archive is there")
+}
+
+/// Everything that a trace says.
+#[derive(Debug, PartialEq)]
+struct Everything {
+    actions: Vec<Vec<Action>>,
+    tables: String,
+}
+
+/// Reads everything, or says what is wrong.
+fn read(path: &Path) -> Result<Everything, TraceError> {
+    let trace = Trace::load(path, &LoadOptions::default())?;
+    let ranks = || (0..trace.ranks()).map(|rank| trace.rank(Rank::new(rank)));
+    // A count that is wrong must not make this test run for ever.
+    let limit = 10_000;
+    let actions = ranks().map(|rank| rank.cursor().take(limit).collect()).collect();
+    let mut tables = format!("{:?}", trace.unreceived());
+    for rank in ranks() {
+        tables += &format!("{:?} {:?} {:?}", rank.outgoing(), rank.incoming(), rank.pending_at_end());
+        for action in rank.cursor().take(limit) {
+            match action {
+                Action::Collective(id) => tables += &format!("{:?}", rank.collective(id)),
+                Action::SendRecv(id) => tables += &format!("{:?}", rank.send_recv(id)),
+                Action::Location(id) => tables += rank.location(id),
+                _ => {}
+            }
+        }
+    }
+    trace.integrity()?;
+    Ok(Everything { actions, tables })
+}
+
+/// Changes an archive at many places, and reads it each time.
+fn check_changes(fold: bool, change: impl Fn(&mut Vec<u8>, usize)) -> (usize, usize) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bytes = archive(dir.path(), fold);
+    let path = dir.path().join("changed.pdt");
+    fs::write(&path, &bytes).expect("the archive is written");
+    let expected = read(&path).expect("the archive is whole");
+    let (mut refused, mut harmless) = (0, 0);
+    // Every place of what is small, and thousands of what is not.
+    let step = (bytes.len() / 2500).max(1);
+    for place in (0..bytes.len()).step_by(step) {
+        let mut changed = bytes.clone();
+        change(&mut changed, place);
+        fs::write(&path, &changed).expect("the archive is written");
+        match read(&path) {
+            Err(_) => refused += 1,
+            Ok(found) => {
+                assert_eq!(found, expected, "byte {place}");
+                harmless += 1;
+            }
+        }
+    }
+    (refused, harmless)
+}
+
+#[test]
+fn flipped_bits_are_found_or_harmless() {
+    for fold in [true, false] {
+        for bit in [0, 7] {
+            let (refused, harmless) = check_changes(fold, |bytes, place| bytes[place] ^= 1 << bit);
+            // Only the padding between sections and behind the data is not under a checksum.
+            assert!(refused > 2000 && harmless < 50, "fold {fold}: {refused} refused, {harmless} harmless");
+        }
+    }
+}
+
+#[test]
+fn cut_archives_are_refused() {
+    for fold in [true, false] {
+        let (_, harmless) = check_changes(fold, |bytes, place| bytes.truncate(place));
+        assert_eq!(harmless, 0);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bytes = archive(dir.path(), true);
+    let path = dir.path().join("changed.pdt");
+    let error = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut changed = bytes.clone();
+        change(&mut changed);
+        fs::write(&path, &changed).expect("the archive is written");
+        match Trace::load(&path, &LoadOptions::default()) {
+            Err(TraceError::Archive(error)) => error,
+            other => panic!("expected an error of the archive, found {other:?}"),
+        }
+    };
+    let found = error(&|bytes| bytes[8] = 2);
+    assert!(matches!(found, ArchiveError::Version { found: 2, expected: 1, .. }), "{found}");
+    let found = error(&|bytes| bytes[12..16].reverse());
+    assert!(matches!(found, ArchiveError::ByteOrder { found: 0x0d0c_0b0a, .. }), "{found}");
+    let found = error(&|bytes| bytes.push(0));
+    assert!(matches!(found, ArchiveError::Length { .. }), "{found}");
+    let found = error(&|bytes| bytes.truncate(100));
+    assert!(matches!(found, ArchiveError::Length { found: 100, .. }), "{found}");
+    let found = error(&|bytes| bytes[20] ^= 1);
+    assert!(matches!(found, ArchiveError::Checksum { section: "header", .. }), "{found}");
+    let found = error(&|bytes| bytes[4096] ^= 1);
+    let page = Damage::Page { shard: 0, page: 0, offset: 4096 };
+    assert!(matches!(found, ArchiveError::Data { damage, .. } if damage == page), "{found}");
+    let found = error(&|bytes| {
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+    });
+    assert!(matches!(found, ArchiveError::Checksum { section: "side tables", .. }), "{found}");
+}
+
+#[test]
+fn an_archive_that_changes_while_it_is_open_is_void() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bytes = archive(dir.path(), true);
+    let path = dir.path().join("trace.pdt");
+    let trace = Trace::load(&path, &LoadOptions::default()).expect("the archive opens");
+    trace.integrity().expect("nothing happened");
+    // Another file under the same name is none of the open trace's business.
+    fs::rename(&path, dir.path().join("moved.pdt")).expect("the archive moves");
+    fs::write(&path, "something else").expect("a file is written");
+    trace.integrity().expect("the open file is as it was");
+    let longer = [&bytes[..], b"more"].concat();
+    fs::write(dir.path().join("moved.pdt"), longer).expect("the archive is written");
+    assert!(matches!(trace.integrity(), Err(ArchiveError::Changed { .. })));
+}
+
+#[test]
+fn a_missing_shard_is_told_when_it_is_needed() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (merged, pdt) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
+    fs::write(&merged, text()).expect("the text is written");
+    convert(&merged, &pdt, &ConvertOptions { shards: 3, ..ConvertOptions::default() })
+        .expect("the trace converts");
+    fs::remove_file(dir.path().join("trace.pdt.2")).expect("the shard goes");
+    let trace = Trace::load(&pdt, &LoadOptions::default()).expect("the tables are there");
+    assert!(trace.rank(Rank::new(0)).cursor().count() > 500);
+    trace.integrity().expect("nobody needed the last shard");
+    assert_eq!(trace.rank(Rank::new(2)).cursor().count(), 0);
+    let (rank, damage) = (Rank::new(2), Damage::Shard { shard: 2 });
+    let found = trace.integrity();
+    assert!(
+        matches!(found, Err(ArchiveError::Damaged { rank: r, damage: d, .. }) if (r, d) == (rank, damage)),
+        "{found:?}"
+    );
+}
