@@ -1,13 +1,16 @@
 //! The archive: a trace in a form that is mapped and read without parsing.
 
 mod body;
+mod check;
 mod compile;
 mod convert;
 mod damage;
+mod dump;
 mod encode;
 mod error;
 mod finish;
 mod gaps;
+mod info;
 mod layout;
 mod map;
 mod open;
@@ -18,10 +21,13 @@ mod tally;
 mod writer;
 
 pub(crate) use body::{ArchivedRank, Jump, Walk};
+pub use check::{CheckReport, Finding, check};
 pub use compile::StructureError;
 pub use convert::{ConvertOptions, Converted, convert};
 pub use damage::Damage;
+pub use dump::{dump, write_text};
 pub use error::{ArchiveError, WriteError};
+pub use info::{Info, Pair, Storage};
 pub(crate) use layout::{MAGIC, MAX_DEPTH};
 pub(crate) use open::open;
 pub(crate) use shard::Shard;

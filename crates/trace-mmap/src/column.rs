@@ -40,6 +40,13 @@ pub(crate) struct Column {
     pub(crate) place: Place,
 }
 
+impl Column {
+    /// Returns whether all uses have the same amount.
+    pub(crate) fn is_constant(&self) -> bool {
+        matches!(self.place, Place::Constant(_))
+    }
+}
+
 /// What a constant is read from: codes of no bits.
 const NO_CODES: &[u8] = &[0; 8];
 

@@ -100,7 +100,8 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    ArchiveError, ArchiveWriter, ConvertOptions, Converted, Damage, StructureError, Summary, WriteError, convert,
+    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Damage, Finding, Info, Pair, Storage,
+    StructureError, Summary, WriteError, check, convert, dump, write_text,
 };
 pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
@@ -109,5 +110,5 @@ pub use error::{Location, TraceError};
 pub use load::LoadOptions;
 pub use structure::{Direction, Item, Op, Request, TextLine, flatten};
 pub use text::{Field, TextError, Unsupported};
-pub use trace::{Cursor, RankTrace, Trace};
+pub use trace::{Cursor, Ops, RankTrace, Trace};
 pub use warning::{Unreceived, Warning};

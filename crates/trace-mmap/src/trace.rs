@@ -1,9 +1,11 @@
 //! A trace in memory.
 
 mod cursor;
+mod ops;
 mod rank;
 
 pub use cursor::Cursor;
+pub use ops::Ops;
 pub(crate) use rank::Body;
 pub use rank::RankTrace;
 
@@ -77,6 +79,14 @@ impl Trace {
     /// Where the trace has no such rank.
     pub fn rank(&self, rank: Rank) -> &RankTrace {
         &self.ranks[rank.index()]
+    }
+
+    /// Returns what a rank does by the names of the program: the text of its trace, so to speak.
+    ///
+    /// # Panics
+    /// Where the trace has no such rank.
+    pub fn ops(&self, rank: Rank) -> Ops<'_> {
+        Ops::new(self.rank(rank))
     }
 
     /// Returns the number of actions of all ranks: the lines of the trace that are neither empty nor comments.

@@ -7,8 +7,9 @@ use flate2::read::GzDecoder;
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 use trace_mmap::{
-    ArchiveWriter, Collective, ConvertOptions, Datatype, Direction, Item, LoadOptions, Op, RankTrace,
-    Request, StructureError, Summary, Tag, TextLine, Trace, TraceError, WriteError, convert, flatten,
+    ArchiveWriter, Collective, ConvertOptions, Datatype, Direction, Finding, Info, Item, LoadOptions, Op,
+    RankTrace, Request, StructureError, Summary, Tag, TextLine, Trace, TraceError, WriteError, check,
+    convert, dump, flatten,
 };
 
 fn load(path: &Path) -> Trace {
@@ -53,6 +54,16 @@ fn assert_same(left: &Trace, right: &Trace, context: &str) {
     right.integrity().expect("the right trace is whole");
 }
 
+/// Checks a trace, and that its text is the trace again.
+fn assert_good(trace: &Trace, dir: &Path, context: &str) {
+    let report = check(trace, None);
+    assert_eq!(report.findings, [], "{context}");
+    assert_eq!(report.unreceived, trace.unreceived(), "{context}");
+    dump(trace, dir, None).expect("the text is written");
+    assert_same(trace, &load(&dir.join("files.txt")), &format!("{context}, as text"));
+    fs::remove_dir_all(dir).expect("the directory goes");
+}
+
 fn shared(path: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
     if path.exists() {
@@ -83,7 +94,11 @@ fn archives_of_the_acquired_traces_are_the_traces() {
         assert_same(&trace, &load(&pdt), name);
         let folded =
             convert(&text.join("files.txt"), &pdt, &options(true, 1, 2)).expect("the trace converts").summary;
-        assert_same(&trace, &load(&pdt), name);
+        let archived = load(&pdt);
+        assert_same(&trace, &archived, name);
+        assert_good(&archived, &dir.path().join("text"), name);
+        let (left, right) = (Info::of(&trace).expect("small sums"), Info::of(&archived).expect("small sums"));
+        assert_eq!(Info { storage: None, ..right }, left, "{name}");
         assert!(folded.bytes <= flat.bytes, "{name}: {} bytes folded, {} flat", folded.bytes, flat.bytes);
         report(name, flat, folded);
         fs::remove_dir_all(text).expect("the directory goes");
@@ -207,7 +222,10 @@ proptest! {
         for (fold, shards) in [(false, 1), (true, 1), (true, 3), (false, 2)] {
             let summary = convert(&merged, &pdt, &options(fold, shards, 2)).expect("the trace converts").summary;
             prop_assert_eq!(summary.actions, trace.actions());
-            assert_same(&trace, &load(&pdt), &format!("fold {fold}, {shards} shards"));
+            let context = format!("fold {fold}, {shards} shards");
+            let archived = load(&pdt);
+            assert_same(&trace, &archived, &context);
+            assert_good(&archived, &dir.path().join("text"), &context);
         }
         let mut writer = ArchiveWriter::create(&pdt, RANKS, 1).expect("the archive is created");
         for rank in (0..RANKS).rev() {
@@ -267,4 +285,16 @@ fn the_archive_does_not_depend_on_the_threads() {
         fs::read(pdt).expect("the archive is there")
     };
     assert!(bytes(1) == bytes(2) && bytes(1) == bytes(7));
+}
+
+#[test]
+fn checks_find_what_is_wrong() {
+    let report =
+        check(&Trace::from_text("0 init\n0 bcast 1 0 0\n1 init\n1 bcast 2 0 0\n").expect("a trace"), None);
+    let (found, expected) = (Some("bcast"), Some("bcast"));
+    assert_eq!(report.findings, [Finding::Collective { rank: Rank::new(1), index: 0, found, expected }]);
+    let trace = Trace::from_text("0 init\n0 isend 0 3 8\n0 isend 0 4 8\n").expect("a trace");
+    let report = check(&trace, None);
+    assert_eq!((report.findings.len(), report.pending), (0, 2));
+    assert_eq!(report.unreceived.map(|unreceived| unreceived.messages), Some(2));
 }

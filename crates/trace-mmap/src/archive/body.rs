@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use pdes_core::Rank;
 
 use crate::archive::layout::MAX_DEPTH;
+use crate::archive::tally::Traffic;
 use crate::archive::{Archive, Damage, Shard};
 use crate::column::{Column, ColumnReader};
-use crate::record::{Limits, Record};
+use crate::record::{ACTION_KINDS, Limits, Record};
 
 /// A program: records that ranks of equal structure share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,10 @@ pub(crate) struct Program {
     pub(crate) actions: u64,
     /// Number of columns that the records name.
     pub(crate) columns: u64,
+    /// Number of actions of each kind, as `actions`.
+    pub(crate) by_kind: [u64; ACTION_KINDS],
+    /// Deepest nesting of loops.
+    pub(crate) depth: u64,
 }
 
 /// What a rank of an archive does.
@@ -35,6 +40,10 @@ pub(crate) struct ArchivedRank {
     pub(crate) blocks: u64,
     pub(crate) columns: Box<[Column]>,
     pub(crate) limits: Limits,
+    /// Messages and bytes of each outgoing channel, by the table.
+    pub(crate) sends: Box<[Traffic]>,
+    /// Receives of each incoming channel, by the table.
+    pub(crate) receives: Box<[u64]>,
     /// The first thing found wrong by any cursor.
     pub(crate) damage: OnceLock<Damage>,
 }
@@ -42,6 +51,26 @@ pub(crate) struct ArchivedRank {
 impl ArchivedRank {
     pub(crate) fn shard(&self) -> &Shard {
         &self.archive.shards[self.program.shard as usize]
+    }
+
+    /// Returns the records of the program.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Result<Record, Damage>> + '_ {
+        let Program { offset, records, .. } = self.program;
+        let end = offset + 16 * records;
+        let mut next = offset;
+        let chunks = std::iter::from_fn(move || {
+            let chunk = (next < end).then(|| self.shard().records(next, end))?;
+            // Damage ends the records: nothing behind it makes sense.
+            next = chunk.as_ref().map_or(end, |chunk| next + 16 * chunk.len() as u64);
+            Some(chunk)
+        });
+        chunks.flat_map(|chunk| {
+            let (records, damage) = match chunk {
+                Ok(records) => (records, None),
+                Err(damage) => (&[][..], Some(Err(damage))),
+            };
+            records.iter().copied().map(Ok).chain(damage)
+        })
     }
 
     /// Remembers the first damage.

@@ -108,6 +108,12 @@ pub enum ArchiveError {
         /// What is wrong.
         damage: Damage,
     },
+    /// A number of messages or bytes of a trace in memory exceeds 64 bits.
+    #[error("rank {rank}: a count of messages or bytes exceeds 64 bits")]
+    TooMany {
+        /// The rank.
+        rank: Rank,
+    },
     /// The file was written to since it was opened: whatever was made of it is void.
     #[error("{}: the archive was changed while it was open", file.display())]
     Changed {

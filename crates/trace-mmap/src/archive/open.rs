@@ -11,6 +11,7 @@ use crate::archive::layout::{BadHeader, HEADER, Header, MAX_DEPTH, ORDER, PAGE, 
 use crate::archive::map::MappedFile;
 use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
+use crate::archive::tally::Traffic;
 use crate::archive::{Archive, ArchiveError, ArchivedRank, Shard};
 use crate::channel::{Incoming, Outgoing, PortId, Slot, Tag};
 use crate::column::{Column, Place};
@@ -194,7 +195,9 @@ impl<'a> Opening<'a> {
             let sum = sum.unwrap_or(u64::MAX);
             self.tables.limit(named, "number of actions", actions, sum)?;
             self.tables.limit(named, "sum of the actions by kind", sum, actions)?;
-            programs.push(Program { shard: shard as u32, offset, records, actions, columns });
+            let by_kind = std::array::from_fn(|kind| counts[kind]);
+            let shard = shard as u32;
+            programs.push(Program { shard, offset, records, actions, columns, by_kind, depth });
         }
         Ok(programs)
     }
@@ -249,8 +252,8 @@ impl<'a> Opening<'a> {
         let absent = absent.unwrap_or(u64::MAX);
         let actions =
             program.actions - tables.limit(named, "gaps of all columns", absent, program.actions)?;
-        let outgoing = self.outgoing(named, entry)?;
-        let incoming = self.incoming(named, entry)?;
+        let (outgoing, sends) = self.outgoing(named, entry)?;
+        let (incoming, receives) = self.incoming(named, entry)?;
         self.check_send_recvs(named, &side, &outgoing, &incoming)?;
         let limits = Limits::new(&TableSizes {
             outgoing: outgoing.len(),
@@ -270,6 +273,8 @@ impl<'a> Opening<'a> {
             blocks,
             columns,
             limits,
+            sends: sends.into(),
+            receives: receives.into(),
             damage: OnceLock::new(),
         };
         let body = Body::Archive(Box::new(body));
@@ -290,25 +295,33 @@ impl<'a> Opening<'a> {
         rows.map(column).collect()
     }
 
-    fn outgoing(&self, named: (Section, u64), entry: &Entry) -> Result<Vec<Outgoing>, ArchiveError> {
+    fn outgoing(
+        &self,
+        named: (Section, u64),
+        entry: &Entry,
+    ) -> Result<(Vec<Outgoing>, Vec<Traffic>), ArchiveError> {
         let rows = self.tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, named)?;
-        let channel = |[name, port, _, _]: [u64; 4]| {
+        let channel = |[name, port, messages, bytes]: [u64; 4]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64)?;
             let ports = self.ports[peer.index()];
             let port = self.tables.limit(named, "port of an outgoing channel", port, ports.into())?;
             let port = (port as u32).checked_sub(1).map(PortId::new);
-            Ok(Outgoing { peer, tag: Tag::new(tag as i32), port })
+            Ok((Outgoing { peer, tag: Tag::new(tag as i32), port }, Traffic { messages, bytes }))
         };
         rows.map(channel).collect()
     }
 
-    fn incoming(&self, named: (Section, u64), entry: &Entry) -> Result<Vec<Incoming>, ArchiveError> {
+    fn incoming(
+        &self,
+        named: (Section, u64),
+        entry: &Entry,
+    ) -> Result<(Vec<Incoming>, Vec<u64>), ArchiveError> {
         let rows = self.tables.rows::<3>(Section::Incoming, entry.incoming.0, entry.incoming.1, named)?;
-        let channel = |[name, port, _]: [u64; 3]| {
+        let channel = |[name, port, receives]: [u64; 3]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64 + 1)?;
             let port = self.tables.below(named, "port of an incoming channel", port, entry.ports)?;
             let tag = tag.checked_sub(1).map(|tag| Tag::new(tag as i32));
-            Ok(Incoming { peer, tag, port: PortId::new(port as u32) })
+            Ok((Incoming { peer, tag, port: PortId::new(port as u32) }, receives))
         };
         rows.map(channel).collect()
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::action::{CollectiveId, LocationId, SendRecv, SendRecvId};
-use crate::archive::ArchivedRank;
+use crate::archive::{ArchivedRank, Damage};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
+use crate::record::Record;
 use crate::side::Side;
 use crate::store::Records;
 use crate::trace::Cursor;
@@ -25,6 +26,19 @@ impl Body {
         match self {
             Self::Memory(records) => Cursor::in_memory(records),
             Self::Archive(rank) => Cursor::archived(rank),
+        }
+    }
+}
+
+impl Body {
+    /// Returns the records: of an archive those of its program, else one per action.
+    pub(crate) fn records(&self) -> Box<dyn Iterator<Item = Result<Record, Damage>> + '_> {
+        match self {
+            Self::Memory(records) => {
+                let chunks = (0..).map_while(|chunk| records.chunk(chunk));
+                Box::new(chunks.flatten().copied().map(Ok))
+            }
+            Self::Archive(rank) => Box::new(rank.records()),
         }
     }
 }
