@@ -4,7 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use pdes_core::Rank;
-use trace_mmap::{Action, ArchiveError, ConvertOptions, Damage, LoadOptions, Trace, TraceError, convert};
+use proptest::prelude::*;
+use trace_mmap::{
+    Action, ArchiveError, ConvertOptions, Damage, Info, LoadOptions, Trace, TraceError, check, convert,
+};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A trace with every kind of action, of which a part folds.
 fn text() -> String {
@@ -180,4 +184,92 @@ fn a_missing_shard_is_told_when_it_is_needed() {
         matches!(found, Err(ArchiveError::Damaged { rank: r, damage: d, .. }) if (r, d) == (rank, damage)),
         "{found:?}"
     );
+}
+
+/// Makes all checksums right again, by the description of the format.
+fn seal(bytes: &mut [u8]) {
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
+    let section = |bytes: &[u8], number: usize| {
+        let at = 72 + 24 * number;
+        let (start, len) = (word(bytes, at) as usize, word(bytes, at + 8) as usize);
+        bytes.len().checked_sub(len).filter(|limit| start <= *limit).map(|_| (at, start..start + len))
+    };
+    let (Some((_, shards)), Some((_, pages))) = (section(bytes, 0), section(bytes, 1)) else { return };
+    if shards.len() >= 16 {
+        let (start, len) = (word(bytes, shards.start) as usize, word(bytes, shards.start + 8) as usize);
+        let data = bytes.get(start..start.saturating_add(len)).unwrap_or_default();
+        let sums: Vec<u8> = data.chunks(64 << 10).flat_map(|page| xxh3_64(page).to_le_bytes()).collect();
+        let len = sums.len().min(pages.len());
+        bytes[pages][..len].copy_from_slice(&sums[..len]);
+    }
+    for (at, range) in (0..10).filter_map(|number| section(bytes, number)).collect::<Vec<_>>() {
+        let sum = xxh3_64(&bytes[range]);
+        bytes[at + 16..at + 24].copy_from_slice(&sum.to_le_bytes());
+    }
+    let sum = xxh3_64(&bytes[..4088]);
+    bytes[4088..4096].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Returns a number that a forger would try.
+fn forged() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u64::MAX),
+        Just(u64::from(u32::MAX)),
+        Just(1 << 48),
+        Just(19),
+        Just(20),
+        any::<u64>(),
+        (0_u32..64).prop_map(|bit| 1 << bit),
+        (0_u64..40, 0_u64..40).prop_map(|(low, high)| low | high << 32),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    /// A forged archive, all of whose checksums are right, opens and is read without a crash, or is refused.
+    #[test]
+    fn forged_archives_never_crash(
+        fold in any::<bool>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..14, forged(), any::<bool>()), 1..4),
+    ) {
+        thread_local! {
+            static ARCHIVES: [Vec<u8>; 2] = {
+                let dir = tempfile::tempdir().expect("a temporary directory");
+                [archive(dir.path(), false), archive(dir.path(), true)]
+            };
+        }
+        let mut bytes = ARCHIVES.with(|archives| archives[usize::from(fold)].clone());
+        for (place, part, number, adds) in changes {
+            // The sections are small beside the data: choose one first, then a word of it.
+            let at = 72 + 24 * part.min(9);
+            let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes")) as usize;
+            let (start, len) = match part {
+                10 => (16, 72 - 16 + 240),
+                11.. => (4096, word(72).saturating_sub(4096)),
+                _ => (word(at), word(at + 8)),
+            };
+            if len < 8 || start.saturating_add(len) > bytes.len() {
+                continue;
+            }
+            let at = start + place.index(len / 8) * 8;
+            let old = u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
+            let new = if adds { old.wrapping_add(number) } else { number };
+            bytes[at..at + 8].copy_from_slice(&new.to_le_bytes());
+        }
+        seal(&mut bytes);
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("forged.pdt");
+        fs::write(&path, &bytes).expect("the archive is written");
+        if let Ok(trace) = Trace::load(&path, &LoadOptions::default()) {
+            let _ = read(&path);
+            let _ = Info::of(&trace);
+            for rank in 0..trace.ranks().min(8) {
+                prop_assert!(trace.ops(Rank::new(rank)).take(3000).count() <= 3000);
+            }
+            let _ = check(&trace, None);
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) struct ArchivedRank {
     pub(crate) actions: u64,
     /// Where the blocks of the columns begin in the data of the shard.
     pub(crate) blocks: u64,
-    pub(crate) columns: Box<[Column]>,
+    pub(crate) columns: Arc<[Column]>,
     pub(crate) limits: Limits,
     /// Messages and bytes of each outgoing channel, by the table.
     pub(crate) sends: Box<[Traffic]>,

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::layout::{HEADER, Header, Section, ShardHeader};
@@ -32,6 +33,8 @@ struct Words {
     incoming: Vec<u64>,
     pending: Vec<u64>,
     columns: Vec<u64>,
+    /// Where columns are in the table that have the same words: ranks of a class share constants.
+    columns_by_words: FxHashMap<Vec<u64>, u64>,
     side_index: Vec<u64>,
     sides: Vec<u64>,
     actions: u64,
@@ -142,6 +145,7 @@ impl Finished {
             incoming: Vec::new(),
             pending: Vec::new(),
             columns: Vec::new(),
+            columns_by_words: FxHashMap::default(),
             side_index: self.sides.index.iter().flat_map(|(first, len)| [*first, *len]).collect(),
             sides: self.sides.words,
             actions: 0,
@@ -174,6 +178,7 @@ impl Words {
         linkable: &Linkable,
     ) {
         let Linkable { trace, sends, receives } = linkable;
+        let first_column = self.add_columns(columns);
         self.ranks.extend([
             halves(program, side),
             blocks,
@@ -183,7 +188,7 @@ impl Words {
             halves(trace.ports, trace.slots),
             self.pending.len() as u64,
             halves(trace.pending_at_end.len() as u32, columns.len() as u32),
-            self.columns.len() as u64 / Section::Columns.words() as u64,
+            first_column,
         ]);
         for (channel, (messages, bytes)) in trace.outgoing.iter().zip(sends.iter().zip(bytes)) {
             let port = channel.port.map_or(0, |port| u64::from(port.get()) + 1);
@@ -195,13 +200,29 @@ impl Words {
             self.incoming.extend([halves(channel.peer.get(), tag), channel.port.get().into(), *receives]);
         }
         self.pending.extend(trace.pending_at_end.iter().map(|slot| u64::from(slot.get())));
-        for column in columns {
+    }
+
+    /// Adds the columns of a rank where they are not in the table yet; returns the first.
+    fn add_columns(&mut self, columns: &[Column]) -> u64 {
+        let row = |column: &Column| {
             let (kind, word) = match column.place {
                 Place::Constant(bits) => (0, bits),
                 Place::Blocks(directory) => (1, directory),
             };
-            self.columns.extend([column.len | kind << 56, word, column.absent]);
+            [column.len | kind << 56, word, column.absent]
+        };
+        let words: Vec<u64> = columns.iter().flat_map(row).collect();
+        let next = self.columns.len() as u64 / Section::Columns.words() as u64;
+        // No other rank has the same blocks.
+        if columns.iter().any(|column| !column.is_constant()) {
+            self.columns.extend(words);
+            return next;
         }
+        let table = &mut self.columns;
+        *self.columns_by_words.entry(words).or_insert_with_key(|words| {
+            table.extend(words);
+            next
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use pdes_core::Rank;
+use rustc_hash::FxHashMap;
 
 use crate::archive::body::Program;
 use crate::archive::layout::{BadHeader, HEADER, Header, MAX_DEPTH, ORDER, PAGE, SLACK, Section, VERSION};
@@ -124,6 +125,10 @@ struct Opening<'a> {
     sides: Vec<Arc<Side>>,
     /// Number of ports of each rank.
     ports: Vec<u32>,
+    /// Columns by their first entry and number: ranks share them.
+    columns: FxHashMap<(u64, u64), Arc<[Column]>>,
+    /// Entries of each section that ranks have taken: no entry is taken twice, so that memory is bounded by the file.
+    taken: [u64; Section::ALL.len()],
 }
 
 /// An entry of the table of ranks.
@@ -169,13 +174,30 @@ impl<'a> Opening<'a> {
     ) -> Result<Self, ArchiveError> {
         let ranks =
             tables.limit((Section::Ranks, 0), "number of ranks", header.ranks.into(), MAX_RANKS.into())?;
-        let mut opening =
-            Self { tables, archive, header, programs: Vec::new(), sides: Vec::new(), ports: Vec::new() };
+        let mut opening = Self {
+            tables,
+            archive,
+            header,
+            programs: Vec::new(),
+            sides: Vec::new(),
+            ports: Vec::new(),
+            columns: FxHashMap::default(),
+            taken: Default::default(),
+        };
         opening.programs = opening.read_programs()?;
         opening.sides = opening.read_sides()?;
         let rows = tables.rows::<9>(Section::Ranks, 0, ranks, (Section::Ranks, 0))?;
         opening.ports = rows.map(|row| Entry::new(row).ports as u32).collect();
         Ok(opening)
+    }
+
+    /// Counts entries of a section that belong to one owner alone.
+    fn take(&mut self, section: Section, count: u64, named: (Section, u64)) -> Result<(), ArchiveError> {
+        let taken = &mut self.taken[section as usize];
+        *taken = taken.saturating_add(count);
+        self.tables
+            .limit(named, "number of entries of all ranks", *taken, self.tables.len(section))
+            .map(|_| ())
     }
 
     fn read_programs(&self) -> Result<Vec<Program>, ArchiveError> {
@@ -202,10 +224,11 @@ impl<'a> Opening<'a> {
         Ok(programs)
     }
 
-    fn read_sides(&self) -> Result<Vec<Arc<Side>>, ArchiveError> {
+    fn read_sides(&mut self) -> Result<Vec<Arc<Side>>, ArchiveError> {
         let section = Section::SideIndex;
         let mut sides = Vec::new();
         for (entry, [first, len]) in (0..).zip(self.tables.all::<2>(section)?) {
+            self.take(Section::Sides, len, (section, entry))?;
             let words = self.tables.rows::<1>(Section::Sides, first, len, (section, entry))?;
             let words: Vec<u64> = words.map(|[word]| word).collect();
             let Some(side) = Side::from_words(&words, self.header.ranks) else {
@@ -217,7 +240,7 @@ impl<'a> Opening<'a> {
         Ok(sides)
     }
 
-    fn ranks(&self) -> Result<Vec<RankTrace>, ArchiveError> {
+    fn ranks(mut self) -> Result<Vec<RankTrace>, ArchiveError> {
         let mut ranks = Vec::with_capacity(self.ports.len());
         let mut actions = 0_u64;
         for (rank, row) in (0_u32..).zip(self.tables.rows::<9>(
@@ -227,7 +250,7 @@ impl<'a> Opening<'a> {
             (Section::Ranks, 0),
         )?) {
             let trace = self.rank(Rank::new(rank), &Entry::new(row))?;
-            actions = actions.checked_add(trace.len()).unwrap_or(u64::MAX);
+            actions = actions.saturating_add(trace.len());
             ranks.push(trace);
         }
         let named = (Section::Ranks, u64::from(self.header.ranks));
@@ -236,8 +259,11 @@ impl<'a> Opening<'a> {
         Ok(ranks)
     }
 
-    fn rank(&self, rank: Rank, entry: &Entry) -> Result<RankTrace, ArchiveError> {
+    fn rank(&mut self, rank: Rank, entry: &Entry) -> Result<RankTrace, ArchiveError> {
         let (tables, named) = (self.tables, (Section::Ranks, u64::from(rank.get())));
+        self.take(Section::Outgoing, entry.outgoing.1, named)?;
+        self.take(Section::Incoming, entry.incoming.1, named)?;
+        self.take(Section::Pending, entry.pending.1, named)?;
         tables.below(named, "program", entry.program, self.programs.len() as u64)?;
         tables.below(named, "side table", entry.side, self.sides.len() as u64)?;
         let program = self.programs[entry.program as usize];
@@ -281,7 +307,11 @@ impl<'a> Opening<'a> {
         Ok(RankTrace { body, outgoing, incoming, ports, slots, pending_at_end, side })
     }
 
-    fn columns(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Column]>, ArchiveError> {
+    fn columns(&mut self, named: (Section, u64), entry: &Entry) -> Result<Arc<[Column]>, ArchiveError> {
+        if let Some(columns) = self.columns.get(&entry.columns) {
+            return Ok(Arc::clone(columns));
+        }
+        self.take(Section::Columns, entry.columns.1, named)?;
         let rows = self.tables.rows::<3>(Section::Columns, entry.columns.0, entry.columns.1, named)?;
         let column = |[head, word, absent]: [u64; 3]| {
             let len = head & ((1 << 56) - 1);
@@ -292,7 +322,9 @@ impl<'a> Opening<'a> {
             self.tables.limit(named, "gaps of a column", absent, len)?;
             Ok(Column { len, absent, place })
         };
-        rows.map(column).collect()
+        let columns = rows.map(column).collect::<Result<Arc<[Column]>, _>>()?;
+        self.columns.insert(entry.columns, Arc::clone(&columns));
+        Ok(columns)
     }
 
     fn outgoing(

@@ -1,6 +1,6 @@
 //! The data of an archive: programs and columns, verified page by page as they are first read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -124,7 +124,7 @@ impl Shard {
         map.bytes().get(start..start + (self.len + SLACK) as usize).ok_or(missing)
     }
 
-    fn map_further(&self, path: &PathBuf, id: u64) -> Option<MappedFile> {
+    fn map_further(&self, path: &Path, id: u64) -> Option<MappedFile> {
         let map = MappedFile::open(path).ok()?;
         let header = ShardHeader::from_bytes(map.bytes()).ok()?;
         let expected = ShardHeader { length: map.bytes().len() as u64, number: self.number, id };

@@ -60,7 +60,7 @@ impl<'a> Tables<'a> {
     ) -> Result<impl ExactSizeIterator<Item = [u64; WORDS]> + 'a, ArchiveError> {
         debug_assert_eq!(WORDS, section.words());
         let len = self.len(section);
-        let end = first.checked_add(count).unwrap_or(u64::MAX);
+        let end = first.saturating_add(count);
         self.limit(named, "end of a range", end, len)?;
         let rows = &self.bytes(section)[8 * WORDS * first as usize..8 * WORDS * end as usize];
         Ok(rows.chunks_exact(8 * WORDS).map(|row| {

@@ -29,7 +29,7 @@ pub struct Cursor<'a> {
 #[derive(Clone, Debug)]
 enum Source<'a> {
     Memory { records: &'a Records, next: usize },
-    Archive(Walk<'a>),
+    Archive(Box<Walk<'a>>),
     Damaged,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
             position: 0,
             len,
             chunk: &[],
-            source: Source::Archive(Walk::new(rank)),
+            source: Source::Archive(Box::new(Walk::new(rank))),
         }
     }
 
