@@ -70,4 +70,41 @@ impl Collective {
             Self::Exscan { .. } => "exscan",
         }
     }
+
+    /// Returns the root, of the operations that have one.
+    pub fn root(&self) -> Option<Rank> {
+        match self {
+            Self::Bcast { root, .. }
+            | Self::Reduce { root, .. }
+            | Self::Gather { root, .. }
+            | Self::Scatter { root, .. }
+            | Self::Gatherv { root, .. }
+            | Self::Scatterv { root, .. } => Some(*root),
+            _ => None,
+        }
+    }
+
+    /// Returns the computation that a reduction charges to this rank, in flop.
+    pub fn flops(&self) -> Option<f64> {
+        match self {
+            Self::Reduce { flops, .. }
+            | Self::Allreduce { flops, .. }
+            | Self::ReduceScatter { flops, .. }
+            | Self::Scan { flops, .. }
+            | Self::Exscan { flops, .. } => Some(*flops),
+            _ => None,
+        }
+    }
+
+    /// Returns the vectors of counts; each has one per rank.
+    pub fn vectors(&self) -> Vec<&[u64]> {
+        match self {
+            Self::Alltoallv { send_counts, recv_counts, .. } => vec![send_counts, recv_counts],
+            Self::Gatherv { recv_counts, .. }
+            | Self::Allgatherv { recv_counts, .. }
+            | Self::ReduceScatter { recv_counts, .. } => vec![recv_counts],
+            Self::Scatterv { send_counts, .. } => vec![send_counts],
+            _ => Vec::new(),
+        }
+    }
 }

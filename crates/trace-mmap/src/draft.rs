@@ -2,10 +2,11 @@
 
 mod requests;
 
-pub(crate) use requests::RequestKey;
 use requests::Requests;
+pub(crate) use requests::{RequestKey, RequestState};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
@@ -16,8 +17,9 @@ use crate::collective::Collective;
 use crate::datatype::Datatype;
 use crate::error::TraceError;
 use crate::record::Record;
-use crate::store::{CHUNK, Store};
-use crate::trace::RankTrace;
+use crate::side::Side;
+use crate::store::{CHUNK, Records, Store};
+use crate::trace::{Body, RankTrace};
 
 /// The trace of a rank, with what is needed to resolve names to indices.
 ///
@@ -27,6 +29,8 @@ pub(crate) struct RankDraft {
     ranks: u32,
     default_type: Option<Datatype>,
     buffer: Vec<Record>,
+    records: Records,
+    side: Side,
     linkable: Linkable,
     pub(crate) requests: Requests,
     receiving: Vec<(Rank, Option<Tag>)>,
@@ -55,6 +59,8 @@ impl RankDraft {
             ranks,
             default_type: None,
             buffer: Vec::new(),
+            records: Records::default(),
+            side: Side::default(),
             linkable: Linkable::default(),
             requests: Requests::default(),
             receiving: Vec::new(),
@@ -94,7 +100,7 @@ impl RankDraft {
         self.buffer.push(Record::encode(action));
         if self.buffer.len() == CHUNK {
             let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK));
-            self.linkable.trace.records.push(full, store)?;
+            self.records.push(full, store)?;
         }
         Ok(())
     }
@@ -127,7 +133,7 @@ impl RankDraft {
 
     /// Stores a combined send and receive, once per value.
     pub(crate) fn send_recv(&mut self, value: SendRecv) -> SendRecvId {
-        let values = &mut self.linkable.trace.send_recvs;
+        let values = &mut self.side.send_recvs;
         *self.send_recv_by_value.entry(value).or_insert_with(|| {
             values.push(value);
             SendRecvId::new(values.len() as u32 - 1)
@@ -136,7 +142,7 @@ impl RankDraft {
 
     /// Stores a call site, once per value.
     pub(crate) fn location(&mut self, file: &str, line: i64) -> LocationId {
-        let names = &mut self.linkable.trace.locations;
+        let names = &mut self.side.locations;
         *self.location_by_name.entry(format!("{file}:{line}")).or_insert_with_key(|name| {
             names.push(name.clone());
             LocationId::new(names.len() as u32 - 1)
@@ -155,7 +161,7 @@ impl RankDraft {
         value: Collective,
         has_extra: bool,
     ) -> CollectiveId {
-        let collectives = &mut self.linkable.trace.collectives;
+        let collectives = &mut self.side.collectives;
         let id = CollectiveId::new(collectives.len() as u32);
         collectives.push(value);
         self.collective_by_text.insert(text.into(), (id, has_extra));
@@ -164,14 +170,22 @@ impl RankDraft {
 
     /// Ends the trace.
     pub(crate) fn finish(mut self, store: &Store<'_>) -> Result<Linkable, TraceError> {
-        let trace = &mut self.linkable.trace;
         if !self.buffer.is_empty() {
-            trace.records.push(self.buffer, store)?;
+            let rest = std::mem::take(&mut self.buffer);
+            self.records.push(rest, store)?;
         }
+        Ok(self.finish_tables())
+    }
+
+    /// Ends the trace where its last actions are stored already.
+    pub(crate) fn finish_tables(mut self) -> Linkable {
+        let trace = &mut self.linkable.trace;
+        trace.body = Body::Memory(self.records);
+        trace.side = Arc::new(self.side);
         trace.slots = self.requests.slots();
         trace.pending_at_end = self.requests.pending_at_end();
         (trace.incoming, trace.ports) = assign_ports(&self.receiving);
-        Ok(self.linkable)
+        self.linkable
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use pdes_core::Rank;
 
+use crate::archive::ArchiveError;
 use crate::channel::Tag;
 use crate::text::TextError;
 
@@ -142,6 +143,25 @@ pub enum TraceError {
         sends: u64,
         /// Receives from the channel.
         receives: u64,
+    },
+    /// An archive cannot be opened, or is damaged.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// An archive has another number of ranks than the run was asked to have.
+    #[error("{}: the archive has {found} ranks, but a run of {asked} was asked for", file.display())]
+    ArchiveRanks {
+        /// The archive.
+        file: PathBuf,
+        /// Ranks that the run should have.
+        asked: u32,
+        /// Ranks found.
+        found: u32,
+    },
+    /// A line is asked for in an archive.
+    #[error("{}: an archive keeps no line numbers", file.display())]
+    NoLines {
+        /// The archive.
+        file: PathBuf,
     },
     /// An action that is asked for does not exist.
     #[error("rank {rank} has no action {action}")]

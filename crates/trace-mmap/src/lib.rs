@@ -80,25 +80,35 @@
 #![deny(unsafe_code)]
 
 mod action;
+mod archive;
 mod channel;
 mod collective;
+mod column;
 mod datatype;
 mod draft;
 mod error;
+mod fold;
 mod link;
 mod load;
 mod record;
+mod side;
 mod store;
+mod structure;
 mod text;
 mod trace;
 mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
+pub use archive::{
+    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Damage, Finding, Info, Pair, Storage,
+    StructureError, Summary, WriteError, check, convert, dump, write_text,
+};
 pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
 pub use datatype::Datatype;
 pub use error::{Location, TraceError};
 pub use load::LoadOptions;
+pub use structure::{Direction, Item, Op, Request, TextLine, flatten};
 pub use text::{Field, TextError, Unsupported};
-pub use trace::{Cursor, RankTrace, Trace};
+pub use trace::{Cursor, Ops, RankTrace, Trace};
 pub use warning::{Unreceived, Warning};

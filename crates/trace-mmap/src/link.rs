@@ -10,22 +10,28 @@ use crate::draft::Linkable;
 use crate::trace::RankTrace;
 use crate::warning::Unreceived;
 
-/// A receive for which no message is sent.
-pub(crate) struct Excess {
+/// A rank with a receive for which no message is sent.
+#[derive(Debug)]
+pub(crate) struct Shortage {
     pub(crate) rank: Rank,
-    /// Index of the receive among the actions of the rank.
-    pub(crate) action: u64,
+    arriving: Arriving,
+}
+
+/// A receive for which no message is sent.
+#[derive(Debug)]
+pub(crate) struct Excess {
     pub(crate) src: Rank,
     pub(crate) tag: Option<Tag>,
     pub(crate) sends: u64,
     pub(crate) receives: u64,
 }
 
-/// Resolves the ports of all outgoing channels, and compares how many messages are sent and received.
+/// Resolves the ports of all outgoing channels, and compares how many messages are sent and received. Costs as much as
+/// there are channels.
 ///
 /// # Errors
-/// The first receive without a message of the lowest rank that has one.
-pub(crate) fn link(mut ranks: Vec<Linkable>) -> Result<(Vec<RankTrace>, Option<Unreceived>), Excess> {
+/// The lowest rank with a receive without a message.
+pub(crate) fn link(ranks: &mut [Linkable]) -> Result<Option<Unreceived>, Shortage> {
     let mut senders: Vec<Vec<(Rank, OutIdx)>> = vec![Vec::new(); ranks.len()];
     for (sender, linkable) in ranks.iter().enumerate() {
         for (out, outgoing) in linkable.trace.outgoing.iter().enumerate() {
@@ -33,17 +39,17 @@ pub(crate) fn link(mut ranks: Vec<Linkable>) -> Result<(Vec<RankTrace>, Option<U
         }
     }
     for (receiver, channels) in senders.iter().enumerate() {
-        let receiver = Rank::new(receiver as u32);
-        let arriving = resolve(&mut ranks, receiver, channels);
-        if let Some(excess) = arriving.excess(receiver, &ranks[receiver.index()]) {
-            return Err(excess);
+        let rank = Rank::new(receiver as u32);
+        let arriving = resolve(ranks, rank, channels);
+        if arriving.excess(&ranks[receiver]).is_some() {
+            return Err(Shortage { rank, arriving });
         }
     }
-    let unreceived = unreceived(&ranks);
-    Ok((ranks.into_iter().map(|linkable| linkable.trace).collect(), unreceived))
+    Ok(unreceived(ranks))
 }
 
 /// Messages sent to one receiver.
+#[derive(Debug)]
 struct Arriving {
     by_port: Vec<u64>,
     /// Those that carry the tag of the incoming channel.
@@ -63,46 +69,60 @@ fn resolve(ranks: &mut [Linkable], receiver: Rank, channels: &[(Rank, OutIdx)]) 
         let (outgoing, sends) = (&mut from.trace.outgoing[out.index()], from.sends[out.index()]);
         let exact = incoming.get(&(sender, Some(outgoing.tag)));
         if let Some((index, _)) = exact {
-            arriving.by_channel[*index] += sends;
+            add(&mut arriving.by_channel[*index], sends);
         }
         outgoing.port = exact.or_else(|| incoming.get(&(sender, None))).map(|(_, port)| *port);
         if let Some(port) = outgoing.port {
-            arriving.by_port[port.index()] += sends;
+            add(&mut arriving.by_port[port.index()], sends);
         }
     }
     arriving
 }
 
 impl Arriving {
-    /// Finds the first receive for which no message is sent.
-    fn excess(&self, rank: Rank, linkable: &Linkable) -> Option<Excess> {
-        let trace = &linkable.trace;
+    /// Finds the first channel with more receives than messages.
+    fn excess(&self, linkable: &Linkable) -> Option<Excess> {
         let by_port = receives_by_port(linkable);
-        let is_port_short = by_port.iter().zip(&self.by_port).any(|(receives, sends)| receives > sends);
-        let mut channels = trace.incoming.iter().zip(linkable.receives.iter().zip(&self.by_channel));
-        let is_tag_short =
-            channels.any(|(channel, (receives, sends))| channel.tag.is_some() && receives > sends);
-        if is_port_short || is_tag_short { self.find_excess(rank, linkable, &by_port) } else { None }
+        let channels = linkable.trace.incoming.iter().zip(linkable.receives.iter().zip(&self.by_channel));
+        channels.into_iter().find_map(|(&Incoming { peer: src, tag, port }, (&receives, &sends))| {
+            if tag.is_some() && receives > sends {
+                return Some(Excess { src, tag, sends, receives });
+            }
+            let (sends, receives) = (self.by_port[port.index()], by_port[port.index()]);
+            (receives > sends).then_some(Excess { src, tag, sends, receives })
+        })
+    }
+}
+
+impl Shortage {
+    /// Describes the first channel with more receives than messages, by the order of first use.
+    ///
+    /// # Panics
+    /// Where the rank is another one.
+    pub(crate) fn channel(&self, linkable: &Linkable) -> Excess {
+        self.arriving.excess(linkable).expect("the channels of the rank were short of messages")
     }
 
-    #[cold]
-    fn find_excess(&self, rank: Rank, linkable: &Linkable, receives_by_port: &[u64]) -> Option<Excess> {
+    /// Finds the first receive without a message among the actions of the rank, and its index.
+    pub(crate) fn first_action(&self, linkable: &Linkable) -> Option<(u64, Excess)> {
         let trace = &linkable.trace;
-        let mut by_port = vec![0; self.by_port.len()];
-        let mut by_channel = vec![0; self.by_channel.len()];
+        let receives_by_port = receives_by_port(linkable);
+        let Arriving { by_port: sent_by_port, by_channel: sent_by_channel } = &self.arriving;
+        let mut by_port = vec![0; sent_by_port.len()];
+        let mut by_channel = vec![0; sent_by_channel.len()];
         for (action, channel) in (0..).zip(trace.cursor().map(|action| received(trace, action))) {
             let Some(channel) = channel.map(InIdx::index) else { continue };
             let Incoming { peer: src, tag, port } = trace.incoming[channel];
             let port = port.index();
             by_port[port] += 1;
             by_channel[channel] += 1;
-            if tag.is_some() && by_channel[channel] > self.by_channel[channel] {
-                let (sends, receives) = (self.by_channel[channel], linkable.receives[channel]);
-                return Some(Excess { rank, action, src, tag, sends, receives });
+            if tag.is_some() && by_channel[channel] > sent_by_channel[channel] {
+                let (sends, receives) = (sent_by_channel[channel], linkable.receives[channel]);
+                return Some((action, Excess { src, tag, sends, receives }));
             }
-            if by_port[port] > self.by_port[port] {
-                let (sends, receives) = (self.by_port[port], receives_by_port[port]);
-                return Some(Excess { rank, action, src, tag, sends, receives });
+            if by_port[port] > sent_by_port[port] {
+                let (sends, receives) = (sent_by_port[port], receives_by_port[port]);
+                return Some((action, Excess { src, tag, sends, receives }));
             }
         }
         None
@@ -132,7 +152,7 @@ fn unreceived(ranks: &[Linkable]) -> Option<Unreceived> {
             });
             if received < *sends {
                 let first = Unreceived { messages: 0, rank, peer: outgoing.peer, tag: outgoing.tag };
-                unreceived.get_or_insert(first).messages += sends - received;
+                add(&mut unreceived.get_or_insert(first).messages, sends - received);
             }
         }
     }
@@ -142,7 +162,12 @@ fn unreceived(ranks: &[Linkable]) -> Option<Unreceived> {
 fn receives_by_port(linkable: &Linkable) -> Vec<u64> {
     let mut by_port = vec![0; linkable.trace.ports as usize];
     for (incoming, receives) in linkable.trace.incoming.iter().zip(&linkable.receives) {
-        by_port[incoming.port.index()] += receives;
+        add(&mut by_port[incoming.port.index()], *receives);
     }
     by_port
+}
+
+/// Adds without leaving 64 bits: a sum that large is reported the same as one beyond it.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }

@@ -6,20 +6,22 @@ mod rank_files;
 mod shape;
 
 pub(crate) use origin::Origin;
+pub(crate) use rank_files::read_file;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
+use crate::archive;
 use crate::draft::Linkable;
 use crate::error::TraceError;
-use crate::link::{Excess, link};
+use crate::link::{Excess, Shortage, link};
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::warning::{Tolerated, summarize};
 use shape::Shape;
 
 /// Ranks of the largest run.
-const MAX_RANKS: u32 = 1 << 20;
+pub(crate) const MAX_RANKS: u32 = 1 << 20;
 
 /// How to load a trace.
 #[derive(Clone, Debug)]
@@ -44,11 +46,44 @@ impl Default for LoadOptions<'_> {
     }
 }
 
+/// A trace that is to be converted.
+pub(crate) enum Input {
+    /// The file of each rank, and the ranks of the run.
+    Files(Vec<PathBuf>, u32),
+    /// A trace whose ranks cannot be read one by one, or are in an archive already.
+    Trace(Box<Trace>),
+}
+
+impl Input {
+    /// Opens a trace of any shape, and reads it where its ranks cannot be read one by one.
+    pub(crate) fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
+        match Shape::detect(path)? {
+            Shape::PerRank(files) => {
+                let ranks = rank_files::count_ranks(path, &files, options)?;
+                Ok(Self::Files(files, ranks))
+            }
+            _ => load(path, options).map(|trace| Self::Trace(Box::new(trace))),
+        }
+    }
+}
+
 /// Loads a trace of any shape.
 pub(crate) fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     match Shape::detect(path)? {
+        Shape::Archive => archive(path, options),
         Shape::PerRank(files) => rank_files::load(path, files, options),
         Shape::Merged(file) => merged::load(Origin::Merged(file), options),
+    }
+}
+
+fn archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
+    let (ranks, unreceived) = archive::open(path)?;
+    let found = ranks.len() as u32;
+    match options.ranks {
+        Some(asked) if asked != found => {
+            Err(TraceError::ArchiveRanks { file: path.to_path_buf(), asked, found })
+        }
+        _ => Ok(Trace::new(ranks, Vec::new(), unreceived, Origin::Archive(path.to_path_buf()))),
     }
 }
 
@@ -68,15 +103,26 @@ fn assemble(
     store: Store<'_>,
     origin: Origin,
 ) -> Result<Trace, TraceError> {
-    store.finish(ranks.iter_mut().map(|linkable| &mut linkable.trace.records))?;
+    store.finish(ranks.iter_mut().filter_map(|linkable| linkable.trace.records_mut()))?;
     let warnings = summarize(tolerated.iter().map(|(file, tolerated)| (file.as_path(), *tolerated)));
-    match link(ranks) {
-        Ok((ranks, unreceived)) => Ok(Trace::new(ranks, warnings, unreceived, origin)),
-        Err(Excess { rank, action, src, tag, sends, receives }) => {
-            let location = origin.locate(rank, action)?;
-            Err(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, sends, receives })
+    match link(&mut ranks) {
+        Ok(unreceived) => {
+            let ranks = ranks.into_iter().map(|linkable| linkable.trace).collect();
+            Ok(Trace::new(ranks, warnings, unreceived, origin))
         }
+        Err(shortage) => Err(locate(&shortage, &ranks[shortage.rank.index()], &origin)?),
     }
+}
+
+/// Finds the line of the first receive for which no message is sent.
+#[cold]
+fn locate(shortage: &Shortage, receiver: &Linkable, origin: &Origin) -> Result<TraceError, TraceError> {
+    let rank = shortage.rank;
+    let first = shortage.first_action(receiver);
+    let (action, Excess { src, tag, sends, receives }) =
+        first.unwrap_or_else(|| (receiver.trace.len(), shortage.channel(receiver)));
+    let location = origin.locate(rank, action)?;
+    Ok(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, sends, receives })
 }
 
 /// Checks how many ranks a run may have.

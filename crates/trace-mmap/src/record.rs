@@ -1,5 +1,9 @@
 //! The stored form of an action: 16 bytes of plain data.
 
+mod limits;
+
+pub(crate) use limits::{Limits, MAX_AMOUNT_BITS, MAX_BYTES, TableSizes, UNLIMITED};
+
 use pdes_core::Bytes;
 
 use crate::action::{Action, CollectiveId, LocationId, SendRecvId};
@@ -13,8 +17,10 @@ use crate::channel::{InIdx, OutIdx, Slot};
 /// | 8-31 | slot |
 /// | 32-63 | channel, or index into a side table |
 ///
-/// `amount` holds the bytes of a message, or the bits of the amount of computation or sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// `amount` holds the bytes of a message, or the bits of the amount of computation or sleep. Four more kinds occur in
+/// programs of archives only: a computation whose amount is the next value of a column (its number is the index), one
+/// that the column may say to be left out, the begin of a loop (the amount is the count) and its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Record {
     head: u64,
@@ -29,20 +35,31 @@ pub(crate) const MAX_SLOTS: u32 = 1 << 24;
 const INIT: u8 = 0;
 const FINALIZE: u8 = 1;
 const COMMUNICATOR: u8 = 2;
-const LOCATION: u8 = 3;
-const COMPUTE: u8 = 4;
-const SLEEP: u8 = 5;
-const SEND: u8 = 6;
-const ISEND: u8 = 7;
-const RECV: u8 = 8;
-const IRECV: u8 = 9;
+pub(crate) const LOCATION: u8 = 3;
+pub(crate) const COMPUTE: u8 = 4;
+pub(crate) const SLEEP: u8 = 5;
+pub(crate) const SEND: u8 = 6;
+pub(crate) const ISEND: u8 = 7;
+pub(crate) const RECV: u8 = 8;
+pub(crate) const IRECV: u8 = 9;
 const NULL: u8 = 10;
-const NULL_REQUEST: u8 = 11;
-const SEND_RECV: u8 = 12;
-const WAIT: u8 = 13;
-const TEST: u8 = 14;
-const WAIT_ALL: u8 = 15;
-const COLLECTIVE: u8 = 16;
+pub(crate) const NULL_REQUEST: u8 = 11;
+pub(crate) const SEND_RECV: u8 = 12;
+pub(crate) const WAIT: u8 = 13;
+pub(crate) const TEST: u8 = 14;
+pub(crate) const WAIT_ALL: u8 = 15;
+pub(crate) const COLLECTIVE: u8 = 16;
+/// A computation whose amount is in a column.
+pub(crate) const COLUMN: u8 = 17;
+/// A computation whose amount is in a column, or that the column says to be left out.
+pub(crate) const OPTIONAL: u8 = 18;
+/// Begins a loop.
+pub(crate) const LOOP_BEGIN: u8 = 19;
+/// Ends a loop.
+pub(crate) const LOOP_END: u8 = 20;
+
+/// Kinds of actions; the kinds of control records follow.
+pub(crate) const ACTION_KINDS: usize = COLUMN as usize;
 
 impl Record {
     /// Packs an action.
@@ -66,6 +83,59 @@ impl Record {
             Action::WaitAll => Self::pack(WAIT_ALL, 0, 0, 0),
             Action::Collective(id) => Self::pack(COLLECTIVE, 0, id.get(), 0),
         }
+    }
+
+    /// Makes a computation whose amount is in a column.
+    pub(crate) fn column(number: u32) -> Self {
+        Self::pack(COLUMN, 0, number, 0)
+    }
+
+    /// Makes a computation whose amount is in a column, if the column has one.
+    pub(crate) fn optional(number: u32) -> Self {
+        Self::pack(OPTIONAL, 0, number, 0)
+    }
+
+    /// Begins a loop.
+    pub(crate) fn loop_begin(count: u64) -> Self {
+        Self::pack(LOOP_BEGIN, 0, 0, count)
+    }
+
+    /// Ends a loop.
+    pub(crate) fn loop_end() -> Self {
+        Self::pack(LOOP_END, 0, 0, 0)
+    }
+
+    /// Makes a record of its two words.
+    pub(crate) const fn from_words(head: u64, amount: u64) -> Self {
+        Self { head, amount }
+    }
+
+    /// Returns the two words.
+    pub(crate) const fn words(self) -> [u64; 2] {
+        [self.head, self.amount]
+    }
+
+    /// Returns the kind.
+    #[inline]
+    pub(crate) fn kind(self) -> u8 {
+        self.head as u8
+    }
+
+    /// Returns all but the amount.
+    #[inline]
+    pub(crate) fn head(self) -> u64 {
+        self.head
+    }
+
+    /// Returns the count of a loop, or the bytes of a message.
+    #[inline]
+    pub(crate) fn amount(self) -> u64 {
+        self.amount
+    }
+
+    /// Returns the amount of a computation that stands in the record itself.
+    pub(crate) fn own_flops(self) -> Option<f64> {
+        (self.kind() == COMPUTE).then(|| f64::from_bits(self.amount))
     }
 
     fn pack(kind: u8, slot: u32, index: u32, amount: u64) -> Self {
@@ -102,13 +172,15 @@ impl Record {
         }
     }
 
+    /// Returns the place of the request.
     #[inline]
-    fn slot(self) -> Slot {
+    pub(crate) fn slot(self) -> Slot {
         Slot::new(self.head as u32 >> 8)
     }
 
+    /// Returns the number of the channel, column or entry of a side table.
     #[inline]
-    fn index(self) -> u32 {
+    pub(crate) fn index(self) -> u32 {
         (self.head >> 32) as u32
     }
 

@@ -1,15 +1,19 @@
 //! A trace in memory.
 
 mod cursor;
+mod ops;
 mod rank;
 
 pub use cursor::Cursor;
+pub use ops::Ops;
+pub(crate) use rank::Body;
 pub use rank::RankTrace;
 
 use std::path::Path;
 
 use pdes_core::Rank;
 
+use crate::archive::ArchiveError;
 use crate::error::{Location, TraceError};
 use crate::load::{self, LoadOptions, Origin};
 use crate::warning::{Unreceived, Warning};
@@ -77,6 +81,14 @@ impl Trace {
         &self.ranks[rank.index()]
     }
 
+    /// Returns what a rank does by the names of the program: the text of its trace, so to speak.
+    ///
+    /// # Panics
+    /// Where the trace has no such rank.
+    pub fn ops(&self, rank: Rank) -> Ops<'_> {
+        Ops::new(self.rank(rank))
+    }
+
     /// Returns the number of actions of all ranks: the lines of the trace that are neither empty nor comments.
     pub fn actions(&self) -> u64 {
         self.ranks.iter().map(RankTrace::len).sum()
@@ -85,6 +97,26 @@ impl Trace {
     /// Returns what was tolerated while loading.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Checks that what cursors yielded so far was right: that none of them met damage, and that nobody wrote to the
+    /// archive since it was opened. A trace that is not from an archive is always right.
+    ///
+    /// A run over an archive asks this at its end, before it believes its result.
+    ///
+    /// # Errors
+    /// The first damage of the lowest rank that met some.
+    pub fn integrity(&self) -> Result<(), ArchiveError> {
+        let mut archive = None;
+        for rank in &self.ranks {
+            let Body::Archive(body) = &rank.body else { continue };
+            if let Some(damage) = body.damage.get() {
+                let file = body.archive.path().to_path_buf();
+                return Err(ArchiveError::Damaged { file, rank: body.rank, damage: *damage });
+            }
+            archive = Some(&body.archive);
+        }
+        archive.map_or(Ok(()), |archive| archive.check_unchanged())
     }
 
     /// Returns the messages that are sent and never received, or `None` where there are none.

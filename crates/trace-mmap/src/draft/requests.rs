@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter;
 
+use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 
-use crate::channel::Slot;
+use crate::channel::{Slot, Tag};
 use crate::record::MAX_SLOTS;
 use crate::text::TextError;
 
@@ -18,11 +19,30 @@ pub(crate) struct RequestKey {
     tag: i32,
 }
 
+/// The number that stands for any tag in a trace.
+const ANY_TAG: i32 = -444;
+/// The number that stands for nobody in a trace.
+const PROC_NULL: i32 = -666;
+
 impl RequestKey {
     /// Makes a key.
     pub(crate) const fn new(src: i32, dst: i32, tag: i32) -> Self {
         Self { src, dst, tag }
     }
+
+    /// Makes the key of a send; nobody is `MPI_PROC_NULL`.
+    pub(crate) fn send(me: Rank, to: Option<Rank>, tag: Option<Tag>) -> Self {
+        Self::new(me.get() as i32, number(to), tag.map_or(ANY_TAG, Tag::get))
+    }
+
+    /// Makes the key of a receive; nobody is `MPI_PROC_NULL`.
+    pub(crate) fn receive(me: Rank, from: Option<Rank>, tag: Option<Tag>) -> Self {
+        Self::new(number(from), me.get() as i32, tag.map_or(ANY_TAG, Tag::get))
+    }
+}
+
+fn number(peer: Option<Rank>) -> i32 {
+    peer.map_or(PROC_NULL, |rank| rank.get() as i32)
 }
 
 /// The requests of one key in their order, linked through [`Pending::next`].
@@ -39,6 +59,15 @@ struct Pending {
     next: Option<Slot>,
     /// How many requests the rank posted before this one.
     posted: u64,
+}
+
+/// What is pending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestState {
+    /// The requests of each key in the order in which they are served.
+    queues: Vec<(RequestKey, Vec<Slot>)>,
+    /// All requests in the order of their posting.
+    by_age: Vec<Slot>,
 }
 
 /// The pending requests of a rank. Several of one key are served in their order.
@@ -117,6 +146,18 @@ impl Requests {
             let rest = iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next);
             self.free.extend(rest.map(Reverse));
         }
+    }
+
+    /// Describes what is pending, so that equal descriptions behave equally ever after.
+    pub(crate) fn state(&self) -> RequestState {
+        let in_queue = |queue: &Queue| -> Vec<Slot> {
+            iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next).collect()
+        };
+        let mut queues: Vec<_> = self.queues.iter().map(|(key, queue)| (*key, in_queue(queue))).collect();
+        queues.sort_unstable();
+        let mut by_age: Vec<Slot> = queues.iter().flat_map(|(_, slots)| slots).copied().collect();
+        by_age.sort_unstable_by_key(|slot| self.slots[slot.index()].posted);
+        RequestState { queues, by_age }
     }
 
     /// Returns the largest number of requests that were pending at once.

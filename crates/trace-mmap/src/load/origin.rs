@@ -19,6 +19,8 @@ pub(crate) enum Origin {
     Merged(PathBuf),
     /// The text itself, of all ranks.
     Text(String),
+    /// An archive, which has no lines.
+    Archive(PathBuf),
 }
 
 impl Origin {
@@ -29,7 +31,7 @@ impl Origin {
     pub(super) fn file(&self, rank: Rank) -> &Path {
         match self {
             Self::PerRank(files) => &files[rank.index()],
-            Self::Merged(file) => file,
+            Self::Merged(file) | Self::Archive(file) => file,
             Self::Text(_) => Path::new(TEXT),
         }
     }
@@ -51,6 +53,9 @@ impl Origin {
 
     /// Finds the line of an action by reading the text up to there.
     pub(crate) fn locate(&self, rank: Rank, action: u64) -> Result<Location, TraceError> {
+        if let Self::Archive(file) = self {
+            return Err(TraceError::NoLines { file: file.clone() });
+        }
         let missing = TraceError::NoSuchAction { rank, action };
         if matches!(self, Self::PerRank(files) if rank.index() >= files.len()) {
             return Err(missing);

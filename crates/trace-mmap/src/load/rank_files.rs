@@ -17,11 +17,7 @@ use crate::warning::Tolerated;
 
 /// Loads a trace of one file per rank, in the order of the ranks.
 pub(super) fn load(path: &Path, files: Vec<PathBuf>, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
-    let found = check_ranks(path, files.len() as u64)?;
-    let ranks = check_ranks(path, u64::from(options.ranks.unwrap_or(found)))?;
-    if ranks < found {
-        return Err(TraceError::TooFewRanks { path: path.to_path_buf(), asked: ranks, found });
-    }
+    let ranks = count_ranks(path, &files, options)?;
     let store = super::store(options);
     let (mut linkables, mut tolerated) = (Vec::new(), Vec::new());
     for (file, rank) in files.iter().zip(read_files(&files, ranks, options.threads, &store)?) {
@@ -30,6 +26,20 @@ pub(super) fn load(path: &Path, files: Vec<PathBuf>, options: &LoadOptions<'_>) 
     }
     linkables.resize_with(ranks as usize, Linkable::default);
     assemble(linkables, tolerated, store, Origin::PerRank(files))
+}
+
+/// Returns the ranks of the run: those that have a file, or more where more are asked for.
+pub(crate) fn count_ranks(
+    path: &Path,
+    files: &[PathBuf],
+    options: &LoadOptions<'_>,
+) -> Result<u32, TraceError> {
+    let found = check_ranks(path, files.len() as u64)?;
+    let ranks = check_ranks(path, u64::from(options.ranks.unwrap_or(found)))?;
+    if ranks < found {
+        return Err(TraceError::TooFewRanks { path: path.to_path_buf(), asked: ranks, found });
+    }
+    Ok(ranks)
 }
 
 type RankResult = Result<(Linkable, Tolerated), TraceError>;
@@ -67,7 +77,13 @@ fn read_files(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn read_file(file: &Path, rank: Rank, ranks: u32, store: &Store<'_>) -> RankResult {
+/// Reads the file of one rank.
+pub(crate) fn read_file(
+    file: &Path,
+    rank: Rank,
+    ranks: u32,
+    store: &Store<'_>,
+) -> Result<(Linkable, Tolerated), TraceError> {
     let mut lines = Lines::open(file)?;
     let mut draft = RankDraft::new(rank, ranks);
     let mut tolerated = Tolerated::default();

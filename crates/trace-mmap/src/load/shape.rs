@@ -1,9 +1,11 @@
 //! Telling the shapes of traces apart.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::archive::MAGIC;
 use crate::error::{Location, TraceError};
 use crate::text::{Fields, Lines};
 
@@ -13,13 +15,18 @@ pub(super) enum Shape {
     PerRank(Vec<PathBuf>),
     /// The file of all ranks.
     Merged(PathBuf),
+    /// An archive.
+    Archive,
 }
 
 impl Shape {
-    /// Finds the files of a trace: by name in a directory, else by the first line of the file.
+    /// Finds the files of a trace: by name in a directory, else by the first bytes or the first line of the file.
     pub(super) fn detect(path: &Path) -> Result<Self, TraceError> {
         if path.is_dir() {
             return rank_files(path).map(Self::PerRank);
+        }
+        if is_archive(path)? {
+            return Ok(Self::Archive);
         }
         let mut lines = Lines::open(path)?;
         match lines.next()? {
@@ -28,6 +35,14 @@ impl Shape {
             Some(_) => listed_files(path),
         }
     }
+}
+
+/// Returns whether a file starts as archives do.
+fn is_archive(path: &Path) -> Result<bool, TraceError> {
+    let mut head = Vec::with_capacity(MAGIC.len());
+    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head));
+    read.map_err(|source| TraceError::Io { file: path.to_path_buf(), source })?;
+    Ok(head == MAGIC)
 }
 
 /// Returns whether a line starts with a decimal number and goes on.

@@ -1,34 +1,99 @@
 //! The trace of one rank.
 
+use std::sync::Arc;
+
 use crate::action::{CollectiveId, LocationId, SendRecv, SendRecvId};
+use crate::archive::{ArchivedRank, Damage};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
+use crate::record::Record;
+use crate::side::Side;
 use crate::store::Records;
 use crate::trace::Cursor;
+
+/// Where the actions of a rank are.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// In memory, or in a temporary file.
+    Memory(Records),
+    /// In an archive.
+    Archive(Box<ArchivedRank>),
+}
+
+impl Body {
+    /// Returns a cursor before the first action.
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
+        match self {
+            Self::Memory(records) => Cursor::in_memory(records),
+            Self::Archive(rank) => Cursor::archived(rank),
+        }
+    }
+}
+
+impl Body {
+    /// Returns the records: of an archive those of its program, else one per action.
+    pub(crate) fn records(&self) -> Box<dyn Iterator<Item = Result<Record, Damage>> + '_> {
+        match self {
+            Self::Memory(records) => {
+                let chunks = (0..).map_while(|chunk| records.chunk(chunk));
+                Box::new(chunks.flatten().copied().map(Ok))
+            }
+            Self::Archive(rank) => Box::new(rank.records()),
+        }
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Memory(Records::default())
+    }
+}
 
 /// What one rank does, with the tables to which its actions refer.
 #[derive(Debug, Default)]
 pub struct RankTrace {
-    pub(crate) records: Records,
+    pub(crate) body: Body,
     pub(crate) outgoing: Vec<Outgoing>,
     pub(crate) incoming: Vec<Incoming>,
     pub(crate) ports: u32,
     pub(crate) slots: u32,
     pub(crate) pending_at_end: Vec<Slot>,
-    pub(crate) collectives: Vec<Collective>,
-    pub(crate) send_recvs: Vec<SendRecv>,
-    pub(crate) locations: Vec<String>,
+    pub(crate) side: Arc<Side>,
 }
 
 impl RankTrace {
+    /// Returns a copy of the tables, without actions.
+    pub(crate) fn tables(&self) -> Self {
+        Self {
+            body: Body::default(),
+            outgoing: self.outgoing.clone(),
+            incoming: self.incoming.clone(),
+            ports: self.ports,
+            slots: self.slots,
+            pending_at_end: self.pending_at_end.clone(),
+            side: Arc::clone(&self.side),
+        }
+    }
+
     /// Returns a cursor before the first action.
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor::new(&self.records)
+        self.body.cursor()
+    }
+
+    /// Returns the actions where they are in memory.
+    pub(crate) fn records_mut(&mut self) -> Option<&mut Records> {
+        match &mut self.body {
+            Body::Memory(records) => Some(records),
+            Body::Archive(_) => None,
+        }
     }
 
     /// Returns the number of actions.
     pub fn len(&self) -> u64 {
-        self.records.len()
+        match &self.body {
+            Body::Memory(records) => records.len(),
+            Body::Archive(rank) => rank.actions,
+        }
     }
 
     /// Returns whether the rank does nothing at all.
@@ -67,7 +132,7 @@ impl RankTrace {
     /// # Panics
     /// Where the identifier is not from this rank.
     pub fn collective(&self, id: CollectiveId) -> &Collective {
-        &self.collectives[id.index()]
+        &self.side.collectives[id.index()]
     }
 
     /// Returns a combined send and receive.
@@ -75,7 +140,7 @@ impl RankTrace {
     /// # Panics
     /// Where the identifier is not from this rank.
     pub fn send_recv(&self, id: SendRecvId) -> &SendRecv {
-        &self.send_recvs[id.index()]
+        &self.side.send_recvs[id.index()]
     }
 
     /// Returns a call site as `file:line`.
@@ -83,6 +148,6 @@ impl RankTrace {
     /// # Panics
     /// Where the identifier is not from this rank.
     pub fn location(&self, id: LocationId) -> &str {
-        &self.locations[id.index()]
+        &self.side.locations[id.index()]
     }
 }

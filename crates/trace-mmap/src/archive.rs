@@ -1,0 +1,67 @@
+//! The archive: a trace in a form that is mapped and read without parsing.
+
+mod body;
+mod check;
+mod compile;
+mod convert;
+mod damage;
+mod dump;
+mod encode;
+mod error;
+mod finish;
+mod gaps;
+mod info;
+mod layout;
+mod map;
+mod open;
+mod output;
+mod shard;
+mod tables;
+mod tally;
+mod writer;
+
+pub(crate) use body::{ArchivedRank, Jump, Walk};
+pub use check::{CheckReport, Finding, check};
+pub use compile::StructureError;
+pub use convert::{ConvertOptions, Converted, convert};
+pub use damage::Damage;
+pub use dump::{dump, write_text};
+pub use error::{ArchiveError, WriteError};
+pub use info::{Info, Pair, Storage};
+pub(crate) use layout::{MAGIC, MAX_DEPTH};
+pub(crate) use open::open;
+pub(crate) use shard::Shard;
+pub use writer::{ArchiveWriter, Summary};
+
+use std::path::Path;
+use std::sync::Arc;
+
+use map::MappedFile;
+
+/// An open archive: its files.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    file: Arc<MappedFile>,
+    shards: Vec<Shard>,
+}
+
+impl Archive {
+    /// Returns the name of its main file.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Checks that no file that was opened was written to since.
+    pub(crate) fn check_unchanged(&self) -> Result<(), ArchiveError> {
+        let mut files = std::iter::once(&*self.file).chain(self.shards.iter().filter_map(Shard::mapped));
+        match files.find(|file| !file.is_unchanged()) {
+            Some(file) => Err(ArchiveError::Changed { file: file.path().to_path_buf() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the data.
+    pub(crate) fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+}

@@ -1,0 +1,311 @@
+//! Checking a trace: everything that can be known without running it.
+
+mod collectives;
+mod requests;
+
+use collectives::Sequence;
+use requests::Pending;
+
+use pdes_core::Rank;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::archive::tally::Tally;
+use crate::archive::{ArchivedRank, Damage};
+use crate::channel::Tag;
+use crate::column::{ABSENT, ColumnReader};
+use crate::draft::Linkable;
+use crate::link::{Excess, link};
+use crate::trace::{Body, RankTrace, Trace};
+use crate::warning::Unreceived;
+
+/// What is wrong with a trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Finding {
+    /// A page of data does not have its checksum.
+    #[error("{0}")]
+    Data(Damage),
+    /// A rank cannot be read to its end.
+    #[error("rank {rank}: {damage}")]
+    Damaged {
+        /// The rank.
+        rank: Rank,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// A table says another number than the program of the rank adds up to.
+    #[error("rank {rank}: the {field} is {found} by the table, {expected} by the program")]
+    Table {
+        /// The rank.
+        rank: Rank,
+        /// What is counted.
+        field: &'static str,
+        /// What the table says.
+        found: u64,
+        /// What the program adds up to.
+        expected: u64,
+    },
+    /// A request is posted where one is pending, or waited for where none is, or a loop changes what is pending.
+    #[error(
+        "rank {rank}: record {record} of its program posts a request that is pending, completes one that is not, or ends a loop with other requests pending than before"
+    )]
+    Request {
+        /// The rank.
+        rank: Rank,
+        /// The record, from 0.
+        record: u64,
+    },
+    /// A rank receives more messages from a channel than are sent to it.
+    #[error("rank {rank} receives {receives} messages from rank {src}, tag {}, but only {sends} are sent",
+        tag.map_or_else(|| "any".to_owned(), |tag| tag.to_string()))]
+    ReceiveWithoutSend {
+        /// The receiver.
+        rank: Rank,
+        /// The source.
+        src: Rank,
+        /// The tag; `None` for any.
+        tag: Option<Tag>,
+        /// Messages sent to the channel.
+        sends: u64,
+        /// Receives from the channel.
+        receives: u64,
+    },
+    /// An outgoing channel leads to another port than that of the receiver.
+    #[error("rank {rank}: its channel to rank {peer}, tag {tag}, leads to the wrong port")]
+    Port {
+        /// The sender.
+        rank: Rank,
+        /// The receiver.
+        peer: Rank,
+        /// The tag.
+        tag: Tag,
+    },
+    /// Two ranks do not take part in the same collective operations.
+    #[error("collective operation {index}: rank 0 has {}, rank {rank} has {}", name(*expected), name(*found))]
+    Collective {
+        /// The rank that differs from rank 0.
+        rank: Rank,
+        /// The first operation that differs, from 0.
+        index: u64,
+        /// The name of the operation of the rank; `None` where it has no more.
+        found: Option<&'static str>,
+        /// The name of the operation of rank 0; the same where only root or size differ.
+        expected: Option<&'static str>,
+    },
+}
+
+fn name(operation: Option<&'static str>) -> &'static str {
+    operation.unwrap_or("none")
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// What is wrong, at most one thing of a kind per rank; empty for a good trace.
+    pub findings: Vec<Finding>,
+    /// Messages that nobody receives: a warning.
+    pub unreceived: Option<Unreceived>,
+    /// Requests pending at the end of their rank, of all ranks: a warning.
+    pub pending: u64,
+}
+
+/// Checks a trace: all checksums, all numbers of the tables, the order of requests, matching of sends and receives per
+/// channel, and that all ranks take part in the same collective operations.
+///
+/// Costs as much as the programs and columns are long, not as many actions as loops make of them. The counter counts
+/// ranks.
+///
+/// ```
+/// use trace_mmap::{Finding, Trace, check};
+/// let trace = Trace::from_text("0 init\n0 barrier\n1 init\n1 bcast 1 0 0\n")?;
+/// let report = check(&trace, None);
+/// let (found, expected) = (Some("bcast"), Some("barrier"));
+/// assert_eq!(report.findings, [Finding::Collective { rank: pdes_core::Rank::new(1), index: 0, found, expected }]);
+/// # Ok::<(), trace_mmap::TraceError>(())
+/// ```
+pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
+    let mut report = CheckReport::default();
+    report.findings.extend(check_pages(trace).map(Finding::Data));
+    let (mut linkables, mut sequences) = (Vec::new(), Vec::new());
+    for rank in (0..trace.ranks()).map(Rank::new) {
+        let Checked { linkable, sequence, pending } =
+            check_rank(trace.rank(rank), rank, &mut report.findings);
+        report.pending += pending;
+        linkables.push(linkable);
+        sequences.push(sequence);
+        if let Some(progress) = progress {
+            // A display elsewhere reads this counter; nothing depends on its order.
+            progress.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    // What follows compares ranks, which makes sense only where each can be read.
+    if report.findings.is_empty() {
+        check_links(trace, &mut linkables, &mut report);
+        check_collectives(trace, &sequences, &mut report.findings);
+    }
+    report
+}
+
+/// Returns the first page of each shard that does not have its checksum.
+fn check_pages(trace: &Trace) -> impl Iterator<Item = Damage> + '_ {
+    let first = (trace.ranks() > 0).then(|| trace.rank(Rank::new(0)));
+    let archive = first.and_then(|rank| match &rank.body {
+        Body::Archive(body) => Some(&body.archive),
+        Body::Memory(_) => None,
+    });
+    let shards = archive.into_iter().flat_map(|archive| archive.shards());
+    shards.filter_map(|shard| (0..shard.pages().max(1)).find_map(|page| shard.check(page).err()))
+}
+
+/// What the comparison of ranks needs of each.
+struct Checked {
+    linkable: Linkable,
+    sequence: Sequence,
+    pending: u64,
+}
+
+/// Checks a rank by itself.
+fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Checked {
+    let (mut tally, mut sequence) = (Tally::new(), Sequence::new());
+    let mut pending = Pending::new(trace.slots());
+    let (mut damage, mut bad_request) = (None, None);
+    for (index, record) in (0..).zip(trace.body.records()) {
+        let step = record.and_then(|record| {
+            check_fields(trace, record)?;
+            let [head, amount] = record.words();
+            tally.push(record, &trace.side).map_err(|_| Damage::Record { head, amount })?;
+            sequence.push(record, &trace.side);
+            Ok(pending.push(record))
+        });
+        match step {
+            Ok(true) => {}
+            Ok(false) => {
+                bad_request.get_or_insert(index);
+            }
+            Err(found) => {
+                damage = Some(found);
+                break;
+            }
+        }
+    }
+    if damage.is_none() && !tally.is_closed() {
+        damage = Some(Damage::Loop { limit: crate::archive::MAX_DEPTH as u64 });
+    }
+    findings.extend(damage.map(|damage| Finding::Damaged { rank, damage }));
+    findings.extend(bad_request.map(|record| Finding::Request { rank, record }));
+    if let (None, Body::Archive(body)) = (damage, &trace.body) {
+        findings.extend(check_tables(body, &tally, rank));
+        findings.extend(check_columns(body, &tally).err().map(|damage| Finding::Damaged { rank, damage }));
+    }
+    let count = |traffic: &[crate::archive::tally::Traffic], len: usize| {
+        let mut counts: Vec<u64> = traffic.iter().map(|traffic| traffic.messages).collect();
+        counts.resize(len, 0);
+        counts
+    };
+    let sends = count(&tally.sends, trace.outgoing.len());
+    let receives = count(&tally.receives, trace.incoming.len());
+    let linkable = Linkable { trace: trace.tables(), sends, receives };
+    Checked { linkable, sequence, pending: pending.count() }
+}
+
+/// Checks that a record refers to what its rank has.
+fn check_fields(trace: &RankTrace, record: crate::record::Record) -> Result<(), Damage> {
+    use crate::record::{COLUMN, LOOP_BEGIN, LOOP_END, OPTIONAL};
+    let Body::Archive(body) = &trace.body else { return Ok(()) };
+    let is_right = match record.kind() {
+        COLUMN | OPTIONAL => (record.index() as usize) < body.columns.len(),
+        LOOP_BEGIN | LOOP_END => true,
+        _ => body.limits.admit(record),
+    };
+    let [head, amount] = record.words();
+    if is_right { Ok(()) } else { Err(Damage::Record { head, amount }) }
+}
+
+/// Compares the tables of a rank with what its program adds up to.
+fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Finding> {
+    let sends = body.sends.iter().enumerate().flat_map(|(channel, stored)| {
+        let summed = tally.sends.get(channel).copied().unwrap_or_default();
+        [
+            ("number of messages of a channel", stored.messages, summed.messages),
+            ("number of bytes of a channel", stored.bytes, summed.bytes),
+        ]
+    });
+    let receives = body.receives.iter().enumerate().map(|(channel, stored)| {
+        let summed = tally.receives.get(channel).copied().unwrap_or_default();
+        ("number of receives of a channel", *stored, summed.messages)
+    });
+    let columns = body.columns.iter().enumerate().map(|(column, stored)| {
+        let summed = tally.columns.get(column).copied().unwrap_or_default();
+        ("length of a column", stored.len, summed)
+    });
+    let kinds = body.program.by_kind.iter().zip(tally.by_kind);
+    let kinds = kinds.map(|(stored, summed)| ("number of actions of a kind", *stored, summed));
+    let program = [
+        ("number of actions", body.program.actions, tally.actions),
+        ("depth of loops", body.program.depth, tally.depth),
+    ];
+    let mut fields = program.into_iter().chain(kinds).chain(sends).chain(receives).chain(columns);
+    fields.find(|(_, found, expected)| found != expected).map(|(field, found, expected)| Finding::Table {
+        rank,
+        field,
+        found,
+        expected,
+    })
+}
+
+/// Reads all columns, and compares their gaps with the table.
+fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
+    for (column, uses) in body.columns.iter().zip(&tally.columns) {
+        if column.is_constant() {
+            continue;
+        }
+        let (mut reader, mut absent) = (ColumnReader::new(*column), 0);
+        for _ in 0..*uses {
+            let value = match reader.next() {
+                Some(value) => value,
+                None => {
+                    reader.open_block(body.shard(), body.blocks)?;
+                    reader.next().ok_or(Damage::Column)?
+                }
+            };
+            absent += u64::from(value == ABSENT);
+        }
+        if absent != column.absent {
+            return Err(Damage::Column);
+        }
+    }
+    Ok(())
+}
+
+/// Links the ranks again, and compares the ports.
+fn check_links(trace: &Trace, linkables: &mut [Linkable], report: &mut CheckReport) {
+    match link(linkables) {
+        Ok(unreceived) => report.unreceived = unreceived,
+        Err(shortage) => {
+            let rank = shortage.rank;
+            let Excess { src, tag, sends, receives } = shortage.channel(&linkables[rank.index()]);
+            report.findings.push(Finding::ReceiveWithoutSend { rank, src, tag, sends, receives });
+            return;
+        }
+    }
+    for (rank, linked) in (0..).map(Rank::new).zip(linkables) {
+        let stored = trace.rank(rank).outgoing().iter();
+        let wrong = stored.zip(&linked.trace.outgoing).find(|(stored, linked)| stored.port != linked.port);
+        let finding = wrong.map(|(channel, _)| Finding::Port { rank, peer: channel.peer, tag: channel.tag });
+        report.findings.extend(finding);
+    }
+}
+
+/// Compares the collective operations of all ranks with those of rank 0. Ranks that do nothing at all are not asked.
+fn check_collectives(trace: &Trace, sequences: &[Sequence], findings: &mut Vec<Finding>) {
+    let Some(expected) = sequences.first() else { return };
+    for (rank, found) in (0..).map(Rank::new).zip(sequences) {
+        if found.is_same(expected) || trace.rank(rank).is_empty() {
+            continue;
+        }
+        let difference = collectives::first_difference(trace.rank(Rank::new(0)), trace.rank(rank));
+        if let Some((index, expected, found)) = difference {
+            findings.push(Finding::Collective { rank, index, found, expected });
+            return;
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Compiling a structured program to records: channels, requests and side tables become indices, loops stay.
+
+use pdes_core::{Bytes, Rank};
+
+use crate::action::{Action, SendRecv};
+use crate::archive::layout::MAX_DEPTH;
+use crate::channel::Tag;
+use crate::collective::Collective;
+use crate::draft::{Linkable, RankDraft, RequestKey, RequestState};
+use crate::record::{MAX_BYTES, Record};
+use crate::side::is_of_legal_size;
+use crate::structure::{Direction, Item, Op, Request, TextLine};
+use crate::text::TextError;
+
+/// Columns of a structured program: one per computation in it, up to this number.
+const MAX_COLUMNS: usize = 1 << 12;
+
+/// What is wrong with a structured program.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StructureError {
+    /// An amount of computation or a time to sleep is not finite, or negative.
+    #[error("an amount is {found}, expected a finite number that is not negative")]
+    Amount {
+        /// The amount.
+        found: f64,
+    },
+    /// A message or its buffer is too large.
+    #[error("a message has {found} bytes, expected at most {limit}")]
+    Size {
+        /// Bytes found.
+        found: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// A peer or root is no rank of the run.
+    #[error("a peer or root is rank {found}, expected one below {ranks}")]
+    Peer {
+        /// The rank found.
+        found: Rank,
+        /// Ranks of the run.
+        ranks: u32,
+    },
+    /// A collective has a vector that does not have a count per rank, or makes more than 2^48 bytes.
+    #[error("a {name} needs one count per rank ({ranks}) in each vector, and at most 2^48 bytes per count")]
+    Collective {
+        /// The name of the operation.
+        name: &'static str,
+        /// Ranks of the run.
+        ranks: u32,
+    },
+    /// The name of a source file is empty or has white space.
+    #[error("the source file is called {found:?}, expected a name without white space")]
+    Location {
+        /// The name found.
+        found: String,
+    },
+    /// A request is not pending, or too many are.
+    #[error(transparent)]
+    Request(#[from] TextError),
+    /// A loop changes which requests are pending with every iteration.
+    #[error(
+        "a loop of {count} iterations leaves other requests pending than it found, also after the first iteration"
+    )]
+    LoopRequests {
+        /// Iterations of the loop.
+        count: u64,
+    },
+    /// Loops nest too deeply.
+    #[error("loops nest deeper than {limit}")]
+    Depth {
+        /// Deepest nesting.
+        limit: usize,
+    },
+}
+
+/// A program in records, with its tables.
+pub(crate) struct Compiled {
+    pub(crate) records: Vec<Record>,
+    /// The amount of each column.
+    pub(crate) amounts: Vec<f64>,
+    pub(crate) linkable: Linkable,
+}
+
+/// Compiles the program of a rank.
+pub(crate) fn compile(rank: Rank, ranks: u32, items: &[Item]) -> Result<Compiled, StructureError> {
+    let draft = RankDraft::new(rank, ranks);
+    let mut compiler = Compiler { rank, ranks, draft, records: Vec::new(), amounts: Vec::new(), depth: 0 };
+    compiler.items(items)?;
+    let Compiler { draft, records, amounts, .. } = compiler;
+    Ok(Compiled { records, amounts, linkable: draft.finish_tables() })
+}
+
+struct Compiler {
+    rank: Rank,
+    ranks: u32,
+    draft: RankDraft,
+    records: Vec<Record>,
+    amounts: Vec<f64>,
+    depth: usize,
+}
+
+impl Compiler {
+    fn items(&mut self, items: &[Item]) -> Result<(), StructureError> {
+        items.iter().try_for_each(|item| match item {
+            Item::Act(op) => self.op(op),
+            Item::Loop { count: 0, .. } => Ok(()),
+            Item::Loop { count: 1, body } => self.items(body),
+            Item::Loop { count, body } => self.repeat(*count, body),
+        })
+    }
+
+    /// Compiles a loop. Where the first iteration leaves other requests pending than it found, it stands before the loop.
+    fn repeat(&mut self, count: u64, body: &[Item]) -> Result<(), StructureError> {
+        let (begin, before) = (self.records.len(), self.draft.requests.state());
+        self.nested(count, body)?;
+        if self.draft.requests.state() == before {
+            return Ok(());
+        }
+        // Begin and end go, the iteration stays.
+        self.records.remove(begin);
+        self.records.pop();
+        let after_first: RequestState = self.draft.requests.state();
+        self.nested(count - 1, body)?;
+        if self.draft.requests.state() == after_first {
+            Ok(())
+        } else if count == 2 {
+            // The second iteration is the last one: nothing is repeated.
+            Ok(())
+        } else {
+            Err(StructureError::LoopRequests { count })
+        }
+    }
+
+    fn nested(&mut self, count: u64, body: &[Item]) -> Result<(), StructureError> {
+        if self.depth == MAX_DEPTH {
+            return Err(StructureError::Depth { limit: MAX_DEPTH });
+        }
+        let begin = self.records.len();
+        self.records.push(Record::loop_begin(count));
+        self.depth += 1;
+        self.items(body)?;
+        self.depth -= 1;
+        if self.records.len() == begin + 1 {
+            self.records.pop();
+        } else {
+            self.records.push(Record::loop_end());
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, op: &Op) -> Result<(), StructureError> {
+        let action = match op {
+            Op::Init => Action::Init,
+            Op::Finalize => Action::Finalize,
+            Op::Communicator => Action::Communicator,
+            Op::Location { file, line } => self.location(file, *line)?,
+            Op::Compute { flops } => return self.compute(*flops),
+            Op::Sleep { seconds } => Action::Sleep { seconds: amount(*seconds)? },
+            Op::Send { peer, tag, bytes } => self.send(*peer, *tag, *bytes)?,
+            Op::Isend { peer, tag, bytes } => self.isend(*peer, *tag, *bytes)?,
+            Op::Recv { peer, tag, bytes } => self.recv(*peer, *tag, *bytes)?,
+            Op::Irecv { peer, tag, bytes } => self.irecv(*peer, *tag, *bytes)?,
+            Op::SendRecv { to, send_bytes, from, recv_bytes } => {
+                self.send_recv(*to, *send_bytes, *from, *recv_bytes)?
+            }
+            Op::Wait(request) => {
+                let key = self.key(*request);
+                let slot = self.draft.requests.complete(key);
+                Action::Wait { slot: slot.ok_or_else(|| self.draft.requests.not_pending("wait", key))? }
+            }
+            Op::Test(request) => {
+                let key = self.key(*request);
+                let slot = self.draft.requests.rotate(key);
+                Action::Test { slot: slot.ok_or_else(|| self.draft.requests.not_pending("test", key))? }
+            }
+            Op::WaitAll => {
+                self.draft.requests.complete_all();
+                Action::WaitAll
+            }
+            Op::Collective(collective) => self.collective(op, collective)?,
+        };
+        self.records.push(Record::encode(action));
+        Ok(())
+    }
+
+    /// A computation gets a column of its own, so that ranks which differ in their amounts only share their program.
+    fn compute(&mut self, flops: f64) -> Result<(), StructureError> {
+        let flops = amount(flops)?;
+        if self.amounts.len() < MAX_COLUMNS {
+            self.records.push(Record::column(self.amounts.len() as u32));
+            self.amounts.push(flops);
+        } else {
+            self.records.push(Record::encode(Action::Compute { flops }));
+        }
+        Ok(())
+    }
+
+    fn location(&mut self, file: &str, line: u32) -> Result<Action, StructureError> {
+        if file.is_empty() || file.contains(char::is_whitespace) || line > i32::MAX as u32 {
+            return Err(StructureError::Location { found: format!("{file}:{line}") });
+        }
+        Ok(Action::Location(self.draft.location(file, line.into())))
+    }
+
+    fn send(&mut self, peer: Option<Rank>, tag: Tag, bytes: Bytes) -> Result<Action, StructureError> {
+        let (peer, bytes) = (self.peer(peer)?, size(bytes)?);
+        Ok(match peer {
+            None => Action::Null { slot: None },
+            Some(peer) => Action::Send { to: self.draft.send_to(peer, tag), bytes },
+        })
+    }
+
+    fn isend(&mut self, peer: Option<Rank>, tag: Tag, bytes: Bytes) -> Result<Action, StructureError> {
+        let (peer, bytes) = (self.peer(peer)?, size(bytes)?);
+        let slot = self.draft.requests.post(RequestKey::send(self.rank, peer, Some(tag)))?;
+        Ok(match peer {
+            None => Action::Null { slot: Some(slot) },
+            Some(peer) => Action::Isend { to: self.draft.send_to(peer, tag), bytes, slot },
+        })
+    }
+
+    fn recv(&mut self, peer: Option<Rank>, tag: Option<Tag>, bytes: Bytes) -> Result<Action, StructureError> {
+        let (peer, bytes) = (self.peer(peer)?, size(bytes)?);
+        Ok(match peer {
+            None => Action::Null { slot: None },
+            Some(peer) => Action::Recv { from: self.draft.receive_from(peer, tag), bytes },
+        })
+    }
+
+    fn irecv(
+        &mut self,
+        peer: Option<Rank>,
+        tag: Option<Tag>,
+        bytes: Bytes,
+    ) -> Result<Action, StructureError> {
+        let (peer, bytes) = (self.peer(peer)?, size(bytes)?);
+        let slot = self.draft.requests.post(RequestKey::receive(self.rank, peer, tag))?;
+        Ok(match peer {
+            None => Action::Null { slot: Some(slot) },
+            Some(peer) => Action::Irecv { from: self.draft.receive_from(peer, tag), bytes, slot },
+        })
+    }
+
+    fn send_recv(
+        &mut self,
+        to: Option<Rank>,
+        send_bytes: Bytes,
+        from: Option<Rank>,
+        recv_bytes: Bytes,
+    ) -> Result<Action, StructureError> {
+        let tag = Tag::new(0);
+        let (to, from) = (self.peer(to)?, self.peer(from)?);
+        let (send_bytes, recv_bytes) = (size(send_bytes)?, size(recv_bytes)?);
+        let to = to.map(|peer| self.draft.send_to(peer, tag));
+        let from = from.map(|peer| self.draft.receive_from(peer, Some(tag)));
+        Ok(Action::SendRecv(self.draft.send_recv(SendRecv { to, send_bytes, from, recv_bytes })))
+    }
+
+    fn collective(&mut self, op: &Op, collective: &Collective) -> Result<Action, StructureError> {
+        let (name, ranks) = (collective.name(), self.ranks);
+        if !collective.vectors().iter().all(|vector| vector.len() == ranks as usize)
+            || !is_of_legal_size(collective)
+        {
+            return Err(StructureError::Collective { name, ranks });
+        }
+        self.peer(collective.root())?;
+        collective.flops().map_or(Ok(0.0), amount)?;
+        let text = TextLine { rank: self.rank, op }.to_string();
+        let known = self.draft.known_collective(text.as_bytes()).map(|(id, _)| id);
+        let id = known
+            .unwrap_or_else(|| self.draft.remember_collective(text.as_bytes(), collective.clone(), false));
+        Ok(Action::Collective(id))
+    }
+
+    fn peer(&self, peer: Option<Rank>) -> Result<Option<Rank>, StructureError> {
+        match peer {
+            Some(found) if found.get() >= self.ranks => {
+                Err(StructureError::Peer { found, ranks: self.ranks })
+            }
+            peer => Ok(peer),
+        }
+    }
+
+    fn key(&self, request: Request) -> RequestKey {
+        match request.direction {
+            Direction::Send => RequestKey::send(self.rank, request.peer, request.tag),
+            Direction::Receive => RequestKey::receive(self.rank, request.peer, request.tag),
+        }
+    }
+}
+
+fn amount(found: f64) -> Result<f64, StructureError> {
+    // Adding zero turns -0 into 0.
+    if found.is_finite() && found >= 0.0 { Ok(found + 0.0) } else { Err(StructureError::Amount { found }) }
+}
+
+fn size(bytes: Bytes) -> Result<Bytes, StructureError> {
+    if bytes.get() <= MAX_BYTES {
+        Ok(bytes)
+    } else {
+        Err(StructureError::Size { found: bytes.get(), limit: MAX_BYTES })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ISEND, LOOP_BEGIN, LOOP_END, WAIT};
+
+    fn isend() -> Item {
+        Item::Act(Op::Isend { peer: Some(Rank::new(0)), tag: Tag::new(3), bytes: Bytes::new(8) })
+    }
+
+    fn wait() -> Item {
+        let (peer, tag) = (Some(Rank::new(0)), Some(Tag::new(3)));
+        Item::Act(Op::Wait(Request { direction: Direction::Send, peer, tag }))
+    }
+
+    fn kinds(items: &[Item]) -> Result<Vec<(u8, u32)>, StructureError> {
+        let compiled = compile(Rank::new(0), 1, items)?;
+        Ok(compiled.records.iter().map(|record| (record.kind(), record.slot().get())).collect())
+    }
+
+    #[test]
+    fn a_loop_that_completes_what_it_posts_stays_whole() {
+        let body = vec![isend(), wait()];
+        let found = kinds(&[Item::Loop { count: 9, body }]).expect("a loop");
+        assert_eq!(found, [(LOOP_BEGIN, 0), (ISEND, 0), (WAIT, 0), (LOOP_END, 0)]);
+    }
+
+    /// Double buffering: posts one request ahead and waits for the one before. In the first iteration the request
+    /// before has slot 0 and the new one slot 1; then they swap, so that no single iteration repeats the other.
+    #[test]
+    fn a_loop_whose_slots_alternate_is_refused() {
+        let body = vec![isend(), wait()];
+        let found = kinds(&[isend(), Item::Loop { count: 9, body }]);
+        assert_eq!(found, Err(StructureError::LoopRequests { count: 9 }));
+    }
+
+    #[test]
+    fn a_first_iteration_that_differs_stands_before_the_loop() {
+        // The first iteration leaves a request pending; all later ones complete all they find.
+        let body = vec![Item::Act(Op::WaitAll), isend()];
+        let found = kinds(&[Item::Loop { count: 9, body }]).expect("a loop");
+        let kinds: Vec<u8> = found.iter().map(|(kind, _)| *kind).collect();
+        let wait_all = crate::record::WAIT_ALL;
+        assert_eq!(kinds, [wait_all, ISEND, LOOP_BEGIN, wait_all, ISEND, LOOP_END]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let ranks = 1;
+        let found = Rank::new(1);
+        let op = Op::Send { peer: Some(found), tag: Tag::new(0), bytes: Bytes::ZERO };
+        assert_eq!(kinds(&[Item::Act(op)]), Err(StructureError::Peer { found, ranks }));
+        assert!(matches!(kinds(&[wait()]), Err(StructureError::Request(_))));
+        let barrier = |body| Item::Loop { count: 2, body: vec![body] };
+        let deep = (0..=MAX_DEPTH).fold(Item::Act(Op::Init), |body, _| barrier(body));
+        assert_eq!(kinds(&[deep]), Err(StructureError::Depth { limit: MAX_DEPTH }));
+        let found = kinds(&[Item::Act(Op::Compute { flops: -1.0 })]);
+        assert_eq!(found, Err(StructureError::Amount { found: -1.0 }));
+    }
+}

@@ -1,0 +1,215 @@
+//! Converting traces to archives: ranks are read and folded in parallel, and written in their order.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::{mem, panic, thread};
+
+use pdes_core::Rank;
+
+use crate::archive::encode::{EncodeError, Encoded, Encoder};
+use crate::archive::gaps::Gaps;
+use crate::archive::{ArchiveWriter, Summary, WriteError};
+use crate::draft::Linkable;
+use crate::error::TraceError;
+use crate::load::{Input, LoadOptions, read_file};
+use crate::record::Record;
+use crate::side::Side;
+use crate::store::Store;
+use crate::trace::{Body, Cursor, RankTrace, Trace};
+use crate::warning::{Tolerated, Warning, summarize};
+
+/// How to convert a trace.
+#[derive(Clone, Debug)]
+pub struct ConvertOptions<'a> {
+    /// How to read it. The memory budget is shared by the threads; a file per rank never takes more than one rank
+    /// per thread at once, a merged file takes the whole trace. The counter counts actions that were read.
+    pub load: LoadOptions<'a>,
+    /// Whether to fold loops and share programs. Without, every action is a record of 16 bytes.
+    pub fold: bool,
+    /// Files of data; with 1 all is in one file.
+    pub shards: u32,
+}
+
+impl Default for ConvertOptions<'_> {
+    /// One thread, folded, one file.
+    fn default() -> Self {
+        Self { load: LoadOptions::default(), fold: true, shards: 1 }
+    }
+}
+
+/// A trace that was converted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converted {
+    /// What was written.
+    pub summary: Summary,
+    /// What was tolerated in the input.
+    pub warnings: Vec<Warning>,
+}
+
+/// Converts a trace of any shape, also an archive, to an archive.
+///
+/// The archive does not depend on the number of threads. It has its name only once it is complete: whatever
+/// happens before, no file stands there that was not there before. Memory is bounded by the budget and the tables.
+///
+/// # Errors
+/// What [`Trace::load`] says of the input; where the archive cannot be written, as when the drive is full; where a rank
+/// receives more messages than are sent to it.
+///
+/// ```
+/// use trace_mmap::{ConvertOptions, LoadOptions, Trace, convert};
+/// let dir = tempfile::tempdir()?;
+/// let (text, archive) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
+/// std::fs::write(&text, "0 init\n".to_owned() + &"0 compute 5\n0 barrier\n".repeat(1000))?;
+/// let converted = convert(&text, &archive, &ConvertOptions::default())?;
+/// assert_eq!(converted.summary.actions, 2001);
+/// assert_eq!(Trace::load(&archive, &LoadOptions::default())?.actions(), 2001);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Result<Converted, WriteError> {
+    match Input::open(input, &options.load)? {
+        Input::Files(files, ranks) => {
+            let threads = options.load.threads.clamp(1, files.len().max(1));
+            let budget = options.load.memory_budget / threads as u64;
+            let prepare = |rank: Rank| {
+                let LoadOptions { spill_dir, progress, .. } = &options.load;
+                let store = Store::new(budget, spill_dir.as_deref(), *progress);
+                let (mut linkable, tolerated) = read_file(&files[rank.index()], rank, ranks, &store)?;
+                store.finish(linkable.trace.records_mut().into_iter())?;
+                prepare(rank, linkable, tolerated, options.fold)
+            };
+            let mut tolerated = Vec::with_capacity(files.len());
+            let mut writer = ArchiveWriter::create(output, ranks, options.shards)?;
+            in_order(
+                threads,
+                files.len() as u32,
+                prepare,
+                |rank, Prepared { body, linkable, encoded, more }| {
+                    tolerated.push((files[rank.index()].as_path(), more));
+                    writer.write_encoded(rank, encoded, body.cursor().map(Record::encode), linkable)
+                },
+            )?;
+            let warnings = summarize(tolerated.into_iter());
+            Ok(Converted { summary: writer.finish()?, warnings })
+        }
+        Input::Trace(trace) => {
+            let summary = write_trace(&trace, output, options)?;
+            Ok(Converted { summary, warnings: trace.warnings().to_vec() })
+        }
+    }
+}
+
+/// Writes a trace that is in memory or in another archive.
+fn write_trace(trace: &Trace, output: &Path, options: &ConvertOptions<'_>) -> Result<Summary, WriteError> {
+    let mut writer = ArchiveWriter::create(output, trace.ranks(), options.shards)?;
+    let prepare = |rank| {
+        let from = trace.rank(rank);
+        let encoded = encode(rank, from.cursor(), &from.side, options.fold)?;
+        Ok((from, encoded))
+    };
+    in_order(options.load.threads, trace.ranks(), prepare, |rank, (from, encoded): (&RankTrace, _)| {
+        let linkable = Linkable { trace: from.tables(), ..Linkable::default() };
+        writer.write_encoded(rank, encoded, from.cursor().map(Record::encode), linkable)
+    })?;
+    trace.integrity().map_err(TraceError::from)?;
+    writer.finish()
+}
+
+/// A rank that was read and encoded.
+struct Prepared {
+    body: Body,
+    linkable: Linkable,
+    encoded: Option<Encoded>,
+    more: Tolerated,
+}
+
+fn prepare(rank: Rank, mut linkable: Linkable, more: Tolerated, fold: bool) -> Result<Prepared, WriteError> {
+    let body = mem::take(&mut linkable.trace.body);
+    let encoded = encode(rank, body.cursor(), &linkable.trace.side, fold)?;
+    Ok(Prepared { body, linkable, encoded, more })
+}
+
+fn encode(rank: Rank, actions: Cursor<'_>, side: &Side, fold: bool) -> Result<Option<Encoded>, WriteError> {
+    if !fold {
+        return Ok(None);
+    }
+    match encode_shortest(actions, side) {
+        Ok(encoded) => Ok(Some(encoded)),
+        Err(EncodeError::Io(source)) => {
+            let dir = std::env::temp_dir();
+            Err(TraceError::Spill { dir, source }.into())
+        }
+        Err(EncodeError::Overflow(_)) => Err(WriteError::TooMany { rank }),
+    }
+}
+
+/// Encodes with optional computations where there are some, and without where that does not fold well.
+fn encode_shortest(actions: Cursor<'_>, side: &Side) -> Result<Encoded, EncodeError> {
+    let gaps = Gaps::find(actions.clone());
+    if gaps.is_empty() {
+        return encode_with(actions, side, &gaps);
+    }
+    let optional = encode_with(actions.clone(), side, &gaps)?;
+    let size = |encoded: &Encoded| encoded.sizes().0;
+    // Twice the work is for traces that hardly fold.
+    if size(&optional) < optional.actions().saturating_mul(4) {
+        return Ok(optional);
+    }
+    let plain = encode_with(actions, side, &Gaps::default())?;
+    Ok(if size(&optional) < size(&plain) { optional } else { plain })
+}
+
+fn encode_with(mut actions: Cursor<'_>, side: &Side, gaps: &Gaps) -> Result<Encoded, EncodeError> {
+    let mut encoder = Encoder::new(side, gaps);
+    actions.try_for_each(|action| encoder.push(Record::encode(action)))?;
+    encoder.finish()
+}
+
+/// The rank whose turn it is to be written, and the first error.
+struct Turn<C> {
+    rank: u32,
+    failed: Option<WriteError>,
+    commit: C,
+}
+
+/// Prepares ranks in parallel, and commits them one by one in their order; of several errors that of the lowest rank
+/// counts.
+///
+/// A thread holds one prepared rank until its turn comes. Ranks are handed out in ascending order, so that the thread
+/// with the lowest one never waits: there is no deadlock, and no more ranks are in memory than threads.
+fn in_order<P: Send>(
+    threads: usize,
+    ranks: u32,
+    prepare: impl Fn(Rank) -> Result<P, WriteError> + Sync,
+    commit: impl FnMut(Rank, P) -> Result<(), WriteError> + Send,
+) -> Result<(), WriteError> {
+    let next = AtomicU32::new(0);
+    let turn = Mutex::new(Turn { rank: 0, failed: None, commit });
+    let is_next = Condvar::new();
+    // Relaxed: the counter only hands out numbers; what is prepared passes through the mutex.
+    let work = || loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= ranks {
+            return;
+        }
+        let prepared = prepare(Rank::new(number));
+        let locked = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = |turn: &mut Turn<_>| turn.rank != number && turn.failed.is_none();
+        let mut turn = is_next.wait_while(locked, waiting).unwrap_or_else(PoisonError::into_inner);
+        if turn.failed.is_some() {
+            return;
+        }
+        let result = prepared.and_then(|prepared| (turn.commit)(Rank::new(number), prepared));
+        turn.failed = result.err();
+        turn.rank += 1;
+        is_next.notify_all();
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..threads.clamp(1, ranks.max(1) as usize)).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause)));
+    });
+    turn.into_inner().unwrap_or_else(PoisonError::into_inner).failed.map_or(Ok(()), Err)
+}

@@ -1,0 +1,228 @@
+//! Encoding the actions of a rank: the program is folded, the amounts of its computations go to columns.
+
+use std::io::{self, BufWriter, Read, Seek, Write};
+
+use rustc_hash::FxHashMap;
+use tempfile::SpooledTempFile;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::archive::gaps::{BOUNDARY, Gaps, Pair};
+use crate::archive::tally::{Overflow, Tally};
+use crate::column::{ABSENT, Blocks, Column, ColumnBuilder};
+use crate::fold::Folder;
+use crate::record::Record;
+use crate::side::Side;
+
+/// Bytes of a program or of blocks that are kept in memory while a rank is encoded; more go to a temporary file.
+const IN_MEMORY: usize = 32 << 20;
+
+/// Columns of a folded program.
+const MAX_COLUMNS: usize = 256;
+
+/// Why a rank cannot be encoded.
+#[derive(Debug)]
+pub(crate) enum EncodeError {
+    Io(io::Error),
+    Overflow(Overflow),
+}
+
+impl From<io::Error> for EncodeError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Overflow> for EncodeError {
+    fn from(overflow: Overflow) -> Self {
+        Self::Overflow(overflow)
+    }
+}
+
+/// A rank, encoded.
+pub(crate) struct Encoded {
+    pub(crate) program: ProgramBytes,
+    pub(crate) tally: Tally,
+    pub(crate) columns: Vec<Column>,
+    /// The blocks of the columns, and behind them, at a multiple of 8 bytes, their directories.
+    pub(crate) blocks: Spool,
+    pub(crate) blocks_len: u64,
+    pub(crate) directories: Vec<u8>,
+}
+
+/// A stream of bytes that was written and is to be read.
+pub(crate) struct Spool(SpooledTempFile);
+
+impl Spool {
+    /// Reads everything from the start.
+    pub(crate) fn copy_to(mut self, mut sink: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        self.0.rewind()?;
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match self.0.read(&mut buffer)? {
+                0 => return Ok(()),
+                read => sink(&buffer[..read])?,
+            }
+        }
+    }
+}
+
+/// The records of a program while they are written.
+pub(crate) struct ProgramBytes {
+    bytes: BufWriter<SpooledTempFile>,
+    hash: Xxh3,
+    pub(crate) records: u64,
+}
+
+impl ProgramBytes {
+    pub(crate) fn new() -> Self {
+        let bytes = BufWriter::new(SpooledTempFile::new(IN_MEMORY));
+        Self { bytes, hash: Xxh3::new(), records: 0 }
+    }
+
+    pub(crate) fn push(&mut self, record: Record) -> io::Result<()> {
+        let bytes = record.to_bytes();
+        self.hash.update(&bytes);
+        self.records += 1;
+        self.bytes.write_all(&bytes)
+    }
+
+    /// Returns a hash of the records. Two programs with equal hashes of 128 bits are taken for the same.
+    pub(crate) fn digest(&self) -> u128 {
+        self.hash.digest128()
+    }
+
+    pub(crate) fn into_spool(self) -> io::Result<Spool> {
+        Ok(Spool(self.bytes.into_inner().map_err(io::IntoInnerError::into_error)?))
+    }
+}
+
+impl Encoded {
+    /// Returns the number of actions.
+    pub(crate) fn actions(&self) -> u64 {
+        self.tally.actions - self.columns.iter().map(|column| column.absent).sum::<u64>()
+    }
+
+    /// Returns the bytes that the rank takes where its program is not stored yet, and where it is.
+    pub(crate) fn sizes(&self) -> (u64, u64) {
+        let shared = 24 * self.columns.len() as u64 + self.blocks_len + self.directories.len() as u64 + 8;
+        (16 * self.program.records + shared, shared)
+    }
+}
+
+/// Encodes the records of a rank.
+pub(crate) struct Encoder<'a> {
+    folder: Folder,
+    output: Output<'a>,
+    columns: Columns<'a>,
+    /// The head of the last action that is no computation; [`BOUNDARY`] before the first and behind two computations.
+    before: u64,
+    /// A computation whose column depends on the next record.
+    computed: Option<u64>,
+}
+
+/// Takes the records of the program as they become final.
+struct Output<'a> {
+    program: ProgramBytes,
+    tally: Tally,
+    side: &'a Side,
+}
+
+impl Output<'_> {
+    fn push(&mut self, record: Record) -> Result<(), EncodeError> {
+        self.tally.push(record, self.side)?;
+        Ok(self.program.push(record)?)
+    }
+}
+
+/// The columns of a rank.
+///
+/// A column holds the computations before one kind of action on one channel: those are one place in the program, or
+/// few. That does not depend on loops, so that ranks of equal structure number their columns equally. Where there is a
+/// computation between two actions at some times only, it has a column of its own with gaps.
+struct Columns<'a> {
+    gaps: &'a Gaps,
+    by_place: FxHashMap<Pair, u32>,
+    builders: Vec<ColumnBuilder>,
+    blocks: Blocks<BufWriter<SpooledTempFile>>,
+}
+
+impl Columns<'_> {
+    #[inline]
+    fn push(&mut self, value: u64, place: Pair) -> io::Result<u32> {
+        let len = self.builders.len();
+        let column = match self.by_place.get(&place) {
+            Some(column) => *column,
+            None if len == MAX_COLUMNS => 0,
+            None => {
+                self.by_place.insert(place, len as u32);
+                self.builders.push(ColumnBuilder::default());
+                len as u32
+            }
+        };
+        self.builders[column as usize].push(value, &mut self.blocks)?;
+        Ok(column)
+    }
+}
+
+impl<'a> Encoder<'a> {
+    pub(crate) fn new(side: &'a Side, gaps: &'a Gaps) -> Self {
+        let blocks = Blocks::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
+        Self {
+            folder: Folder::new(),
+            output: Output { program: ProgramBytes::new(), tally: Tally::new(), side },
+            columns: Columns { gaps, by_place: FxHashMap::default(), builders: Vec::new(), blocks },
+            before: BOUNDARY,
+            computed: None,
+        }
+    }
+
+    /// Takes the next action.
+    #[inline]
+    pub(crate) fn push(&mut self, record: Record) -> Result<(), EncodeError> {
+        let Some(flops) = record.own_flops() else {
+            self.place(record.head())?;
+            return self.fold(record);
+        };
+        if let Some(bits) = self.computed.replace(flops.to_bits()) {
+            self.mandatory(bits, BOUNDARY)?;
+            self.before = BOUNDARY;
+        }
+        Ok(())
+    }
+
+    /// Adds the computation between the last action and the next one, or its absence.
+    #[inline]
+    fn place(&mut self, next: u64) -> Result<(), EncodeError> {
+        let place = (self.before, next);
+        let computed = self.computed.take();
+        self.before = next;
+        if self.columns.gaps.contains(place) {
+            let column = self.columns.push(computed.unwrap_or(ABSENT), place)?;
+            return self.fold(Record::optional(column));
+        }
+        computed.map_or(Ok(()), |bits| self.mandatory(bits, next))
+    }
+
+    fn mandatory(&mut self, bits: u64, next: u64) -> Result<(), EncodeError> {
+        let column = self.columns.push(bits, (BOUNDARY, next))?;
+        self.fold(Record::column(column))
+    }
+
+    #[inline]
+    fn fold(&mut self, record: Record) -> Result<(), EncodeError> {
+        self.folder.push(record, &mut |record| self.output.push(record))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Encoded, EncodeError> {
+        self.place(BOUNDARY)?;
+        self.folder.finish(&mut |record| self.output.push(record))?;
+        let Columns { builders, mut blocks, .. } = self.columns;
+        let mut directories = Vec::new();
+        let columns = builders.into_iter().map(|builder| builder.finish(&mut blocks, &mut directories));
+        let columns = columns.collect::<io::Result<Vec<_>>>()?;
+        let Blocks { sink, len: blocks_len, .. } = blocks;
+        let blocks = Spool(sink.into_inner().map_err(io::IntoInnerError::into_error)?);
+        let Output { program, tally, .. } = self.output;
+        Ok(Encoded { program, tally, columns, blocks, blocks_len, directories })
+    }
+}

@@ -1,0 +1,184 @@
+//! Why an archive cannot be opened, read or written.
+
+use std::io;
+use std::path::PathBuf;
+
+use pdes_core::Rank;
+
+use crate::archive::{Damage, StructureError};
+use crate::channel::Tag;
+use crate::error::TraceError;
+
+/// Why an archive cannot be opened, or is not what it was when it was opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The file cannot be opened, mapped or read.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is no archive.
+    #[error("{}: this is not a trace archive", file.display())]
+    Magic {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file was written on a machine of the other byte order, or this machine is big-endian.
+    #[error("{}: the byte order mark is {found:#010x}, expected {expected:#010x}", file.display())]
+    ByteOrder {
+        /// The file.
+        file: PathBuf,
+        /// Mark found.
+        found: u32,
+        /// Mark of archives that this machine reads.
+        expected: u32,
+    },
+    /// The format has another version.
+    #[error("{}: the archive has format version {found}, this program reads version {expected}", file.display())]
+    Version {
+        /// The file.
+        file: PathBuf,
+        /// Version found.
+        found: u32,
+        /// Version expected.
+        expected: u32,
+    },
+    /// The file is shorter or longer than it says.
+    #[error("{}: the file has {found} bytes, but its header says {expected}: it was cut short or appended to", file.display())]
+    Length {
+        /// The file.
+        file: PathBuf,
+        /// Bytes found.
+        found: u64,
+        /// Bytes by the header.
+        expected: u64,
+    },
+    /// A part that is verified at every open does not have its checksum.
+    #[error("{}: the checksum of the {section} does not match its bytes", file.display())]
+    Checksum {
+        /// The file.
+        file: PathBuf,
+        /// The part: the header or a table.
+        section: &'static str,
+    },
+    /// An entry of a table is impossible.
+    #[error("{}: entry {entry} of the {section}: the {field} is {found}, expected at most {limit}", file.display())]
+    Entry {
+        /// The file.
+        file: PathBuf,
+        /// The table.
+        section: &'static str,
+        /// The entry, from 0.
+        entry: u64,
+        /// The field.
+        field: &'static str,
+        /// What was found.
+        found: u64,
+        /// The largest value possible.
+        limit: u64,
+    },
+    /// An entry of a table cannot be read.
+    #[error("{}: entry {entry} of the {section} is malformed", file.display())]
+    Malformed {
+        /// The file.
+        file: PathBuf,
+        /// The table.
+        section: &'static str,
+        /// The entry, from 0.
+        entry: u64,
+    },
+    /// The data are damaged.
+    #[error("{}: {damage}", file.display())]
+    Data {
+        /// The archive.
+        file: PathBuf,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// Actions could not be read: whatever was made of them is void.
+    #[error("{}: rank {rank}: {damage}", file.display())]
+    Damaged {
+        /// The archive.
+        file: PathBuf,
+        /// The rank that was being read.
+        rank: Rank,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// A number of messages or bytes of a trace in memory exceeds 64 bits.
+    #[error("rank {rank}: a count of messages or bytes exceeds 64 bits")]
+    TooMany {
+        /// The rank.
+        rank: Rank,
+    },
+    /// The file was written to since it was opened: whatever was made of it is void.
+    #[error("{}: the archive was changed while it was open", file.display())]
+    Changed {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// Why an archive cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A file cannot be created, written or renamed; nothing is left of it.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The input cannot be read.
+    #[error(transparent)]
+    Input(#[from] TraceError),
+    /// A structured program is wrong.
+    #[error("rank {rank}: {kind}")]
+    Structure {
+        /// The rank.
+        rank: Rank,
+        /// What is wrong.
+        kind: StructureError,
+    },
+    /// A rank is beyond those of the archive, or written twice.
+    #[error("rank {rank} is written twice, or is not below the {ranks} ranks of the archive")]
+    Rank {
+        /// The rank.
+        rank: Rank,
+        /// Ranks of the archive.
+        ranks: u32,
+    },
+    /// A rank receives more messages from a channel than are sent to it.
+    #[error("rank {rank} receives {receives} messages from rank {src} with {} but only {sends} are sent",
+        tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}")))]
+    ReceiveWithoutSend {
+        /// The receiver.
+        rank: Rank,
+        /// The source.
+        src: Rank,
+        /// The tag; `None` for any.
+        tag: Option<Tag>,
+        /// Messages sent to the channel.
+        sends: u64,
+        /// Receives from the channel.
+        receives: u64,
+    },
+    /// A number of actions, messages or bytes exceeds 64 bits.
+    #[error("rank {rank}: a count of actions, messages or bytes exceeds 64 bits")]
+    TooMany {
+        /// The rank.
+        rank: Rank,
+    },
+    /// More shards than ranks, or none.
+    #[error("{shards} shards are asked for, expected 1 to {limit}")]
+    Shards {
+        /// Shards asked for.
+        shards: u32,
+        /// The most possible.
+        limit: u32,
+    },
+}

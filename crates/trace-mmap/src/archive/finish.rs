@@ -1,0 +1,232 @@
+//! Ending an archive: linking, tables, headers, names.
+
+use std::io;
+use std::path::PathBuf;
+
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::archive::layout::{HEADER, Header, Section, ShardHeader};
+use crate::archive::output::{DataOutput, OutputFile};
+use crate::archive::writer::{Programs, Sides, Summary, WrittenRank};
+use crate::archive::{WriteError, tally::Tally};
+use crate::column::{Column, Place};
+use crate::draft::Linkable;
+use crate::link::{Excess, link};
+use crate::warning::Unreceived;
+
+/// Everything but the data.
+pub(crate) struct Finished {
+    pub(crate) path: PathBuf,
+    pub(crate) ranks: u32,
+    pub(crate) programs: Programs,
+    pub(crate) sides: Sides,
+    pub(crate) written: Vec<WrittenRank>,
+    pub(crate) flat_bytes: u64,
+}
+
+/// The tables as words, and what the header repeats of them.
+struct Words {
+    programs: Vec<u64>,
+    ranks: Vec<u64>,
+    outgoing: Vec<u64>,
+    incoming: Vec<u64>,
+    pending: Vec<u64>,
+    columns: Vec<u64>,
+    /// Where columns are in the table that have the same words: ranks of a class share constants.
+    columns_by_words: FxHashMap<Vec<u64>, u64>,
+    side_index: Vec<u64>,
+    sides: Vec<u64>,
+    actions: u64,
+    unreceived: Option<Unreceived>,
+}
+
+/// Ends an archive of one file.
+pub(crate) fn single(mut data: DataOutput, finished: Finished) -> Result<Summary, WriteError> {
+    let path = finished.path.clone();
+    let io = |source| WriteError::Io { file: path.clone(), source };
+    let sums = data.finish().map_err(io)?;
+    let shards = vec![HEADER as u64, data.len()];
+    let mut file = data.file;
+    let programs = finished.programs.written.len() as u64;
+    let (ranks, flat_bytes) = (finished.ranks, finished.flat_bytes);
+    let words = finished.link()?;
+    let header = write_tables(&mut file, ranks, 0, &shards, &sums, &words).map_err(io)?;
+    file.complete(&header.to_bytes()).map_err(io)?;
+    let bytes = header.length;
+    file.publish().map_err(|(file, source)| WriteError::Io { file, source })?;
+    Ok(Summary { ranks, actions: words.actions, programs, bytes, flat_bytes })
+}
+
+/// Ends an archive of several files; that with the tables is the last to get its name.
+pub(crate) fn sharded(
+    mut main: OutputFile,
+    shards: Vec<DataOutput>,
+    finished: Finished,
+) -> Result<Summary, WriteError> {
+    let (mut extents, mut sums, mut files, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for mut data in shards {
+        let ended = data.finish();
+        sums.extend(ended.map_err(|source| WriteError::Io { file: data.file.path().to_path_buf(), source })?);
+        extents.extend([HEADER as u64, data.len()]);
+        bytes += data.file.len();
+        files.push(data.file);
+    }
+    let programs = finished.programs.written.len() as u64;
+    let (ranks, flat_bytes) = (finished.ranks, finished.flat_bytes);
+    let path = finished.path.clone();
+    let io = |source| WriteError::Io { file: path.clone(), source };
+    let words = finished.link()?;
+    let header = write_tables(&mut main, ranks, files.len() as u32, &extents, &sums, &words).map_err(io)?;
+    for (number, file) in (0..).zip(&mut files) {
+        let header = ShardHeader { length: file.len(), number, id: header.id };
+        let path = file.path().to_path_buf();
+        file.complete(&header.to_bytes()).map_err(|source| WriteError::Io { file: path, source })?;
+    }
+    main.complete(&header.to_bytes()).map_err(io)?;
+    bytes += header.length;
+    for file in files.into_iter().chain([main]) {
+        file.publish().map_err(|(file, source)| WriteError::Io { file, source })?;
+    }
+    Ok(Summary { ranks, actions: words.actions, programs, bytes, flat_bytes })
+}
+
+fn write_tables(
+    file: &mut OutputFile,
+    ranks: u32,
+    files: u32,
+    shards: &[u64],
+    sums: &[u64],
+    words: &Words,
+) -> io::Result<Header> {
+    let id_bytes: Vec<u8> = sums.iter().chain(&words.ranks).flat_map(|word| word.to_le_bytes()).collect();
+    let mut header =
+        Header { ranks, files, id: xxh3_64(&id_bytes), actions: words.actions, ..Header::default() };
+    if let Some(Unreceived { messages, rank, peer, tag }) = words.unreceived {
+        header.unreceived = messages;
+        header.first_unreceived = [rank.get(), peer.get(), tag.get() as u32];
+    }
+    for section in Section::ALL {
+        let table = match section {
+            Section::Shards => shards,
+            Section::PageSums => sums,
+            Section::Programs => &words.programs,
+            Section::Ranks => &words.ranks,
+            Section::Outgoing => &words.outgoing,
+            Section::Incoming => &words.incoming,
+            Section::Pending => &words.pending,
+            Section::Columns => &words.columns,
+            Section::SideIndex => &words.side_index,
+            Section::Sides => &words.sides,
+        };
+        header.sections[section as usize] = file.write_section(table)?;
+    }
+    header.length = file.len();
+    Ok(header)
+}
+
+impl Finished {
+    /// Resolves the ports and makes words of all tables.
+    fn link(self) -> Result<Words, WriteError> {
+        let (mut linkables, entries): (Vec<Linkable>, Vec<_>) = self
+            .written
+            .into_iter()
+            .map(|rank| (rank.linkable, (rank.program, rank.side, rank.blocks, rank.columns, rank.bytes)))
+            .unzip();
+        let unreceived = link(&mut linkables).map_err(|shortage| {
+            let rank = shortage.rank;
+            let Excess { src, tag, sends, receives } = shortage.channel(&linkables[rank.index()]);
+            WriteError::ReceiveWithoutSend { rank, src, tag, sends, receives }
+        })?;
+        let mut words = Words {
+            programs: Vec::new(),
+            ranks: Vec::new(),
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            pending: Vec::new(),
+            columns: Vec::new(),
+            columns_by_words: FxHashMap::default(),
+            side_index: self.sides.index.iter().flat_map(|(first, len)| [*first, *len]).collect(),
+            sides: self.sides.words,
+            actions: 0,
+            unreceived,
+        };
+        for program in &self.programs.written {
+            let Tally { actions, depth, columns, by_kind, .. } = &program.tally;
+            let columns = columns.len() as u64;
+            words.programs.extend([program.shard.into(), program.offset, program.records, *actions]);
+            words.programs.extend([columns, *depth].into_iter().chain(*by_kind).chain([0]));
+        }
+        for ((program, side, blocks, columns, bytes), linkable) in entries.into_iter().zip(linkables) {
+            let actions = self.programs.written[program as usize].tally.actions;
+            let rank = pdes_core::Rank::new((words.ranks.len() / Section::Ranks.words()) as u32);
+            let actions = actions - columns.iter().map(|column| column.absent).sum::<u64>();
+            words.actions = words.actions.checked_add(actions).ok_or(WriteError::TooMany { rank })?;
+            words.add_rank([program, side], blocks, &columns, &bytes, &linkable);
+        }
+        Ok(words)
+    }
+}
+
+impl Words {
+    fn add_rank(
+        &mut self,
+        [program, side]: [u32; 2],
+        blocks: u64,
+        columns: &[Column],
+        bytes: &[u64],
+        linkable: &Linkable,
+    ) {
+        let Linkable { trace, sends, receives } = linkable;
+        let first_column = self.add_columns(columns);
+        self.ranks.extend([
+            halves(program, side),
+            blocks,
+            self.outgoing.len() as u64 / Section::Outgoing.words() as u64,
+            halves(trace.outgoing.len() as u32, trace.incoming.len() as u32),
+            self.incoming.len() as u64 / Section::Incoming.words() as u64,
+            halves(trace.ports, trace.slots),
+            self.pending.len() as u64,
+            halves(trace.pending_at_end.len() as u32, columns.len() as u32),
+            first_column,
+        ]);
+        for (channel, (messages, bytes)) in trace.outgoing.iter().zip(sends.iter().zip(bytes)) {
+            let port = channel.port.map_or(0, |port| u64::from(port.get()) + 1);
+            let name = halves(channel.peer.get(), channel.tag.get() as u32);
+            self.outgoing.extend([name, port, *messages, *bytes]);
+        }
+        for (channel, receives) in trace.incoming.iter().zip(receives) {
+            let tag = channel.tag.map_or(0, |tag| tag.get() as u32 + 1);
+            self.incoming.extend([halves(channel.peer.get(), tag), channel.port.get().into(), *receives]);
+        }
+        self.pending.extend(trace.pending_at_end.iter().map(|slot| u64::from(slot.get())));
+    }
+
+    /// Adds the columns of a rank where they are not in the table yet; returns the first.
+    fn add_columns(&mut self, columns: &[Column]) -> u64 {
+        let row = |column: &Column| {
+            let (kind, word) = match column.place {
+                Place::Constant(bits) => (0, bits),
+                Place::Blocks(directory) => (1, directory),
+            };
+            [column.len | kind << 56, word, column.absent]
+        };
+        let words: Vec<u64> = columns.iter().flat_map(row).collect();
+        let next = self.columns.len() as u64 / Section::Columns.words() as u64;
+        // No other rank has the same blocks.
+        if columns.iter().any(|column| !column.is_constant()) {
+            self.columns.extend(words);
+            return next;
+        }
+        let table = &mut self.columns;
+        *self.columns_by_words.entry(words).or_insert_with_key(|words| {
+            table.extend(words);
+            next
+        })
+    }
+}
+
+/// Packs two numbers into a word, the first into its lower half.
+fn halves(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}

@@ -1,0 +1,186 @@
+//! What a trace adds up to.
+
+use std::collections::BTreeMap;
+
+use pdes_core::{Bytes, Rank};
+
+use crate::archive::ArchiveError;
+use crate::archive::tally::Tally;
+use crate::record::{ACTION_KINDS, COMPUTE};
+use crate::trace::{Body, RankTrace, Trace};
+
+/// Names of the kinds of actions, by their numbers.
+const KINDS: [&str; ACTION_KINDS] = [
+    "init",
+    "finalize",
+    "communicator",
+    "location",
+    "compute",
+    "sleep",
+    "send",
+    "isend",
+    "recv",
+    "irecv",
+    "null",
+    "null request",
+    "sendRecv",
+    "wait",
+    "test",
+    "waitall",
+    "collective",
+];
+
+/// Pairs of ranks in [`Info::heaviest`].
+const HEAVIEST: usize = 8;
+
+/// What a trace adds up to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Info {
+    /// Ranks.
+    pub ranks: u32,
+    /// Actions of all ranks.
+    pub actions: u64,
+    /// Actions of each kind that occurs, by its name.
+    pub by_kind: Vec<(&'static str, u64)>,
+    /// Point-to-point messages.
+    pub messages: u64,
+    /// Their sizes, added up.
+    pub message_bytes: u128,
+    /// Pairs of a sender and a receiver.
+    pub pairs: u64,
+    /// The largest number of receivers of one sender.
+    pub max_receivers: u32,
+    /// The pairs with most bytes, the heaviest first.
+    pub heaviest: Vec<Pair>,
+    /// How it is stored; `None` for text.
+    pub storage: Option<Storage>,
+}
+
+/// What one rank sends to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The sender.
+    pub from: Rank,
+    /// The receiver.
+    pub to: Rank,
+    /// Messages.
+    pub messages: u64,
+    /// Their sizes, added up.
+    pub bytes: Bytes,
+}
+
+/// How an archive stores a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// Different programs.
+    pub programs: u64,
+    /// Records of all programs.
+    pub records: u64,
+    /// Deepest nesting of loops.
+    pub depth: u64,
+    /// Bytes of programs and columns.
+    pub data_bytes: u64,
+    /// Files of data.
+    pub shards: u64,
+    /// Computations that tracers left out at some times, and columns leave out too.
+    pub gaps: u64,
+}
+
+impl Info {
+    /// Adds up a trace. An archive has the sums in its tables, so that this costs as much as it has channels; text is read
+    /// as a whole.
+    ///
+    /// # Errors
+    /// Where the sums of a trace in memory exceed 64 bits.
+    ///
+    /// ```
+    /// use trace_mmap::{Info, Trace};
+    /// let trace = Trace::from_text("0 init\n0 send 0 1 8\n0 send 0 1 8\n0 recv 0 1 8\n0 recv 0 1 8\n")?;
+    /// let info = Info::of(&trace)?;
+    /// assert_eq!((info.actions, info.messages, info.message_bytes), (5, 2, 16));
+    /// assert_eq!(info.by_kind, [("init", 1), ("send", 2), ("recv", 2)]);
+    /// # Ok::<(), trace_mmap::TraceError>(())
+    /// ```
+    pub fn of(trace: &Trace) -> Result<Self, ArchiveError> {
+        let (mut by_kind, mut pairs) = ([0_u64; ACTION_KINDS], BTreeMap::new());
+        let mut max_receivers = 0;
+        for rank in (0..trace.ranks()).map(Rank::new) {
+            let sums = Sums::of(trace.rank(rank), rank)?;
+            by_kind.iter_mut().zip(sums.by_kind).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+            let before = pairs.len();
+            for (channel, (messages, bytes)) in trace.rank(rank).outgoing().iter().zip(sums.sends) {
+                let pair: &mut (u64, u64) = pairs.entry((rank, channel.peer)).or_default();
+                *pair = (pair.0.saturating_add(messages), pair.1.saturating_add(bytes));
+            }
+            max_receivers = max_receivers.max((pairs.len() - before) as u32);
+        }
+        let mut heaviest: Vec<Pair> = pairs
+            .iter()
+            .map(|(&(from, to), &(messages, bytes))| Pair { from, to, messages, bytes: Bytes::new(bytes) })
+            .collect();
+        let messages = heaviest.iter().fold(0, |sum: u64, pair| sum.saturating_add(pair.messages));
+        let message_bytes = heaviest.iter().map(|pair| u128::from(pair.bytes.get())).sum();
+        heaviest.sort_by_key(|pair| std::cmp::Reverse(pair.bytes));
+        heaviest.truncate(HEAVIEST);
+        Ok(Self {
+            ranks: trace.ranks(),
+            actions: trace.actions(),
+            by_kind: KINDS.into_iter().zip(by_kind).filter(|(_, count)| *count > 0).collect(),
+            messages,
+            message_bytes,
+            pairs: pairs.len() as u64,
+            max_receivers,
+            heaviest,
+            storage: Storage::of(trace),
+        })
+    }
+}
+
+impl Storage {
+    fn of(trace: &Trace) -> Option<Self> {
+        let (mut programs, mut storage) = (BTreeMap::new(), None);
+        for rank in (0..trace.ranks()).map(Rank::new) {
+            let Body::Archive(body) = &trace.rank(rank).body else { return None };
+            let shards = body.archive.shards();
+            let data_bytes = shards.iter().map(|shard| shard.len()).sum();
+            let storage = storage.get_or_insert_with(|| Self {
+                data_bytes,
+                shards: shards.len() as u64,
+                ..Self::default()
+            });
+            storage.gaps += body.columns.iter().map(|column| column.absent).sum::<u64>();
+            programs
+                .insert((body.program.shard, body.program.offset, body.program.records), body.program.depth);
+        }
+        let mut storage = storage?;
+        storage.programs = programs.len() as u64;
+        storage.records = programs.keys().map(|(_, _, records)| records).sum();
+        storage.depth = programs.values().copied().max().unwrap_or_default();
+        Some(storage)
+    }
+}
+
+/// The sums of one rank.
+struct Sums {
+    by_kind: [u64; ACTION_KINDS],
+    /// Messages and bytes of each outgoing channel.
+    sends: Vec<(u64, u64)>,
+}
+
+impl Sums {
+    fn of(trace: &RankTrace, rank: Rank) -> Result<Self, ArchiveError> {
+        if let Body::Archive(body) = &trace.body {
+            let mut by_kind = body.program.by_kind;
+            let gaps = body.columns.iter().map(|column| column.absent).sum::<u64>();
+            by_kind[usize::from(COMPUTE)] = by_kind[usize::from(COMPUTE)].saturating_sub(gaps);
+            let sends = body.sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect();
+            return Ok(Self { by_kind, sends });
+        }
+        let mut tally = Tally::new();
+        for record in trace.body.records().flatten() {
+            tally.push(record, &trace.side).map_err(|_| ArchiveError::TooMany { rank })?;
+        }
+        let sends = tally.sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect();
+        Ok(Self { by_kind: tally.by_kind, sends })
+    }
+}

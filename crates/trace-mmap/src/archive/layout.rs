@@ -1,0 +1,273 @@
+//! Where things are in the file: the header, and the sections of 64-bit words. `docs/archive-format.md` describes all of
+//! it byte by byte.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The first bytes of an archive. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
+pub(crate) const MAGIC: [u8; 8] = *b"\x89PDT\r\n\x1a\n";
+/// The first bytes of a further file of an archive.
+pub(crate) const SHARD_MAGIC: [u8; 8] = *b"\x89PDS\r\n\x1a\n";
+/// The version of the format.
+pub(crate) const VERSION: u32 = 1;
+/// The byte order mark, little-endian.
+pub(crate) const ORDER: u32 = 0x0a0b_0c0d;
+/// Bytes of the header; its last eight are the checksum of the others.
+pub(crate) const HEADER: usize = 4096;
+/// Bytes of data under one checksum.
+pub(crate) const PAGE: u64 = 64 << 10;
+/// Bytes behind the data of a shard, so that codes can be read eight bytes at a time.
+pub(crate) const SLACK: u64 = 8;
+/// Deepest nesting of loops.
+pub(crate) const MAX_DEPTH: usize = 16;
+
+/// The tables of an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Shards,
+    PageSums,
+    Programs,
+    Ranks,
+    Outgoing,
+    Incoming,
+    Pending,
+    Columns,
+    SideIndex,
+    Sides,
+}
+
+impl Section {
+    /// All of them, in the order of the header and of the file.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Shards,
+        Self::PageSums,
+        Self::Programs,
+        Self::Ranks,
+        Self::Outgoing,
+        Self::Incoming,
+        Self::Pending,
+        Self::Columns,
+        Self::SideIndex,
+        Self::Sides,
+    ];
+
+    /// Returns the words of an entry.
+    pub(crate) fn words(self) -> usize {
+        match self {
+            Self::Shards | Self::SideIndex => 2,
+            Self::PageSums | Self::Pending | Self::Sides => 1,
+            Self::Programs => 24,
+            Self::Ranks => 9,
+            Self::Outgoing => 4,
+            Self::Incoming | Self::Columns => 3,
+        }
+    }
+
+    /// Returns the name for errors.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Shards => "table of shards",
+            Self::PageSums => "table of page checksums",
+            Self::Programs => "table of programs",
+            Self::Ranks => "table of ranks",
+            Self::Outgoing => "table of outgoing channels",
+            Self::Incoming => "table of incoming channels",
+            Self::Pending => "table of pending requests",
+            Self::Columns => "table of columns",
+            Self::SideIndex => "index of side tables",
+            Self::Sides => "side tables",
+        }
+    }
+}
+
+/// Where a section is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) sum: u64,
+}
+
+/// What the header holds behind magic, version and byte order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// Bytes of the file.
+    pub(crate) length: u64,
+    /// Ranks of the run.
+    pub(crate) ranks: u32,
+    /// Files with data; 0 where the data lie in this file.
+    pub(crate) files: u32,
+    /// A hash of the data, which further files repeat.
+    pub(crate) id: u64,
+    /// Actions of all ranks.
+    pub(crate) actions: u64,
+    /// Messages that nobody receives.
+    pub(crate) unreceived: u64,
+    /// Rank, peer and tag of the first of them.
+    pub(crate) first_unreceived: [u32; 3],
+    /// The sections in their order.
+    pub(crate) sections: [Extent; Section::ALL.len()],
+}
+
+/// The header of a further file of an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShardHeader {
+    /// Bytes of the file.
+    pub(crate) length: u64,
+    /// The number of the file, from 0.
+    pub(crate) number: u32,
+    /// As in the header of the archive.
+    pub(crate) id: u64,
+}
+
+/// What is wrong with the first bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadHeader {
+    Magic,
+    ByteOrder(u32),
+    Version(u32),
+    Short,
+    Checksum,
+}
+
+/// Writes words behind each other.
+struct Words(Vec<u8>);
+
+impl Words {
+    fn new(magic: [u8; 8]) -> Self {
+        let mut words = Self(magic.to_vec());
+        words.u32(VERSION).u32(ORDER);
+        words
+    }
+
+    fn u32(&mut self, word: u32) -> &mut Self {
+        self.0.extend(word.to_le_bytes());
+        self
+    }
+
+    fn u64(&mut self, word: u64) -> &mut Self {
+        self.0.extend(word.to_le_bytes());
+        self
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.0.resize(HEADER - 8, 0);
+        let sum = xxh3_64(&self.0);
+        self.u64(sum);
+        self.0
+    }
+}
+
+/// Reads words behind each other.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (first, rest) = self.0.split_first_chunk().expect("a header holds all its fields");
+        self.0 = rest;
+        *first
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+}
+
+/// Checks what comes before the fields of a header, and returns a reader of the fields.
+fn open(bytes: &[u8], magic: [u8; 8]) -> Result<Reader<'_>, BadHeader> {
+    if !bytes.starts_with(&magic) {
+        return Err(BadHeader::Magic);
+    }
+    let header = bytes.get(..HEADER).ok_or(BadHeader::Short)?;
+    let mut reader = Reader(&header[magic.len()..]);
+    let (version, order) = (reader.u32(), reader.u32());
+    if order != ORDER {
+        return Err(BadHeader::ByteOrder(order));
+    }
+    if version != VERSION {
+        return Err(BadHeader::Version(version));
+    }
+    let (fields, sum) = header.split_at(HEADER - 8);
+    if xxh3_64(fields).to_le_bytes() != *sum {
+        return Err(BadHeader::Checksum);
+    }
+    Ok(reader)
+}
+
+impl Header {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut words = Words::new(MAGIC);
+        words.u64(self.length).u32(self.ranks).u32(self.files).u64(self.id).u64(self.actions);
+        words.u64(self.unreceived);
+        self.first_unreceived.iter().for_each(|word| {
+            words.u32(*word);
+        });
+        words.u32(0);
+        for section in &self.sections {
+            words.u64(section.offset).u64(section.len).u64(section.sum);
+        }
+        words.finish()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, BadHeader> {
+        let mut reader = open(bytes, MAGIC)?;
+        let mut header = Self {
+            length: reader.u64(),
+            ranks: reader.u32(),
+            files: reader.u32(),
+            id: reader.u64(),
+            actions: reader.u64(),
+            unreceived: reader.u64(),
+            first_unreceived: [reader.u32(), reader.u32(), reader.u32()],
+            sections: Default::default(),
+        };
+        reader.u32();
+        for section in &mut header.sections {
+            *section = Extent { offset: reader.u64(), len: reader.u64(), sum: reader.u64() };
+        }
+        Ok(header)
+    }
+}
+
+impl ShardHeader {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let mut words = Words::new(SHARD_MAGIC);
+        words.u64(self.length).u32(self.number).u32(0).u64(self.id);
+        words.finish()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, BadHeader> {
+        let mut reader = open(bytes, SHARD_MAGIC)?;
+        let (length, number) = (reader.u64(), reader.u32());
+        reader.u32();
+        Ok(Self { length, number, id: reader.u64() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_survive_and_every_changed_byte_is_found() {
+        let mut header =
+            Header { length: 1, ranks: 2, files: 3, id: 4, actions: 5, unreceived: 6, ..Header::default() };
+        header.first_unreceived = [7, 8, 9];
+        header.sections[3] = Extent { offset: 10, len: 11, sum: 12 };
+        let bytes = header.to_bytes();
+        assert_eq!(bytes.len(), HEADER);
+        assert_eq!(Header::from_bytes(&bytes), Ok(header));
+        for position in 0..HEADER {
+            let mut changed = bytes.clone();
+            changed[position] ^= 0x40;
+            assert!(Header::from_bytes(&changed).is_err(), "byte {position}");
+        }
+        assert_eq!(Header::from_bytes(&bytes[..100]), Err(BadHeader::Short));
+        let shard = ShardHeader { length: 1, number: 2, id: 3 };
+        assert_eq!(ShardHeader::from_bytes(&shard.to_bytes()), Ok(shard));
+        assert_eq!(ShardHeader::from_bytes(&bytes), Err(BadHeader::Magic));
+    }
+}

@@ -1,0 +1,79 @@
+//! Mapped files: the one place of the archive with unsafe code.
+#![allow(unsafe_code)]
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use memmap2::Mmap;
+
+use crate::record::Record;
+
+/// A file that is mapped for reading.
+#[derive(Debug)]
+pub(crate) struct MappedFile {
+    path: PathBuf,
+    file: File,
+    map: Mmap,
+    stamp: Stamp,
+}
+
+/// What shows that a file was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self { len: metadata.len(), modified: metadata.modified().ok() }
+    }
+}
+
+impl MappedFile {
+    /// Maps a file as a whole.
+    ///
+    /// Whoever opens an archive promises that nobody writes to it meanwhile. What happens otherwise: every read is
+    /// checked against the length at the opening and every index against the tables in memory, so that changed bytes
+    /// are found by a checksum, by [`MappedFile::is_unchanged`], or not at all, but never lead outside of the map. A file
+    /// that is made shorter raises `SIGBUS` on the next access beyond its end.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file"));
+        }
+        // SAFETY: the map is read-only and lives no longer than its handle. That no other process changes the file is the
+        // promise of the caller of `Trace::load`, as documented there; it cannot be enforced.
+        let map = unsafe { Mmap::map(&file) }?;
+        Ok(Self { path: path.to_path_buf(), stamp: Stamp::of(&metadata), file, map })
+    }
+
+    /// Returns the name of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns all bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// Returns whether length and time of the last change are those of the opening.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| Stamp::of(&metadata) == self.stamp)
+    }
+}
+
+/// Views bytes as records; bytes behind the last whole one do not show.
+///
+/// # Panics
+/// Where the bytes are not aligned to eight.
+pub(crate) fn records(bytes: &[u8]) -> &[Record] {
+    assert!(bytes.as_ptr().cast::<Record>().is_aligned(), "records lie at multiples of 8 bytes");
+    // SAFETY: the pointer is aligned by the assertion; the length covers no more than the bytes; a `Record` is two `u64`
+    // without padding, for which every bit pattern is valid; the lifetime is that of the bytes.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<Record>()) }
+}

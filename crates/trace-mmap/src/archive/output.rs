@@ -1,0 +1,145 @@
+//! Files of an archive while they are written: under temporary names until all is there.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::archive::layout::{Extent, HEADER, PAGE, SLACK};
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 1 << 20;
+
+/// A file that gets its name when it is complete, and is removed if it never is.
+pub(crate) struct OutputFile {
+    temporary: NamedTempFile,
+    path: PathBuf,
+    buffer: Vec<u8>,
+    len: u64,
+}
+
+impl OutputFile {
+    /// Creates the file next to where it will be, with room for a header.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".pdt-");
+        #[cfg(unix)]
+        {
+            // What the user's mask leaves of it, as for any other file.
+            let permissions: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+            builder.permissions(permissions);
+        }
+        let temporary = builder.tempfile_in(dir)?;
+        let mut file = Self { temporary, path: path.to_path_buf(), buffer: Vec::new(), len: 0 };
+        file.write(&[0; HEADER])?;
+        Ok(file)
+    }
+
+    /// Returns the name that the file will have.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the bytes written.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.len += bytes.len() as u64;
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.temporary.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes a table of words, and returns where it is.
+    pub(crate) fn write_section(&mut self, words: &[u64]) -> io::Result<Extent> {
+        let padding = self.len.next_multiple_of(8) - self.len;
+        self.write(&[0; 8][..padding as usize])?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let extent = Extent { offset: self.len, len: bytes.len() as u64, sum: xxh3_64(&bytes) };
+        self.write(&bytes)?;
+        Ok(extent)
+    }
+
+    /// Writes the header, and everything to the drive.
+    pub(crate) fn complete(&mut self, header: &[u8]) -> io::Result<()> {
+        self.flush()?;
+        self.temporary.seek(SeekFrom::Start(0))?;
+        self.temporary.write_all(header)?;
+        self.temporary.as_file().sync_all()
+    }
+
+    /// Gives the file its name; one that had it before is replaced.
+    pub(crate) fn publish(self) -> Result<(), (PathBuf, io::Error)> {
+        let Self { temporary, path, .. } = self;
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let published = temporary.persist(&path).map_err(|error| error.error);
+        // The name is safe once the directory is; where directories cannot be opened, the system takes care of them.
+        let synced = published.and_then(|_| File::open(dir).map_or(Ok(()), |dir| dir.sync_all()));
+        synced.map_err(|source| (path, source))
+    }
+}
+
+/// The data of a shard while they are written.
+pub(crate) struct DataOutput {
+    pub(crate) file: OutputFile,
+    len: u64,
+    page: Xxh3,
+    sums: Vec<u64>,
+}
+
+impl DataOutput {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: OutputFile::create(path)?, len: 0, page: Xxh3::new(), sums: Vec::new() })
+    }
+
+    /// Returns the bytes of the data.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.file.write(bytes)?;
+        while !bytes.is_empty() {
+            let room = PAGE - self.len % PAGE;
+            let (first, rest) = bytes.split_at(bytes.len().min(room as usize));
+            self.page.update(first);
+            self.len += first.len() as u64;
+            if self.len.is_multiple_of(PAGE) {
+                self.end_page();
+            }
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// Writes zeros up to a multiple of `alignment`, at most 16.
+    pub(crate) fn align(&mut self, alignment: u64) -> io::Result<u64> {
+        let padding = self.len.next_multiple_of(alignment) - self.len;
+        self.write(&[0; 16][..padding as usize])?;
+        Ok(self.len)
+    }
+
+    fn end_page(&mut self) {
+        self.sums.push(self.page.digest());
+        self.page.reset();
+    }
+
+    /// Ends the data; returns the checksums of their pages.
+    pub(crate) fn finish(&mut self) -> io::Result<Vec<u64>> {
+        if !self.len.is_multiple_of(PAGE) {
+            self.end_page();
+        }
+        self.file.write(&[0; SLACK as usize])?;
+        Ok(std::mem::take(&mut self.sums))
+    }
+}

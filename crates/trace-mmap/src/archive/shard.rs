@@ -1,0 +1,133 @@
+//! The data of an archive: programs and columns, verified page by page as they are first read.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::archive::Damage;
+use crate::archive::layout::{PAGE, SLACK, ShardHeader};
+use crate::archive::map::{MappedFile, records};
+use crate::record::Record;
+
+/// A stretch of data in one file.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    number: u32,
+    file: ShardFile,
+    /// Where the data begin in the file.
+    offset: u64,
+    len: u64,
+    sums: Box<[u64]>,
+    /// One bit per page, set once its checksum was found right.
+    verified: Box<[AtomicU64]>,
+}
+
+/// The file with the data.
+#[derive(Debug)]
+pub(crate) enum ShardFile {
+    /// That of the archive itself.
+    Main(Arc<MappedFile>),
+    /// A further one, mapped on first use.
+    Further { path: PathBuf, id: u64, map: OnceLock<Option<MappedFile>> },
+}
+
+impl Shard {
+    /// Describes the data at `offset` of the file; there is one checksum per page.
+    pub(crate) fn new(number: u32, file: ShardFile, offset: u64, len: u64, sums: Box<[u64]>) -> Self {
+        let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Self { number, file, offset, len, sums, verified }
+    }
+
+    /// Returns the number of pages.
+    pub(crate) fn pages(&self) -> u64 {
+        self.sums.len() as u64
+    }
+
+    /// Returns the bytes of the data.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns the file, if it is mapped.
+    pub(crate) fn mapped(&self) -> Option<&MappedFile> {
+        match &self.file {
+            ShardFile::Main(map) => Some(map),
+            ShardFile::Further { map, .. } => map.get()?.as_ref(),
+        }
+    }
+
+    /// Returns verified bytes of the data.
+    pub(crate) fn bytes(&self, offset: u64, len: u64) -> Result<&[u8], Damage> {
+        let data = self.verified_data(offset, len)?;
+        Ok(&data[offset as usize..(offset + len) as usize])
+    }
+
+    /// Returns verified bytes of the data, and eight more that are not.
+    pub(crate) fn bytes_and_slack(&self, offset: u64, len: u64) -> Result<&[u8], Damage> {
+        let data = self.verified_data(offset, len)?;
+        Ok(&data[offset as usize..(offset + len + SLACK) as usize])
+    }
+
+    /// Returns the records from this offset to the end of its page, or until `end` if that comes first.
+    pub(crate) fn records(&self, offset: u64, end: u64) -> Result<&[Record], Damage> {
+        let page_end = (offset / PAGE + 1) * PAGE;
+        let end = end.min(page_end);
+        Ok(records(self.bytes(offset, end.saturating_sub(offset))?))
+    }
+
+    /// Verifies a page; the first one of no data only asks for the file.
+    pub(crate) fn check(&self, page: u64) -> Result<(), Damage> {
+        if page < self.pages() { self.verify(page) } else { self.data() }.map(|_| ())
+    }
+
+    /// Verifies a page, and returns the data that are there.
+    pub(crate) fn verify(&self, page: u64) -> Result<&[u8], Damage> {
+        let data = self.data()?;
+        let (word, bit) = (&self.verified[(page / 64) as usize], 1_u64 << (page % 64));
+        // Relaxed: the bit only says that the bytes were compared with the checksum; it publishes nothing.
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            let start = page * PAGE;
+            let bytes = &data[start as usize..(start + PAGE).min(self.len) as usize];
+            if xxh3_64(bytes) != self.sums[page as usize] {
+                return Err(Damage::Page { shard: self.number, page, offset: self.offset + start });
+            }
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+        Ok(data)
+    }
+
+    /// Verifies the pages of a range, and returns all data, with the slack.
+    fn verified_data(&self, offset: u64, len: u64) -> Result<&[u8], Damage> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len);
+        let Some(end) = end else {
+            return Err(Damage::Range { shard: self.number, offset, len, limit: self.len });
+        };
+        let mut data = self.data()?;
+        for page in offset / PAGE..end.div_ceil(PAGE) {
+            data = self.verify(page)?;
+        }
+        Ok(data)
+    }
+
+    /// Returns the data and the slack behind them. That they are in the file was found when it was mapped.
+    fn data(&self) -> Result<&[u8], Damage> {
+        let missing = Damage::Shard { shard: self.number };
+        let map = match &self.file {
+            ShardFile::Main(map) => &**map,
+            ShardFile::Further { path, id, map } => {
+                map.get_or_init(|| self.map_further(path, *id)).as_ref().ok_or(missing)?
+            }
+        };
+        let start = self.offset as usize;
+        map.bytes().get(start..start + (self.len + SLACK) as usize).ok_or(missing)
+    }
+
+    fn map_further(&self, path: &Path, id: u64) -> Option<MappedFile> {
+        let map = MappedFile::open(path).ok()?;
+        let header = ShardHeader::from_bytes(map.bytes()).ok()?;
+        let expected = ShardHeader { length: map.bytes().len() as u64, number: self.number, id };
+        (header == expected).then_some(map)
+    }
+}

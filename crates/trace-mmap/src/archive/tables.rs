@@ -1,0 +1,111 @@
+//! The tables of an archive that is being opened: sections of the right length and checksum, cut into entries.
+
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::archive::ArchiveError;
+use crate::archive::layout::{Header, Section};
+use crate::archive::map::MappedFile;
+
+/// The tables of a file.
+pub(crate) struct Tables<'a> {
+    file: &'a MappedFile,
+    header: &'a Header,
+}
+
+impl<'a> Tables<'a> {
+    /// Verifies all sections.
+    pub(crate) fn new(file: &'a MappedFile, header: &'a Header) -> Result<Self, ArchiveError> {
+        let tables = Self { file, header };
+        for section in Section::ALL {
+            let extent = header.sections[section as usize];
+            let bytes = usize::try_from(extent.offset).ok().zip(usize::try_from(extent.len).ok());
+            let bytes = bytes.and_then(|(offset, len)| file.bytes().get(offset..offset.checked_add(len)?));
+            let is_whole = extent.len.is_multiple_of(8 * section.words() as u64);
+            if !is_whole || bytes.is_none_or(|bytes| xxh3_64(bytes) != extent.sum) {
+                let (file, section) = (file.path().to_path_buf(), section.name());
+                return Err(ArchiveError::Checksum { file, section });
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Returns the name of the file.
+    pub(crate) fn path(&self) -> &'a Path {
+        self.file.path()
+    }
+
+    fn bytes(&self, section: Section) -> &'a [u8] {
+        let extent = self.header.sections[section as usize];
+        // `new` has found the section within the file.
+        &self.file.bytes()[extent.offset as usize..(extent.offset + extent.len) as usize]
+    }
+
+    /// Returns the number of entries of a section.
+    pub(crate) fn len(&self, section: Section) -> u64 {
+        self.bytes(section).len() as u64 / (8 * section.words() as u64)
+    }
+
+    /// Returns the entries of a section from `first` on.
+    ///
+    /// # Errors
+    /// Where there are fewer than `first + count`; `named` is the entry that asks for them.
+    pub(crate) fn rows<const WORDS: usize>(
+        &self,
+        section: Section,
+        first: u64,
+        count: u64,
+        named: (Section, u64),
+    ) -> Result<impl ExactSizeIterator<Item = [u64; WORDS]> + 'a, ArchiveError> {
+        debug_assert_eq!(WORDS, section.words());
+        let len = self.len(section);
+        let end = first.saturating_add(count);
+        self.limit(named, "end of a range", end, len)?;
+        let rows = &self.bytes(section)[8 * WORDS * first as usize..8 * WORDS * end as usize];
+        Ok(rows.chunks_exact(8 * WORDS).map(|row| {
+            std::array::from_fn(|word| {
+                let bytes = row[8 * word..].first_chunk().expect("a row is whole words");
+                u64::from_le_bytes(*bytes)
+            })
+        }))
+    }
+
+    /// Returns all entries of a section.
+    pub(crate) fn all<const WORDS: usize>(
+        &self,
+        section: Section,
+    ) -> Result<impl ExactSizeIterator<Item = [u64; WORDS]> + 'a, ArchiveError> {
+        self.rows(section, 0, self.len(section), (section, 0))
+    }
+
+    /// Checks that a field is at most `limit`.
+    pub(crate) fn limit(
+        &self,
+        (section, entry): (Section, u64),
+        field: &'static str,
+        found: u64,
+        limit: u64,
+    ) -> Result<u64, ArchiveError> {
+        if found <= limit {
+            return Ok(found);
+        }
+        let (file, section) = (self.path().to_path_buf(), section.name());
+        Err(ArchiveError::Entry { file, section, entry, field, found, limit })
+    }
+
+    /// Checks that a field is below `end`.
+    pub(crate) fn below(
+        &self,
+        named: (Section, u64),
+        field: &'static str,
+        found: u64,
+        end: u64,
+    ) -> Result<u64, ArchiveError> {
+        // Where `end` is 0 nothing is allowed, which no largest value can say: 0 is then reported as above -1.
+        match end.checked_sub(1) {
+            Some(limit) => self.limit(named, field, found, limit),
+            None => self.limit(named, field, found.max(1), 0),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a program adds up to, loops multiplied out.
+
+use crate::archive::layout::MAX_DEPTH;
+use crate::record::{
+    ACTION_KINDS, COLUMN, COMPUTE, IRECV, ISEND, LOOP_BEGIN, LOOP_END, OPTIONAL, RECV, Record, SEND,
+    SEND_RECV,
+};
+use crate::side::Side;
+
+/// Messages of a channel and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Sums over the records of a program; optional computations count as if none were left out. Costs constant time per record, however often it is repeated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) actions: u64,
+    pub(crate) by_kind: [u64; ACTION_KINDS],
+    /// Deepest nesting of loops.
+    pub(crate) depth: u64,
+    /// Uses of each column.
+    pub(crate) columns: Vec<u64>,
+    /// Messages of each outgoing channel.
+    pub(crate) sends: Vec<Traffic>,
+    /// Receives of each incoming channel, with the sizes of their buffers.
+    pub(crate) receives: Vec<Traffic>,
+    /// How often the next record runs, and for each loop around it how often the record before the loop ran.
+    times: u64,
+    outer: Vec<u64>,
+}
+
+/// A sum exceeds 64 bits, or loops do not nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overflow;
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self { times: 1, ..Self::default() }
+    }
+
+    /// Adds the next record. The side tables are those to which the records refer, as far as they have come.
+    #[inline]
+    pub(crate) fn push(&mut self, record: Record, side: &Side) -> Result<(), Overflow> {
+        let kind = match record.kind() {
+            LOOP_BEGIN => return self.enter(record.amount()),
+            LOOP_END => return self.leave(),
+            COLUMN | OPTIONAL => {
+                let index = record.index() as usize;
+                let uses = at(&mut self.columns, index);
+                *uses = uses.checked_add(self.times).ok_or(Overflow)?;
+                COMPUTE
+            }
+            kind => kind,
+        };
+        add(&mut self.actions, self.times)?;
+        let of_kind = self.by_kind.get_mut(usize::from(kind)).ok_or(Overflow)?;
+        *of_kind += self.times;
+        match kind {
+            SEND | ISEND => self.send(record.index(), record.amount()),
+            RECV | IRECV => self.receive(record.index(), record.amount()),
+            SEND_RECV => self.send_recv(record.index(), side),
+            _ => Ok(()),
+        }
+    }
+
+    fn enter(&mut self, count: u64) -> Result<(), Overflow> {
+        self.outer.push(self.times);
+        self.times = self.times.checked_mul(count).filter(|times| *times > 0).ok_or(Overflow)?;
+        self.depth = self.depth.max(self.outer.len() as u64);
+        if self.outer.len() <= MAX_DEPTH { Ok(()) } else { Err(Overflow) }
+    }
+
+    fn leave(&mut self) -> Result<(), Overflow> {
+        self.times = self.outer.pop().ok_or(Overflow)?;
+        Ok(())
+    }
+
+    fn send(&mut self, channel: u32, bytes: u64) -> Result<(), Overflow> {
+        at(&mut self.sends, channel as usize).add(self.times, bytes)
+    }
+
+    fn receive(&mut self, channel: u32, bytes: u64) -> Result<(), Overflow> {
+        at(&mut self.receives, channel as usize).add(self.times, bytes)
+    }
+
+    fn send_recv(&mut self, id: u32, side: &Side) -> Result<(), Overflow> {
+        let both = *side.send_recvs.get(id as usize).ok_or(Overflow)?;
+        if let Some(to) = both.to {
+            self.send(to.get(), both.send_bytes.get())?;
+        }
+        if let Some(from) = both.from {
+            self.receive(from.get(), both.recv_bytes.get())?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether all loops have ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.outer.is_empty()
+    }
+}
+
+impl Traffic {
+    fn add(&mut self, messages: u64, bytes: u64) -> Result<(), Overflow> {
+        add(&mut self.messages, messages)?;
+        add(&mut self.bytes, bytes.checked_mul(messages).ok_or(Overflow)?)
+    }
+}
+
+fn add(sum: &mut u64, more: u64) -> Result<(), Overflow> {
+    *sum = sum.checked_add(more).ok_or(Overflow)?;
+    Ok(())
+}
+
+/// Returns an entry, which is added where it is missing.
+#[inline]
+fn at<T: Clone + Default>(entries: &mut Vec<T>, index: usize) -> &mut T {
+    if index >= entries.len() {
+        entries.resize(index + 1, T::default());
+    }
+    &mut entries[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::Action;
+    use crate::channel::OutIdx;
+    use pdes_core::Bytes;
+
+    fn sum(records: &[Record]) -> Result<Tally, Overflow> {
+        let mut tally = Tally::new();
+        records.iter().try_for_each(|record| tally.push(*record, &Side::default()))?;
+        Ok(tally)
+    }
+
+    #[test]
+    fn loops_multiply() {
+        let send = Record::encode(Action::Send { to: OutIdx::new(1), bytes: Bytes::new(10) });
+        let records = [
+            Record::loop_begin(3),
+            Record::column(0),
+            Record::loop_begin(4),
+            send,
+            Record::loop_end(),
+            Record::loop_end(),
+            Record::column(0),
+        ];
+        let tally = sum(&records).expect("small numbers");
+        assert_eq!((tally.actions, tally.depth, tally.is_closed()), (3 + 12 + 1, 2, true));
+        assert_eq!(tally.columns, [4]);
+        assert_eq!(tally.sends, [Traffic::default(), Traffic { messages: 12, bytes: 120 }]);
+        assert_eq!(tally.by_kind[usize::from(COMPUTE)], 4);
+    }
+
+    #[test]
+    fn absurd_counts_and_open_loops_are_told() {
+        let (begin, end) = (Record::loop_begin, Record::loop_end());
+        let init = Record::encode(Action::Init);
+        assert_eq!(sum(&[begin(1 << 32), begin(1 << 32), init, end, end]), Err(Overflow));
+        assert_eq!(sum(&[begin(0), init, end]), Err(Overflow));
+        assert_eq!(sum(&[end]), Err(Overflow));
+        assert_eq!(sum(&[begin(2), init]).map(|tally| tally.is_closed()), Ok(false));
+        assert_eq!(sum(&vec![begin(1); MAX_DEPTH + 1]), Err(Overflow));
+        assert_eq!(sum(&[Record::from_words(77, 0)]), Err(Overflow));
+    }
+}

@@ -1,0 +1,341 @@
+//! Writing an archive, rank by rank.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pdes_core::Rank;
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::archive::WriteError;
+use crate::archive::compile::{Compiled, compile};
+use crate::archive::encode::{EncodeError, Encoded, ProgramBytes};
+use crate::archive::finish::{self, Finished};
+use crate::archive::open::shard_path;
+use crate::archive::output::{DataOutput, OutputFile};
+use crate::archive::tally::Tally;
+use crate::column::{Column, Place};
+use crate::draft::Linkable;
+use crate::load::MAX_RANKS;
+use crate::record::Record;
+use crate::side::Side;
+use crate::structure::Item;
+use crate::trace::RankTrace;
+
+/// Writes an archive of structured programs: those whose loops are known.
+///
+/// Each rank is written once, in any order; ranks that are not written do nothing. The same calls write the same bytes.
+/// The archive gets its name in [`ArchiveWriter::finish`] only; a writer that is dropped before leaves nothing behind.
+///
+/// ```
+/// use pdes_core::{Bytes, Rank};
+/// use trace_mmap::{ArchiveWriter, Item, LoadOptions, Op, Tag, Trace};
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("ring.pdt");
+/// let mut writer = ArchiveWriter::create(&path, 2, 1)?;
+/// for rank in 0..2 {
+///     let (peer, tag, bytes) = (Some(Rank::new(1 - rank)), Tag::new(0), Bytes::new(8));
+///     let send = Item::Act(Op::Send { peer, tag, bytes });
+///     let recv = Item::Act(Op::Recv { peer, tag: Some(tag), bytes });
+///     let body = if rank == 0 { vec![send, recv] } else { vec![recv, send] };
+///     writer.write_rank(Rank::new(rank), &[Item::Loop { count: 1_000_000_000_000, body }])?;
+/// }
+/// let summary = writer.finish()?;
+/// assert_eq!(summary.actions, 4_000_000_000_000);
+///
+/// let trace = Trace::load(&path, &LoadOptions::default())?;
+/// assert_eq!(trace.rank(Rank::new(1)).len(), 2_000_000_000_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ArchiveWriter {
+    path: PathBuf,
+    ranks: u32,
+    /// The file of the tables where the data have files of their own.
+    main: Option<OutputFile>,
+    shards: Vec<DataOutput>,
+    programs: Programs,
+    sides: Sides,
+    written: Vec<Option<WrittenRank>>,
+    flat_bytes: u64,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Ranks.
+    pub ranks: u32,
+    /// Actions of all ranks, loops multiplied out.
+    pub actions: u64,
+    /// Different programs: ranks of equal structure share one.
+    pub programs: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Bytes that the actions take at 16 each.
+    pub flat_bytes: u64,
+}
+
+/// A program that is stored.
+pub(crate) struct WrittenProgram {
+    pub(crate) shard: u32,
+    pub(crate) offset: u64,
+    pub(crate) records: u64,
+    pub(crate) tally: Tally,
+}
+
+/// The programs that are stored.
+#[derive(Default)]
+pub(crate) struct Programs {
+    pub(crate) written: Vec<WrittenProgram>,
+    by_digest: FxHashMap<(u32, u128), u32>,
+}
+
+/// The side tables that are stored.
+#[derive(Default)]
+pub(crate) struct Sides {
+    pub(crate) words: Vec<u64>,
+    /// First word and number of words of each.
+    pub(crate) index: Vec<(u64, u64)>,
+    by_digest: FxHashMap<u128, u32>,
+}
+
+impl Sides {
+    fn add(&mut self, side: &Side) -> u32 {
+        let words = side.to_words();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let number = self.index.len() as u32;
+        *self.by_digest.entry(xxh3_128(&bytes)).or_insert_with(|| {
+            self.index.push((self.words.len() as u64, words.len() as u64));
+            self.words.extend(words);
+            number
+        })
+    }
+}
+
+/// A rank whose actions are stored.
+pub(crate) struct WrittenRank {
+    pub(crate) program: u32,
+    pub(crate) side: u32,
+    /// Where the blocks of its columns begin in the data of the shard.
+    pub(crate) blocks: u64,
+    pub(crate) columns: Vec<Column>,
+    /// Bytes of each outgoing channel.
+    pub(crate) bytes: Vec<u64>,
+    pub(crate) linkable: Linkable,
+}
+
+impl ArchiveWriter {
+    /// Starts an archive of so many ranks at this path. With one shard it is one file; with more there is a file of
+    /// tables and, named by a number behind the path, one of data per shard, each for an equal part of the ranks.
+    ///
+    /// # Errors
+    /// Where the files cannot be created; where there are more shards than ranks, or none.
+    pub fn create(path: &Path, ranks: u32, shards: u32) -> Result<Self, WriteError> {
+        let limit = ranks.clamp(1, 1 << 16);
+        if !(1..=limit).contains(&shards) {
+            return Err(WriteError::Shards { shards, limit });
+        }
+        if ranks > MAX_RANKS {
+            return Err(WriteError::Rank { rank: Rank::new(ranks - 1), ranks: MAX_RANKS });
+        }
+        let at =
+            |path: PathBuf| DataOutput::create(&path).map_err(|source| WriteError::Io { file: path, source });
+        let (main, shards) = if shards == 1 {
+            (None, vec![at(path.to_path_buf())?])
+        } else {
+            let main = OutputFile::create(path)
+                .map_err(|source| WriteError::Io { file: path.to_path_buf(), source })?;
+            (Some(main), (0..shards).map(|shard| at(shard_path(path, shard))).collect::<Result<_, _>>()?)
+        };
+        let written = (0..ranks).map(|_| None).collect();
+        let (programs, sides) = (Programs::default(), Sides::default());
+        Ok(Self { path: path.to_path_buf(), ranks, main, shards, programs, sides, written, flat_bytes: 0 })
+    }
+
+    /// Writes what a rank does. Costs as much as the program is long to write down, not to run.
+    ///
+    /// # Errors
+    /// Where the program is wrong, the rank out of range or written before, or the file cannot be written.
+    pub fn write_rank(&mut self, rank: Rank, program: &[Item]) -> Result<(), WriteError> {
+        self.check_free(rank)?;
+        let compiled = compile(rank, self.ranks, program);
+        let Compiled { records, amounts, linkable } =
+            compiled.map_err(|kind| WriteError::Structure { rank, kind })?;
+        let mut tally = Tally::new();
+        let mut bytes = ProgramBytes::new();
+        for record in &records {
+            tally.push(*record, &linkable.trace.side).map_err(|_| WriteError::TooMany { rank })?;
+            bytes.push(*record).map_err(|source| self.error(rank, source))?;
+        }
+        let constant = |(amount, len): (&f64, &u64)| Column {
+            len: *len,
+            absent: 0,
+            place: Place::Constant(amount.to_bits()),
+        };
+        let columns: Vec<Column> = amounts.iter().zip(&tally.columns).map(constant).collect();
+        let written = self.write_program(rank, bytes, tally.clone());
+        let program = written.map_err(|source| self.error(rank, source))?;
+        self.keep(rank, program, tally, 0, columns, linkable);
+        Ok(())
+    }
+
+    pub(crate) fn check_free(&self, rank: Rank) -> Result<(), WriteError> {
+        match self.written.get(rank.index()) {
+            Some(None) => Ok(()),
+            _ => Err(WriteError::Rank { rank, ranks: self.ranks }),
+        }
+    }
+
+    /// Writes a rank in the shorter of its two forms: as it was encoded, or flat, as `records` yields it again.
+    pub(crate) fn write_encoded(
+        &mut self,
+        rank: Rank,
+        encoded: Option<Encoded>,
+        records: impl Iterator<Item = Record>,
+        linkable: Linkable,
+    ) -> Result<(), WriteError> {
+        self.check_free(rank)?;
+        let written = match encoded {
+            Some(encoded) if self.is_shorter(rank, &encoded) => self.write_folded(rank, encoded, linkable),
+            _ => self.write_flat(rank, records, linkable),
+        };
+        written.map_err(|error| match error {
+            EncodeError::Io(source) => self.error(rank, source),
+            EncodeError::Overflow(_) => WriteError::TooMany { rank },
+        })
+    }
+
+    fn is_shorter(&self, rank: Rank, encoded: &Encoded) -> bool {
+        let (new, known) = encoded.sizes();
+        let digest = (self.shard_of(rank), encoded.program.digest());
+        let size = if self.programs.by_digest.contains_key(&digest) { known } else { new };
+        encoded.actions().checked_mul(16).is_none_or(|flat| size < flat)
+    }
+
+    fn write_folded(&mut self, rank: Rank, encoded: Encoded, linkable: Linkable) -> Result<(), EncodeError> {
+        let Encoded { program, tally, mut columns, blocks, blocks_len, directories } = encoded;
+        let shard = self.shard_of(rank) as usize;
+        let program = self.write_program(rank, program, tally.clone())?;
+        let data = &mut self.shards[shard];
+        let base = data.align(8)?;
+        blocks.copy_to(|bytes| data.write(bytes))?;
+        debug_assert_eq!(data.len(), base + blocks_len);
+        let directory = data.align(8)?;
+        data.write(&directories)?;
+        for column in &mut columns {
+            if let Place::Blocks(offset) = &mut column.place {
+                *offset += directory;
+            }
+        }
+        self.keep(rank, program, tally, base, columns, linkable);
+        Ok(())
+    }
+
+    fn write_flat(
+        &mut self,
+        rank: Rank,
+        records: impl Iterator<Item = Record>,
+        linkable: Linkable,
+    ) -> Result<(), EncodeError> {
+        let shard = self.shard_of(rank);
+        let data = &mut self.shards[shard as usize];
+        let offset = data.align(16)?;
+        let mut tally = Tally::new();
+        for record in records {
+            tally.push(record, &linkable.trace.side)?;
+            data.write(&record.to_bytes())?;
+        }
+        let records = tally.actions;
+        let program = self.programs.written.len() as u32;
+        self.programs.written.push(WrittenProgram { shard, offset, records, tally: tally.clone() });
+        self.keep(rank, program, tally, 0, Vec::new(), linkable);
+        Ok(())
+    }
+
+    /// Writes a program where it is not stored yet; returns its number.
+    fn write_program(&mut self, rank: Rank, program: ProgramBytes, tally: Tally) -> io::Result<u32> {
+        let shard = self.shard_of(rank);
+        let digest = (shard, program.digest());
+        if let Some(number) = self.programs.by_digest.get(&digest) {
+            return Ok(*number);
+        }
+        let data = &mut self.shards[shard as usize];
+        let (offset, records) = (data.align(16)?, program.records);
+        program.into_spool()?.copy_to(|bytes| data.write(bytes))?;
+        let number = self.programs.written.len() as u32;
+        self.programs.written.push(WrittenProgram { shard, offset, records, tally });
+        self.programs.by_digest.insert(digest, number);
+        Ok(number)
+    }
+
+    fn keep(
+        &mut self,
+        rank: Rank,
+        program: u32,
+        tally: Tally,
+        blocks: u64,
+        columns: Vec<Column>,
+        mut linkable: Linkable,
+    ) {
+        let side = self.sides.add(&linkable.trace.side);
+        linkable.trace.side = Arc::default();
+        let trace: &RankTrace = &linkable.trace;
+        let (outgoing, incoming) = (trace.outgoing.len(), trace.incoming.len());
+        let mut sends = tally.sends;
+        let mut receives = tally.receives;
+        sends.resize(outgoing, Default::default());
+        receives.resize(incoming, Default::default());
+        linkable.sends = sends.iter().map(|traffic| traffic.messages).collect();
+        linkable.receives = receives.iter().map(|traffic| traffic.messages).collect();
+        let bytes = sends.iter().map(|traffic| traffic.bytes).collect();
+        let absent = columns.iter().map(|column| column.absent).sum::<u64>();
+        let actions = tally.actions - absent;
+        self.flat_bytes = self.flat_bytes.saturating_add(actions.saturating_mul(16));
+        self.written[rank.index()] = Some(WrittenRank { program, side, blocks, columns, bytes, linkable });
+    }
+
+    /// Links the ranks, writes the tables, and gives the archive its name.
+    ///
+    /// # Errors
+    /// Where a rank receives more messages from a channel than are sent to it, or the file cannot be written.
+    pub fn finish(self) -> Result<Summary, WriteError> {
+        let Self { path, ranks, main, mut shards, mut programs, mut sides, written, flat_bytes } = self;
+        let side = sides.add(&Side::default());
+        let idle = programs.written.len() as u32;
+        if written.iter().any(Option::is_none) {
+            let (offset, tally) = (0, Tally::new());
+            programs.written.push(WrittenProgram { shard: 0, offset, records: 0, tally });
+        }
+        let nothing = || WrittenRank {
+            program: idle,
+            side,
+            blocks: 0,
+            columns: Vec::new(),
+            bytes: Vec::new(),
+            linkable: Linkable::default(),
+        };
+        let written = written.into_iter().map(|rank| rank.unwrap_or_else(nothing)).collect();
+        let main = match main {
+            Some(main) => main,
+            None => {
+                return finish::single(
+                    shards.remove(0),
+                    Finished { path, ranks, programs, sides, written, flat_bytes },
+                );
+            }
+        };
+        finish::sharded(main, shards, Finished { path, ranks, programs, sides, written, flat_bytes })
+    }
+
+    fn shard_of(&self, rank: Rank) -> u32 {
+        let (rank, shards) = (u64::from(rank.get()), self.shards.len() as u64);
+        (rank * shards / u64::from(self.ranks)) as u32
+    }
+
+    fn error(&self, rank: Rank, source: io::Error) -> WriteError {
+        let shard = self.shard_of(rank) as usize;
+        let file = self.shards.get(shard).map_or(&*self.path, |shard| shard.file.path());
+        WriteError::Io { file: file.to_path_buf(), source }
+    }
+}

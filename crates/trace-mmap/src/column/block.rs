@@ -1,0 +1,283 @@
+//! Blocks of a column: how up to 256 amounts are packed.
+
+use std::collections::BTreeSet;
+
+use crate::column::ABSENT;
+
+/// Widest code that a read of eight bytes at any bit offset can hold; wider ones take 64 bits, at byte offsets.
+const MAX_PACKED_WIDTH: u8 = 56;
+
+/// Most amounts in a dictionary.
+const MAX_DICTIONARY: usize = 64;
+
+/// Integers below this are doubles, and so are their sums with a smaller code.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// How a block is packed: what the codes mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Packing {
+    /// Added to the base they are the bits of the amounts. With a width of 0 all amounts are equal.
+    #[default]
+    Bits,
+    /// Added to the base they are the amounts, which are whole numbers.
+    Integers,
+    /// Indices into the amounts that stand before the codes; the base is how many.
+    Dictionary,
+}
+
+/// An entry of the directory of a column: where and how a block is packed.
+///
+/// | bytes | holds |
+/// |---|---|
+/// | 0-7 | base |
+/// | 8-13 | offset from the base of the rank's blocks, in bytes |
+/// | 14 | bits per code, 0 to 56, or 64 |
+/// | 15 | packing: 0 bits, 1 integers, 2 dictionary; plus 128 where code 0 is no amount and the others are one higher |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) base: u64,
+    pub(crate) offset: u64,
+    pub(crate) width: u8,
+    pub(crate) packing: Packing,
+    /// Whether code 0 is no amount.
+    pub(crate) has_gaps: bool,
+}
+
+/// Where the parts of a block are in the data of its shard.
+pub(crate) struct BlockPlace {
+    pub(crate) dictionary: u64,
+    pub(crate) codes: u64,
+    pub(crate) end: u64,
+}
+
+impl Block {
+    /// Unpacks an entry; `None` where it is not one.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let base = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+        let word = u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?);
+        let width = (word >> 48) as u8;
+        let (packing, has_gaps) = match word >> 56 {
+            0 => (Packing::Bits, false),
+            1 => (Packing::Integers, false),
+            2 if base <= MAX_DICTIONARY as u64 => (Packing::Dictionary, false),
+            0x80 => (Packing::Bits, true),
+            0x81 => (Packing::Integers, true),
+            _ => return None,
+        };
+        let is_width = width <= MAX_PACKED_WIDTH || width == 64;
+        is_width.then_some(Self { base, offset: word & ((1 << 48) - 1), width, packing, has_gaps })
+    }
+
+    /// Packs the entry.
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        let packing = match self.packing {
+            Packing::Bits => 0_u64,
+            Packing::Integers => 1,
+            Packing::Dictionary => 2,
+        };
+        let gaps = u64::from(self.has_gaps) << 63;
+        let word = self.offset | u64::from(self.width) << 48 | packing << 56 | gaps;
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.base.to_le_bytes());
+        bytes[8..].copy_from_slice(&word.to_le_bytes());
+        bytes
+    }
+
+    /// Computes where a block of `len` amounts lies; `None` where that exceeds 64 bits.
+    pub(crate) fn place(&self, len: u64, base: u64) -> Option<BlockPlace> {
+        let dictionary = base.checked_add(self.offset)?;
+        let entries = if self.packing == Packing::Dictionary { self.base } else { 0 };
+        let codes = dictionary.checked_add(8 * entries)?;
+        let end = codes.checked_add((len * u64::from(self.width)).div_ceil(8))?;
+        Some(BlockPlace { dictionary, codes, end })
+    }
+
+    /// Returns the bits that a code stands for, where the packing is no dictionary; `None` where they exceed 64.
+    #[inline]
+    pub(crate) fn decode(&self, code: u64) -> Option<u64> {
+        let code = match (self.has_gaps, code) {
+            (true, 0) => return Some(ABSENT),
+            (has_gaps, code) => code - u64::from(has_gaps),
+        };
+        let sum = self.base.checked_add(code)?;
+        Some(if self.packing == Packing::Integers { (sum as f64).to_bits() } else { sum })
+    }
+
+    /// Packs values, by their bits, in the shortest way behind `out`, where the block then starts.
+    pub(crate) fn pack(values: &[u64], out: &mut Vec<u8>) -> Self {
+        if values.iter().all(|bits| *bits == values[0]) {
+            return Self { base: values[0], ..Self::default() };
+        }
+        let has_gaps = values.contains(&ABSENT);
+        let present = || values.iter().copied().filter(|bits| *bits != ABSENT);
+        let are_whole = present().all(is_whole);
+        let number = |bits: u64| if are_whole { f64::from_bits(bits) as u64 } else { bits };
+        let frame = Frame::of(present().map(number), has_gaps);
+        let dictionary: BTreeSet<u64> = values.iter().copied().collect();
+        let code = code_width(dictionary.len());
+        let framed = values.len() * usize::from(frame.width);
+        if dictionary.len() <= MAX_DICTIONARY
+            && 64 * dictionary.len() + values.len() * usize::from(code) < framed
+        {
+            return pack_dictionary(values, &dictionary.into_iter().collect::<Vec<_>>(), code, out);
+        }
+        let code = |bits: &u64| match *bits {
+            ABSENT => 0,
+            bits => number(bits) - frame.base + u64::from(has_gaps),
+        };
+        append(values.iter().map(code), frame.width, out);
+        let packing = if are_whole { Packing::Integers } else { Packing::Bits };
+        Self { base: frame.base, offset: 0, width: frame.width, packing, has_gaps }
+    }
+}
+
+/// The smallest of some numbers, and the bits of the largest difference from it.
+#[derive(Clone, Copy)]
+struct Frame {
+    base: u64,
+    width: u8,
+}
+
+impl Frame {
+    fn of(numbers: impl Iterator<Item = u64>, has_gaps: bool) -> Self {
+        let (base, top) =
+            numbers.fold((u64::MAX, 0), |(low, high), number| (low.min(number), high.max(number)));
+        // The bits of amounts are below 2^63, so that the sum stays within 64 bits.
+        let codes = top.saturating_sub(base) + u64::from(has_gaps);
+        Self { base, width: storable(bit_length(codes)) }
+    }
+}
+
+/// Returns whether bits are those of a whole number that an integer can stand for.
+fn is_whole(bits: u64) -> bool {
+    let value = f64::from_bits(bits);
+    value.fract() == 0.0 && (0.0..EXACT).contains(&value) && value.is_sign_positive()
+}
+
+fn code_width(entries: usize) -> u8 {
+    bit_length(entries.saturating_sub(1) as u64)
+}
+
+fn bit_length(number: u64) -> u8 {
+    (64 - number.leading_zeros()) as u8
+}
+
+fn storable(width: u8) -> u8 {
+    if width <= MAX_PACKED_WIDTH { width } else { 64 }
+}
+
+fn pack_dictionary(values: &[u64], dictionary: &[u64], width: u8, out: &mut Vec<u8>) -> Block {
+    out.extend(dictionary.iter().flat_map(|bits| bits.to_le_bytes()));
+    // Each amount is in the dictionary, so that the search never misses.
+    let code = |value: &u64| dictionary.partition_point(|bits| bits < value) as u64;
+    append(values.iter().map(code), width, out);
+    Block { base: dictionary.len() as u64, offset: 0, width, packing: Packing::Dictionary, has_gaps: false }
+}
+
+/// Appends codes of `width` bits each, the lowest bits first.
+fn append(codes: impl Iterator<Item = u64>, width: u8, out: &mut Vec<u8>) {
+    let (mut pending, mut bits) = (0_u128, 0);
+    for code in codes {
+        pending |= u128::from(code) << bits;
+        bits += u32::from(width);
+        while bits >= 8 {
+            out.push(pending as u8);
+            pending >>= 8;
+            bits -= 8;
+        }
+    }
+    if bits > 0 {
+        out.push(pending as u8);
+    }
+}
+
+/// Reads the code of `width` bits at a bit offset; `None` where the bytes end before it. Eight bytes from the first of
+/// the code must be there.
+#[inline]
+pub(crate) fn take(bytes: &[u8], bit: u64, width: u8) -> Option<u64> {
+    let start = usize::try_from(bit / 8).ok()?;
+    let word = u64::from_le_bytes(*bytes.get(start..)?.first_chunk()?);
+    Some(word >> (bit % 8) & mask(width))
+}
+
+/// Returns the lowest `width` bits.
+#[inline]
+pub(crate) fn mask(width: u8) -> u64 {
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unpack(block: Block, len: usize, bytes: &[u8]) -> Vec<u64> {
+        let padded = [bytes, &[0xff; 8]].concat();
+        let place = block.place(len as u64, 0).expect("a short block");
+        assert_eq!(place.end, bytes.len() as u64);
+        let codes = &padded[place.codes as usize..];
+        let value = |index: u64| {
+            let code = take(codes, index * u64::from(block.width), block.width).expect("enough bytes");
+            match block.packing {
+                Packing::Dictionary => take(&padded, 64 * code, 64).expect("an entry"),
+                _ => block.decode(code).expect("a value"),
+            }
+        };
+        (0..len as u64).map(value).collect()
+    }
+
+    fn check(values: &[f64]) -> (Block, usize) {
+        check_bits(&values.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+    }
+
+    fn check_bits(bits: &[u64]) -> (Block, usize) {
+        let mut bytes = Vec::new();
+        let block = Block::pack(bits, &mut bytes);
+        assert_eq!(unpack(block, bits.len(), &bytes), bits);
+        assert_eq!(Block::from_bytes(&block.to_bytes()), Some(block));
+        (block, bytes.len())
+    }
+
+    #[test]
+    fn each_block_takes_the_shortest_packing() {
+        let (constant, bytes) = check(&[0.1; 256]);
+        assert_eq!((constant.width, constant.packing, bytes), (0, Packing::Bits, 0));
+        // 1000 to 1255 differ by 8 bits.
+        let ramp: Vec<f64> = (1000..1256).map(f64::from).collect();
+        let (block, bytes) = check(&ramp);
+        assert_eq!((block.width, block.packing, bytes), (8, Packing::Integers, 256));
+        // Two amounts far apart: 16 bytes of dictionary and one bit each.
+        let two: Vec<f64> = (0..256).map(|index| if index % 3 == 0 { 1.5 } else { 1e300 }).collect();
+        let (block, bytes) = check(&two);
+        assert_eq!((block.width, block.packing, bytes), (1, Packing::Dictionary, 16 + 32));
+        // Amounts of one binary order share the upper 12 bits.
+        let fractions: Vec<f64> = (0..256).map(|index| 1.0 + f64::from(index) / 7001.0).collect();
+        let (block, _) = check(&fractions);
+        assert_eq!((block.width <= 52, block.packing), (true, Packing::Bits));
+        assert_eq!(check(&[0.0, f64::MAX, 1e-300, 2.5]).0.width, 64);
+        // No amount but now and then: 0 and 1 to 256 take 9 bits.
+        let gaps: Vec<u64> = (0..256)
+            .map(|index| if index % 2 == 0 { ABSENT } else { f64::from(1000 + index).to_bits() })
+            .collect();
+        let (block, bytes) = check_bits(&gaps);
+        assert_eq!((block.packing, block.has_gaps, bytes), (Packing::Integers, true, 256));
+        let (block, bytes) = check_bits(&[ABSENT; 256]);
+        assert_eq!((block.base, block.width, bytes), (ABSENT, 0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn amounts_are_kept_to_the_bit(
+            values in prop::collection::vec(prop_oneof![
+                (0_u64..u64::MAX >> 1).prop_map(f64::from_bits).prop_filter("finite", |value| value.is_finite()),
+                (0_u64..1 << 53).prop_map(|whole| whole as f64),
+                (0_u64..9).prop_map(|whole| whole as f64 * 1e9),
+            ], 1..257),
+            gaps in prop::collection::vec(any::<bool>(), 257),
+        ) {
+            check(&values);
+            let with_gaps = |(value, is_gap): (&f64, &bool)| if *is_gap { ABSENT } else { value.to_bits() };
+            check_bits(&values.iter().zip(&gaps).map(with_gaps).collect::<Vec<_>>());
+        }
+    }
+}

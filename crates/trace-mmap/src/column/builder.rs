@@ -1,0 +1,77 @@
+//! Building columns while a rank is encoded.
+
+use std::io::{self, Write};
+
+use crate::column::{ABSENT, BLOCK, Block, Column, ENTRY, Place};
+
+/// Collects the amounts of one column.
+#[derive(Debug, Default)]
+pub(crate) struct ColumnBuilder {
+    len: u64,
+    absent: u64,
+    values: Vec<u64>,
+    directory: Vec<Block>,
+}
+
+/// Writes packed blocks, and knows how many bytes they are.
+pub(crate) struct Blocks<W> {
+    pub(crate) sink: W,
+    pub(crate) len: u64,
+    pub(crate) buffer: Vec<u8>,
+}
+
+impl<W: Write> Blocks<W> {
+    pub(crate) fn new(sink: W) -> Self {
+        Self { sink, len: 0, buffer: Vec::new() }
+    }
+
+    fn append(&mut self, values: &[u64]) -> io::Result<Block> {
+        self.buffer.clear();
+        let block = Block { offset: self.len, ..Block::pack(values, &mut self.buffer) };
+        self.sink.write_all(&self.buffer)?;
+        self.len += self.buffer.len() as u64;
+        Ok(block)
+    }
+}
+
+impl ColumnBuilder {
+    /// Adds an amount by its bits, or [`ABSENT`].
+    #[inline]
+    pub(crate) fn push(&mut self, value: u64, blocks: &mut Blocks<impl Write>) -> io::Result<()> {
+        self.len += 1;
+        self.absent += u64::from(value == ABSENT);
+        self.values.push(value);
+        if self.values.len() as u64 == BLOCK { self.flush(blocks) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn flush(&mut self, blocks: &mut Blocks<impl Write>) -> io::Result<()> {
+        let block = blocks.append(&self.values)?;
+        self.directory.push(block);
+        self.values.clear();
+        Ok(())
+    }
+
+    /// Ends the column. The directory is appended to `directories` where not all amounts are equal; its place is then
+    /// the offset in there.
+    pub(crate) fn finish(
+        mut self,
+        blocks: &mut Blocks<impl Write>,
+        directories: &mut Vec<u8>,
+    ) -> io::Result<Column> {
+        if !self.values.is_empty() {
+            self.flush(blocks)?;
+        }
+        let (len, absent) = (self.len, self.absent);
+        let constant =
+            self.directory.first().filter(|first| first.width == 0 && absent == 0).map(|first| first.base);
+        let is_same = |block: &Block| block.width == 0 && Some(block.base) == constant;
+        if let Some(bits) = constant.filter(|_| self.directory.iter().all(is_same)) {
+            return Ok(Column { len, absent, place: Place::Constant(bits) });
+        }
+        let place = Place::Blocks(directories.len() as u64);
+        debug_assert_eq!(directories.len() as u64 % ENTRY, 0);
+        directories.extend(self.directory.iter().flat_map(|block| block.to_bytes()));
+        Ok(Column { len, absent, place })
+    }
+}

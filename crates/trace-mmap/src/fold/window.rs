@@ -1,0 +1,154 @@
+//! The items that may still become part of a loop.
+
+use crate::fold::bodies::Bodies;
+use crate::fold::{KEPT, as_loop};
+use crate::record::Record;
+
+/// Places in the table of last items.
+const TABLE: usize = 1 << 16;
+
+/// No item: a window is shorter than this.
+const NONE: u32 = u32::MAX;
+
+/// Base of the rolling hash; odd, so that no factor is lost modulo 2^64.
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The window, a stack of items.
+///
+/// Both chains are stacks too: an item that leaves at the end is the head of its chains, because all behind it left
+/// before.
+pub(super) struct Window {
+    items: Vec<Record>,
+    /// The hash of all items before each, and of all.
+    hashes: Vec<u64>,
+    /// The item before with the same place in `last`.
+    earlier: Vec<u32>,
+    /// The last item by a hash of it.
+    last: Box<[u32]>,
+    /// By the length of the window: the last loop of whose body there is one more run if the window has that length.
+    due: Vec<u32>,
+    /// The loop before with the same place in `due`.
+    due_earlier: Vec<u32>,
+    powers: Box<[u64]>,
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        let powers = std::iter::successors(Some(1_u64), |power| Some(power.wrapping_mul(BASE)));
+        Self {
+            items: Vec::new(),
+            hashes: vec![0],
+            earlier: Vec::new(),
+            last: vec![NONE; TABLE].into(),
+            due: vec![NONE],
+            due_earlier: Vec::new(),
+            powers: powers.take(2 * KEPT + 2).collect(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(super) fn items(&self) -> &[Record] {
+        &self.items
+    }
+
+    /// Returns a hash of the items of a range.
+    #[inline]
+    pub(super) fn hash(&self, start: usize, end: usize) -> u64 {
+        self.hashes[end].wrapping_sub(self.hashes[start].wrapping_mul(self.powers[end - start]))
+    }
+
+    /// Returns the earlier items that may equal the last one, the nearest first.
+    #[inline]
+    pub(super) fn earlier(&self) -> impl Iterator<Item = usize> + '_ {
+        let last = self.items.last().copied();
+        let next = |index: &u32| Some(self.earlier[*index as usize]).filter(|index| *index != NONE);
+        let first = self.earlier.last().copied().filter(|index| *index != NONE);
+        std::iter::successors(first, next)
+            .map(|index| index as usize)
+            .filter(move |index| Some(self.items[*index]) == last)
+    }
+
+    /// Returns the loops behind which stand as many items as their body has.
+    #[inline]
+    pub(super) fn due(&self) -> impl Iterator<Item = usize> + '_ {
+        let next = |index: &u32| Some(self.due_earlier[*index as usize]).filter(|index| *index != NONE);
+        let first = self.due.get(self.len()).copied().filter(|index| *index != NONE);
+        std::iter::successors(first, next).map(|index| index as usize)
+    }
+
+    /// Adds an item.
+    #[inline]
+    pub(super) fn push(&mut self, item: Record, bodies: &Bodies) {
+        let (index, mixed) = (self.items.len() as u32, mix(item));
+        let last = &mut self.last[place(mixed)];
+        self.earlier.push(*last);
+        *last = index;
+        let hash = self.hashes[self.items.len()];
+        self.hashes.push(hash.wrapping_mul(BASE).wrapping_add(mixed));
+        self.items.push(item);
+        let due_earlier = match due_at(index, item, bodies) {
+            Some(length) => {
+                if self.due.len() <= length {
+                    self.due.resize(length + 1, NONE);
+                }
+                std::mem::replace(&mut self.due[length], index)
+            }
+            None => NONE,
+        };
+        self.due_earlier.push(due_earlier);
+    }
+
+    /// Removes the last items.
+    pub(super) fn truncate(&mut self, len: usize, bodies: &Bodies) {
+        while self.items.len() > len {
+            self.pop(bodies);
+        }
+    }
+
+    fn pop(&mut self, bodies: &Bodies) {
+        let (Some(item), Some(earlier), Some(due_earlier)) =
+            (self.items.pop(), self.earlier.pop(), self.due_earlier.pop())
+        else {
+            return;
+        };
+        self.hashes.pop();
+        self.last[place(mix(item))] = earlier;
+        if let Some(length) = due_at(self.items.len() as u32, item, bodies) {
+            self.due[length] = due_earlier;
+        }
+    }
+
+    /// Removes the first items.
+    pub(super) fn drop_first(&mut self, len: usize, bodies: &Bodies) {
+        let kept = self.items.split_off(len);
+        self.items.clear();
+        self.hashes.truncate(1);
+        self.earlier.clear();
+        self.last.fill(NONE);
+        self.due.clear();
+        self.due_earlier.clear();
+        kept.into_iter().for_each(|item| self.push(item, bodies));
+    }
+}
+
+/// Returns the length of the window at which there may be one more run of the body of a loop.
+fn due_at(index: u32, item: Record, bodies: &Bodies) -> Option<usize> {
+    let (body, _) = as_loop(item)?;
+    Some(index as usize + 1 + bodies.items(body).len())
+}
+
+#[inline]
+fn mix(item: Record) -> u64 {
+    let [head, amount] = item.words();
+    let mixed = (head ^ amount.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (mixed ^ mixed >> 32).wrapping_mul(0xff51_afd7_ed55_8ccd)
+}
+
+/// Returns the place of an item in the table of last items.
+#[inline]
+fn place(mixed: u64) -> usize {
+    (mixed >> 48) as usize
+}

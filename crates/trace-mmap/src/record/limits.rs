@@ -1,0 +1,109 @@
+//! What records of a rank may refer to.
+
+use crate::record::{ACTION_KINDS, Record};
+use crate::record::{
+    COLLECTIVE, COMPUTE, IRECV, ISEND, LOCATION, NULL_REQUEST, RECV, SEND, SEND_RECV, SLEEP, TEST, WAIT,
+};
+
+/// Bytes of the largest message.
+pub(crate) const MAX_BYTES: u64 = 1 << 48;
+
+/// Bits of the largest finite amount; the bits of larger ones, negative ones and NaN are greater.
+pub(crate) const MAX_AMOUNT_BITS: u64 = f64::MAX.to_bits();
+
+/// Sizes of the tables that the records of a rank refer to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TableSizes {
+    pub(crate) outgoing: usize,
+    pub(crate) incoming: usize,
+    pub(crate) slots: u32,
+    pub(crate) collectives: usize,
+    pub(crate) send_recvs: usize,
+    pub(crate) locations: usize,
+}
+
+/// Bounds of the fields of one kind of record.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    max_amount: u64,
+    end_index: u32,
+    end_slot: u32,
+}
+
+/// What the records of a rank may refer to, by kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits([Limit; ACTION_KINDS]);
+
+/// Admits every action: for records that were checked when they were made.
+pub(crate) static UNLIMITED: Limits =
+    Limits([Limit { max_amount: u64::MAX, end_index: u32::MAX, end_slot: u32::MAX }; ACTION_KINDS]);
+
+impl Limits {
+    /// Bounds the fields by the sizes of the tables.
+    pub(crate) fn new(sizes: &TableSizes) -> Self {
+        let mut limits = [Limit { max_amount: 0, end_index: 1, end_slot: 1 }; ACTION_KINDS];
+        let end = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        for (kind, size) in [
+            (SEND, sizes.outgoing),
+            (ISEND, sizes.outgoing),
+            (RECV, sizes.incoming),
+            (IRECV, sizes.incoming),
+            (COLLECTIVE, sizes.collectives),
+            (SEND_RECV, sizes.send_recvs),
+            (LOCATION, sizes.locations),
+        ] {
+            limits[usize::from(kind)].end_index = end(size);
+        }
+        for kind in [ISEND, IRECV, NULL_REQUEST, WAIT, TEST] {
+            limits[usize::from(kind)].end_slot = sizes.slots;
+        }
+        for kind in [SEND, ISEND, RECV, IRECV] {
+            limits[usize::from(kind)].max_amount = MAX_BYTES;
+        }
+        for kind in [COMPUTE, SLEEP] {
+            limits[usize::from(kind)].max_amount = MAX_AMOUNT_BITS;
+        }
+        Self(limits)
+    }
+
+    /// Returns whether the record is an action within the bounds.
+    #[inline]
+    pub(crate) fn admit(&self, record: Record) -> bool {
+        self.0.get(usize::from(record.kind())).is_some_and(|limit| {
+            record.amount <= limit.max_amount
+                && record.index() < limit.end_index
+                && record.slot().get() < limit.end_slot
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::Action;
+    use crate::channel::{OutIdx, Slot};
+    use pdes_core::Bytes;
+
+    #[test]
+    fn fields_beyond_the_tables_are_refused() {
+        let limits = Limits::new(&TableSizes { outgoing: 3, slots: 2, ..TableSizes::default() });
+        let isend = |to, bytes, slot| {
+            let (to, bytes, slot) = (OutIdx::new(to), Bytes::new(bytes), Slot::new(slot));
+            limits.admit(Record::encode(Action::Isend { to, bytes, slot }))
+        };
+        assert!(isend(2, MAX_BYTES, 1));
+        assert!(!isend(3, 0, 0));
+        assert!(!isend(0, MAX_BYTES + 1, 0));
+        assert!(!isend(0, 0, 2));
+        assert!(limits.admit(Record::encode(Action::Init)));
+        for flops in [-1.0, f64::NAN, f64::INFINITY, -0.0] {
+            assert!(!limits.admit(Record::encode(Action::Compute { flops })), "{flops}");
+        }
+        assert!(limits.admit(Record::encode(Action::Compute { flops: f64::MAX })));
+        for record in
+            [Record::column(0), Record::loop_begin(2), Record::loop_end(), Record::from_words(255, 0)]
+        {
+            assert!(!limits.admit(record) && !UNLIMITED.admit(record));
+        }
+    }
+}

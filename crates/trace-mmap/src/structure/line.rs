@@ -1,0 +1,167 @@
+//! Writing operations as time-independent text.
+
+use std::fmt::{self, Formatter};
+
+use pdes_core::{Bytes, Rank};
+
+use crate::channel::Tag;
+use crate::collective::Collective;
+use crate::datatype::Datatype;
+use crate::structure::{Direction, Op, Request};
+
+/// Identifier of `MPI_BYTE`: every size is written in bytes, so that no line depends on the default type of its rank.
+const BYTE: i32 = Datatype::BYTE.id();
+const ANY_TAG: i64 = -444;
+const PROC_NULL: i64 = -666;
+const MAX_COUNT: u64 = 1 << 48;
+
+/// A line of a trace, without its end: displays as text that a reader turns into the same operation again.
+///
+/// ```
+/// use pdes_core::{Bytes, Rank};
+/// use trace_mmap::{Op, Tag, TextLine};
+/// let op = Op::Send { peer: Some(Rank::new(3)), tag: Tag::new(7), bytes: Bytes::new(4096) };
+/// assert_eq!(TextLine { rank: Rank::new(1), op: &op }.to_string(), "1 send 3 7 4096 6");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TextLine<'a> {
+    /// The rank.
+    pub rank: Rank,
+    /// What it does.
+    pub op: &'a Op,
+}
+
+impl fmt::Display for TextLine<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.rank)?;
+        match self.op {
+            Op::Init => f.write_str("init"),
+            Op::Finalize => f.write_str("finalize"),
+            Op::Communicator => f.write_str("comm_size"),
+            Op::Location { file, line } => write!(f, "location {file} {line}"),
+            Op::Compute { flops } => write!(f, "compute {}", Amount(*flops)),
+            Op::Sleep { seconds } => write!(f, "sleep {}", Amount(*seconds)),
+            Op::Send { peer, tag, bytes } => message(f, "send", *peer, Some(*tag), *bytes),
+            Op::Isend { peer, tag, bytes } => message(f, "isend", *peer, Some(*tag), *bytes),
+            Op::Recv { peer, tag, bytes } => message(f, "recv", *peer, *tag, *bytes),
+            Op::Irecv { peer, tag, bytes } => message(f, "irecv", *peer, *tag, *bytes),
+            Op::SendRecv { to, send_bytes, from, recv_bytes } => {
+                let (send, recv) = (send_bytes.get(), recv_bytes.get());
+                write!(f, "sendRecv {send} {} {recv} {} {BYTE} {BYTE}", number(*to), number(*from))
+            }
+            Op::Wait(request) => self.completion(f, "wait", *request),
+            Op::Test(request) => self.completion(f, "test", *request),
+            Op::WaitAll => f.write_str("waitall"),
+            Op::Collective(collective) => {
+                f.write_str(collective.name())?;
+                arguments(f, collective)
+            }
+        }
+    }
+}
+
+impl TextLine<'_> {
+    fn completion(&self, f: &mut Formatter<'_>, name: &str, request: Request) -> fmt::Result {
+        let (peer, tag) = (number(request.peer), tag_number(request.tag));
+        match request.direction {
+            Direction::Send => write!(f, "{name} {} {peer} {tag}", self.rank),
+            Direction::Receive => write!(f, "{name} {peer} {} {tag}", self.rank),
+        }
+    }
+}
+
+/// An amount, so short that it is read back to the same bits.
+struct Amount(f64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 == 0.0 || (1e-5..1e16).contains(&self.0) {
+            write!(f, "{}", self.0)
+        } else {
+            write!(f, "{:e}", self.0)
+        }
+    }
+}
+
+fn message(
+    f: &mut Formatter<'_>,
+    name: &str,
+    peer: Option<Rank>,
+    tag: Option<Tag>,
+    bytes: Bytes,
+) -> fmt::Result {
+    write!(f, "{name} {} {} {} {BYTE}", number(peer), tag_number(tag), bytes.get())
+}
+
+fn number(peer: Option<Rank>) -> i64 {
+    peer.map_or(PROC_NULL, |rank| i64::from(rank.get()))
+}
+
+fn tag_number(tag: Option<Tag>) -> i64 {
+    tag.map_or(ANY_TAG, |tag| i64::from(tag.get()))
+}
+
+fn arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
+    match collective {
+        Collective::Barrier => Ok(()),
+        Collective::Bcast { count, root, datatype } => write!(f, " {count} {root} {}", datatype.id()),
+        Collective::Reduce { count, flops, root, datatype } => {
+            write!(f, " {count} {} {root} {}", Amount(*flops), datatype.id())
+        }
+        Collective::Allreduce { count, flops, datatype }
+        | Collective::Scan { count, flops, datatype }
+        | Collective::Exscan { count, flops, datatype } => {
+            write!(f, " {count} {} {}", Amount(*flops), datatype.id())
+        }
+        Collective::Alltoall { send_count, recv_count, send_type, recv_type }
+        | Collective::Allgather { send_count, recv_count, send_type, recv_type } => {
+            write!(f, " {send_count} {recv_count} {} {}", send_type.id(), recv_type.id())
+        }
+        Collective::Gather { send_count, recv_count, root, send_type, recv_type }
+        | Collective::Scatter { send_count, recv_count, root, send_type, recv_type } => {
+            write!(f, " {send_count} {recv_count} {root} {} {}", send_type.id(), recv_type.id())
+        }
+        vector => vector_arguments(f, vector),
+    }
+}
+
+fn vector_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Result {
+    match collective {
+        Collective::Alltoallv { send_counts, recv_counts, send_type, recv_type } => {
+            write!(f, " {}", buffer(send_counts))?;
+            counts(f, send_counts)?;
+            write!(f, " {}", buffer(recv_counts))?;
+            counts(f, recv_counts)?;
+            write!(f, " {} {}", send_type.id(), recv_type.id())
+        }
+        Collective::Gatherv { send_count, recv_counts, root, send_type, recv_type } => {
+            write!(f, " {send_count}")?;
+            counts(f, recv_counts)?;
+            write!(f, " {root} {} {}", send_type.id(), recv_type.id())
+        }
+        Collective::Scatterv { send_counts, recv_count, root, send_type, recv_type } => {
+            counts(f, send_counts)?;
+            write!(f, " {recv_count} {root} {} {}", send_type.id(), recv_type.id())
+        }
+        Collective::Allgatherv { send_count, recv_counts, send_type, recv_type } => {
+            write!(f, " {send_count}")?;
+            counts(f, recv_counts)?;
+            write!(f, " {} {}", send_type.id(), recv_type.id())
+        }
+        Collective::ReduceScatter { recv_counts, flops, datatype } => {
+            counts(f, recv_counts)?;
+            write!(f, " {} {}", Amount(*flops), datatype.id())
+        }
+        // The others have no vectors.
+        _ => Ok(()),
+    }
+}
+
+/// Adds up the size of the buffer that an `alltoallv` names before its counts.
+fn buffer(counts: &[u64]) -> u64 {
+    counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count)).min(MAX_COUNT)
+}
+
+fn counts(f: &mut Formatter<'_>, counts: &[u64]) -> fmt::Result {
+    counts.iter().try_for_each(|count| write!(f, " {count}"))
+}

@@ -1,0 +1,99 @@
+//! Actions by the names of the program.
+
+use crate::action::Action;
+use crate::channel::{Slot, Tag};
+use crate::structure::{Direction, Op, Request};
+use crate::trace::{Cursor, RankTrace};
+
+/// Yields what a rank does by the names of the program: ranks and tags instead of indices.
+///
+/// Read as a trace, these operations are the same actions again. Tag and size of messages to and from `MPI_PROC_NULL` are
+/// not kept; the tags of such requests are chosen so that each is waited for by its own name.
+#[derive(Clone, Debug)]
+pub struct Ops<'a> {
+    rank: &'a RankTrace,
+    cursor: Cursor<'a>,
+    /// The name of the last request at each place.
+    requests: Vec<Option<Request>>,
+}
+
+impl<'a> Ops<'a> {
+    pub(crate) fn new(rank: &'a RankTrace) -> Self {
+        Self { rank, cursor: rank.cursor(), requests: vec![None; rank.slots() as usize] }
+    }
+
+    fn post(&mut self, slot: Slot, direction: Direction, peer: Option<pdes_core::Rank>, tag: Option<Tag>) {
+        self.requests[slot.index()] = Some(Request { direction, peer, tag });
+    }
+
+    /// Returns the name of the request at a place. One that was never posted, which only a forged archive waits for, gets
+    /// a name that no posted request has.
+    fn request(&self, slot: Slot) -> Request {
+        let nobody = Request { direction: Direction::Receive, peer: None, tag: None };
+        self.requests[slot.index()].unwrap_or(nobody)
+    }
+
+    fn null(&mut self, slot: Option<Slot>) -> Op {
+        let (peer, bytes) = (None, pdes_core::Bytes::ZERO);
+        match slot {
+            None => Op::Send { peer, tag: Tag::new(0), bytes },
+            Some(slot) => {
+                let tag = Tag::new(slot.get() as i32);
+                self.post(slot, Direction::Send, peer, Some(tag));
+                Op::Isend { peer, tag, bytes }
+            }
+        }
+    }
+}
+
+impl Iterator for Ops<'_> {
+    type Item = Op;
+
+    fn next(&mut self) -> Option<Op> {
+        let rank = self.rank;
+        Some(match self.cursor.next()? {
+            Action::Init => Op::Init,
+            Action::Finalize => Op::Finalize,
+            Action::Communicator => Op::Communicator,
+            Action::Location(id) => location(rank.location(id)),
+            Action::Compute { flops } => Op::Compute { flops },
+            Action::Sleep { seconds } => Op::Sleep { seconds },
+            Action::Send { to, bytes } => {
+                let channel = rank.outgoing()[to.index()];
+                Op::Send { peer: Some(channel.peer), tag: channel.tag, bytes }
+            }
+            Action::Isend { to, bytes, slot } => {
+                let channel = rank.outgoing()[to.index()];
+                self.post(slot, Direction::Send, Some(channel.peer), Some(channel.tag));
+                Op::Isend { peer: Some(channel.peer), tag: channel.tag, bytes }
+            }
+            Action::Recv { from, bytes } => {
+                let channel = rank.incoming()[from.index()];
+                Op::Recv { peer: Some(channel.peer), tag: channel.tag, bytes }
+            }
+            Action::Irecv { from, bytes, slot } => {
+                let channel = rank.incoming()[from.index()];
+                self.post(slot, Direction::Receive, Some(channel.peer), channel.tag);
+                Op::Irecv { peer: Some(channel.peer), tag: channel.tag, bytes }
+            }
+            Action::Null { slot } => self.null(slot),
+            Action::SendRecv(id) => {
+                let both = rank.send_recv(id);
+                let to = both.to.map(|to| rank.outgoing()[to.index()].peer);
+                let from = both.from.map(|from| rank.incoming()[from.index()].peer);
+                Op::SendRecv { to, send_bytes: both.send_bytes, from, recv_bytes: both.recv_bytes }
+            }
+            Action::Wait { slot } => Op::Wait(self.request(slot)),
+            Action::Test { slot } => Op::Test(self.request(slot)),
+            Action::WaitAll => Op::WaitAll,
+            Action::Collective(id) => Op::Collective(rank.collective(id).clone()),
+        })
+    }
+}
+
+/// Splits `file:line`; what is no line number, in a forged archive, belongs to the file.
+fn location(name: &str) -> Op {
+    let parts = name.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+    let (file, line) = parts.unwrap_or((name, 0));
+    Op::Location { file: file.to_owned(), line }
+}

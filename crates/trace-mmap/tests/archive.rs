@@ -1,0 +1,300 @@
+//! Archives hold the actions of the traces they were made of, one by one.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use pdes_core::{Bytes, Rank};
+use proptest::prelude::*;
+use trace_mmap::{
+    ArchiveWriter, Collective, ConvertOptions, Datatype, Direction, Finding, Info, Item, LoadOptions, Op,
+    RankTrace, Request, StructureError, Summary, Tag, TextLine, Trace, TraceError, WriteError, check,
+    convert, dump, flatten,
+};
+
+fn load(path: &Path) -> Trace {
+    Trace::load(path, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn options(fold: bool, shards: u32, threads: usize) -> ConvertOptions<'static> {
+    ConvertOptions { fold, shards, load: LoadOptions { threads, ..LoadOptions::default() } }
+}
+
+/// Compares two ranks: tables, and actions one by one.
+fn assert_same_rank(left: &RankTrace, right: &RankTrace, context: &str) {
+    assert_eq!(left.outgoing(), right.outgoing(), "{context}");
+    assert_eq!(left.incoming(), right.incoming(), "{context}");
+    assert_eq!((left.ports(), left.slots()), (right.ports(), right.slots()), "{context}");
+    assert_eq!(left.pending_at_end(), right.pending_at_end(), "{context}");
+    assert_eq!(left.len(), right.len(), "{context}");
+    let mut right_cursor = right.cursor();
+    for (index, action) in left.cursor().enumerate() {
+        assert_eq!(Some(action), right_cursor.next(), "{context}, action {index}");
+        if let trace_mmap::Action::Collective(id) = action {
+            assert_eq!(left.collective(id), right.collective(id), "{context}, action {index}");
+        }
+        if let trace_mmap::Action::SendRecv(id) = action {
+            assert_eq!(left.send_recv(id), right.send_recv(id), "{context}, action {index}");
+        }
+        if let trace_mmap::Action::Location(id) = action {
+            assert_eq!(left.location(id), right.location(id), "{context}, action {index}");
+        }
+    }
+    assert_eq!(right_cursor.next(), None, "{context}");
+    assert_eq!(right_cursor.position(), right.len(), "{context}");
+}
+
+fn assert_same(left: &Trace, right: &Trace, context: &str) {
+    assert_eq!((left.ranks(), left.actions()), (right.ranks(), right.actions()), "{context}");
+    assert_eq!(left.unreceived(), right.unreceived(), "{context}");
+    for rank in (0..left.ranks()).map(Rank::new) {
+        assert_same_rank(left.rank(rank), right.rank(rank), &format!("{context}, rank {rank}"));
+    }
+    left.integrity().expect("the left trace is whole");
+    right.integrity().expect("the right trace is whole");
+}
+
+/// Checks a trace, and that its text is the trace again.
+fn assert_good(trace: &Trace, dir: &Path, context: &str) {
+    let report = check(trace, None);
+    assert_eq!(report.findings, [], "{context}");
+    assert_eq!(report.unreceived, trace.unreceived(), "{context}");
+    dump(trace, dir, None).expect("the text is written");
+    assert_same(trace, &load(&dir.join("files.txt")), &format!("{context}, as text"));
+    fs::remove_dir_all(dir).expect("the directory goes");
+}
+
+fn shared(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    #[expect(clippy::print_stderr, reason = "a skipped test must show")]
+    {
+        eprintln!("SKIPPED: {} is absent", path.display());
+    }
+    None
+}
+
+#[test]
+fn archives_of_the_acquired_traces_are_the_traces() {
+    let Some(traces) = shared("traces") else { return };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut archives: Vec<PathBuf> =
+        fs::read_dir(traces).expect("the traces").map(|entry| entry.expect("an entry").path()).collect();
+    archives.sort();
+    for archive in archives {
+        let file = File::open(&archive).expect("the archive opens");
+        tar::Archive::new(GzDecoder::new(file)).unpack(dir.path()).expect("the archive unpacks");
+        let name =
+            archive.file_name().and_then(|name| name.to_str()).expect("a name").trim_end_matches(".tar.gz");
+        let (text, pdt) = (dir.path().join(name), dir.path().join("trace.pdt"));
+        let trace = load(&text);
+        let flat = convert(&text, &pdt, &options(false, 1, 2)).expect("the trace converts").summary;
+        assert_same(&trace, &load(&pdt), name);
+        let folded =
+            convert(&text.join("files.txt"), &pdt, &options(true, 1, 2)).expect("the trace converts").summary;
+        let archived = load(&pdt);
+        assert_same(&trace, &archived, name);
+        assert_good(&archived, &dir.path().join("text"), name);
+        let (left, right) = (Info::of(&trace).expect("small sums"), Info::of(&archived).expect("small sums"));
+        assert_eq!(Info { storage: None, ..right }, left, "{name}");
+        assert!(folded.bytes <= flat.bytes, "{name}: {} bytes folded, {} flat", folded.bytes, flat.bytes);
+        report(name, flat, folded);
+        fs::remove_dir_all(text).expect("the directory goes");
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the sizes are figures of the documentation")]
+fn report(name: &str, flat: Summary, folded: Summary) {
+    let per_action = |summary: Summary| summary.bytes as f64 / summary.actions as f64;
+    eprintln!(
+        "{name:8} {:9} actions {:4} programs, flat {:6.2} B/action, folded {:7.3} B/action",
+        flat.actions,
+        folded.programs,
+        per_action(flat),
+        per_action(folded)
+    );
+}
+
+const RANKS: u32 = 3;
+
+/// Something that some ranks do together, so that every message is received.
+#[derive(Clone, Debug)]
+enum Step {
+    Compute { rank: u32, flops: f64 },
+    Message { from: u32, to: u32, tag: i32, bytes: u64, is_blocking: bool },
+    WaitAll { rank: u32 },
+    SendRecv { bytes: u64 },
+    Barrier,
+    Reduce { count: u64, flops: f64 },
+    Loop { count: u64, body: Vec<Step> },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let rank = 0..RANKS;
+    let flops = prop_oneof![0.0..1e15, (0_u32..4).prop_map(f64::from)];
+    let message = (rank.clone(), rank.clone(), 0..3, 0_u64..4, any::<bool>());
+    let leaf = prop_oneof![
+        3 => (rank.clone(), flops.clone()).prop_map(|(rank, flops)| Step::Compute { rank, flops }),
+        5 => message.prop_map(|(from, to, tag, bytes, is_blocking)| Step::Message { from, to, tag, bytes, is_blocking }),
+        1 => rank.prop_map(|rank| Step::WaitAll { rank }),
+        1 => (0_u64..9).prop_map(|bytes| Step::SendRecv { bytes }),
+        1 => Just(Step::Barrier),
+        1 => (0_u64..3, flops).prop_map(|(count, flops)| Step::Reduce { count, flops }),
+    ];
+    leaf.prop_recursive(4, 40, 6, |step| {
+        (0_u64..7, prop::collection::vec(step, 0..6)).prop_map(|(count, body)| Step::Loop { count, body })
+    })
+}
+
+/// Returns what one rank does of some steps.
+fn program(steps: &[Step], me: u32) -> Vec<Item> {
+    steps.iter().flat_map(|step| part(step, me)).collect()
+}
+
+fn part(step: &Step, me: u32) -> Vec<Item> {
+    let ops = match *step {
+        Step::Compute { rank, flops } if rank == me => vec![Op::Compute { flops }],
+        Step::Message { from, to, tag, bytes, is_blocking } => message(me, from, to, tag, bytes, is_blocking),
+        Step::WaitAll { rank } if rank == me => vec![Op::WaitAll],
+        Step::SendRecv { bytes } => {
+            let bytes = Bytes::new(bytes);
+            let to = (me + 1 < RANKS).then(|| Rank::new(me + 1));
+            let from = me.checked_sub(1).map(Rank::new);
+            vec![Op::SendRecv { to, send_bytes: bytes, from, recv_bytes: bytes }]
+        }
+        Step::Barrier => vec![Op::Collective(Collective::Barrier)],
+        Step::Reduce { count, flops } => {
+            let (root, datatype) = (Rank::new(1), Datatype::DOUBLE);
+            vec![Op::Collective(Collective::Reduce { count, flops, root, datatype })]
+        }
+        Step::Loop { count, ref body } => return vec![Item::Loop { count, body: program(body, me) }],
+        Step::Compute { .. } | Step::WaitAll { .. } => Vec::new(),
+    };
+    ops.into_iter().map(Item::Act).collect()
+}
+
+fn message(me: u32, from: u32, to: u32, tag: i32, bytes: u64, is_blocking: bool) -> Vec<Op> {
+    let (tag, bytes) = (Tag::new(tag), Bytes::new(bytes));
+    let (src, dst) = (Some(Rank::new(from)), Some(Rank::new(to)));
+    let request = |direction, peer| Op::Wait(Request { direction, peer, tag: Some(tag) });
+    let mut ops = Vec::new();
+    if from == me {
+        ops.extend(match is_blocking {
+            true => vec![Op::Send { peer: dst, tag, bytes }],
+            false => vec![Op::Isend { peer: dst, tag, bytes }, request(Direction::Send, dst)],
+        });
+    }
+    if to == me {
+        ops.extend(match is_blocking {
+            true => vec![Op::Recv { peer: src, tag: Some(tag), bytes }],
+            false => vec![Op::Irecv { peer: src, tag: Some(tag), bytes }, request(Direction::Receive, src)],
+        });
+    }
+    ops
+}
+
+fn text(programs: &[Vec<Item>]) -> String {
+    let mut text = String::new();
+    for (rank, program) in (0..).map(Rank::new).zip(programs) {
+        text += &format!("{rank} init\n");
+        for op in flatten(program) {
+            text += &TextLine { rank, op }.to_string();
+            text += "\n";
+        }
+    }
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Structured, folded and flat archives of a program, in one file and in several, are all the text of the program.
+    #[test]
+    fn archives_of_loops_are_their_text(steps in prop::collection::vec(step(), 0..8)) {
+        let programs: Vec<Vec<Item>> = (0..RANKS).map(|rank| program(&steps, rank)).collect();
+        let text = text(&programs);
+        let trace = Trace::from_text(&text).expect("the text is a trace");
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (merged, pdt) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
+        fs::write(&merged, &text).expect("the text is written");
+        for (fold, shards) in [(false, 1), (true, 1), (true, 3), (false, 2)] {
+            let summary = convert(&merged, &pdt, &options(fold, shards, 2)).expect("the trace converts").summary;
+            prop_assert_eq!(summary.actions, trace.actions());
+            let context = format!("fold {fold}, {shards} shards");
+            let archived = load(&pdt);
+            assert_same(&trace, &archived, &context);
+            assert_good(&archived, &dir.path().join("text"), &context);
+        }
+        let mut writer = ArchiveWriter::create(&pdt, RANKS, 1).expect("the archive is created");
+        for rank in (0..RANKS).rev() {
+            let mut program = programs[rank as usize].clone();
+            program.insert(0, Item::Act(Op::Init));
+            writer.write_rank(Rank::new(rank), &program).expect("the program is right");
+        }
+        prop_assert_eq!(writer.finish().expect("the archive is written").actions, trace.actions());
+        assert_same(&trace, &load(&pdt), "structured");
+        // An archive converts to an archive.
+        let again = dir.path().join("again.pdt");
+        convert(&pdt, &again, &options(true, 1, 3)).expect("the archive converts");
+        assert_same(&trace, &load(&again), "converted twice");
+    }
+}
+
+#[test]
+fn a_failed_conversion_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (merged, pdt) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
+    fs::write(&merged, "0 init\n0 compute 1\n0 sedn 1 0 1\n").expect("the text is written");
+    let error = convert(&merged, &pdt, &options(true, 1, 1)).expect_err("the text is wrong");
+    assert!(matches!(error, WriteError::Input(TraceError::Text { line: 3, .. })), "{error}");
+    let mut writer = ArchiveWriter::create(&pdt, 2, 2).expect("the archive is created");
+    let (peer, tag, bytes) = (Some(Rank::new(0)), Some(Tag::new(0)), Bytes::ZERO);
+    writer.write_rank(Rank::new(1), &[Item::Act(Op::Recv { peer, tag, bytes })]).expect("a program");
+    let twice = writer.write_rank(Rank::new(1), &[]).expect_err("the rank is written");
+    assert!(matches!(twice, WriteError::Rank { ranks: 2, .. }), "{twice}");
+    let wrong = writer.write_rank(Rank::new(0), &[Item::Act(Op::Compute { flops: f64::NAN })]);
+    assert!(matches!(wrong, Err(WriteError::Structure { kind: StructureError::Amount { .. }, .. })));
+    let error = writer.finish().expect_err("nothing is sent");
+    let (rank, src) = (Rank::new(1), Rank::new(0));
+    assert!(
+        matches!(error, WriteError::ReceiveWithoutSend { rank: r, src: s, sends: 0, receives: 1, .. } if (r, s) == (rank, src)),
+        "{error}"
+    );
+    let left: Vec<_> = fs::read_dir(dir.path()).expect("the directory").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn the_archive_does_not_depend_on_the_threads() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut list = String::new();
+    for rank in 0..9 {
+        let line =
+            |index: u64| format!("{rank} compute {}\n{rank} allreduce 8 0\n", index * index % 97 + rank % 3);
+        let text: String = (0..500).map(line).collect();
+        fs::write(dir.path().join(format!("rank-{rank}.txt")), format!("{rank} init\n{text}"))
+            .expect("written");
+        list += &format!("rank-{rank}.txt\n");
+    }
+    fs::write(dir.path().join("list"), list).expect("the list is written");
+    let bytes = |threads| {
+        let pdt = dir.path().join(format!("{threads}.pdt"));
+        convert(&dir.path().join("list"), &pdt, &options(true, 1, threads)).expect("the trace converts");
+        fs::read(pdt).expect("the archive is there")
+    };
+    assert!(bytes(1) == bytes(2) && bytes(1) == bytes(7));
+}
+
+#[test]
+fn checks_find_what_is_wrong() {
+    let report =
+        check(&Trace::from_text("0 init\n0 bcast 1 0 0\n1 init\n1 bcast 2 0 0\n").expect("a trace"), None);
+    let (found, expected) = (Some("bcast"), Some("bcast"));
+    assert_eq!(report.findings, [Finding::Collective { rank: Rank::new(1), index: 0, found, expected }]);
+    let trace = Trace::from_text("0 init\n0 isend 0 3 8\n0 isend 0 4 8\n").expect("a trace");
+    let report = check(&trace, None);
+    assert_eq!((report.findings.len(), report.pending), (0, 2));
+    assert_eq!(report.unreceived.map(|unreceived| unreceived.messages), Some(2));
+}

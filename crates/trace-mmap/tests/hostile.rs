@@ -1,0 +1,275 @@
+//! Damaged archives are refused or right: never a crash, never another answer.
+
+use std::fs;
+use std::path::Path;
+
+use pdes_core::Rank;
+use proptest::prelude::*;
+use trace_mmap::{
+    Action, ArchiveError, ConvertOptions, Damage, Info, LoadOptions, Trace, TraceError, check, convert,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A trace with every kind of action, of which a part folds.
+fn text() -> String {
+    let mut text = String::new();
+    for rank in 0..3 {
+        let (next, before) = ((rank + 1) % 3, (rank + 2) % 3);
+        text +=
+            &format!("{rank} init\n{rank} location solver.f90 12\n{rank} bcast 7 1 0\n{rank} sleep 1e-3\n");
+        for index in 0..150 {
+            let flops = if index % 5 == 0 {
+                String::new()
+            } else {
+                format!("{rank} compute {}\n", 1000 + index * 7 % 99)
+            };
+            text += &format!(
+                "{rank} irecv {before} 3 64 6\n{flops}{rank} send {next} 3 64 6\n{rank} wait {before} {rank} 3\n"
+            );
+        }
+        text += &format!("{rank} sendRecv 8 {next} 8 {before} 6 6\n{rank} alltoallv 6 1 2 3 6 1 2 3 6 6\n");
+        text +=
+            &format!("{rank} isend -666 0 1 6\n{rank} test {rank} -666 0\n{rank} waitall\n{rank} finalize\n");
+    }
+    text
+}
+
+fn archive(dir: &Path, fold: bool) -> Vec<u8> {
+    let (merged, pdt) = (dir.join("trace.txt"), dir.join("trace.pdt"));
+    fs::write(&merged, text()).expect("the text is written");
+    convert(&merged, &pdt, &ConvertOptions { fold, ..ConvertOptions::default() })
+        .expect("the trace converts");
+    fs::read(pdt).expect("the archive is there")
+}
+
+/// Everything that a trace says.
+#[derive(Debug, PartialEq)]
+struct Everything {
+    actions: Vec<Vec<Action>>,
+    tables: String,
+}
+
+/// Reads everything, or says what is wrong.
+fn read(path: &Path) -> Result<Everything, TraceError> {
+    let trace = Trace::load(path, &LoadOptions::default())?;
+    let ranks = || (0..trace.ranks()).map(|rank| trace.rank(Rank::new(rank)));
+    // A count that is wrong must not make this test run for ever.
+    let limit = 10_000;
+    let actions = ranks().map(|rank| rank.cursor().take(limit).collect()).collect();
+    let mut tables = format!("{:?}", trace.unreceived());
+    for rank in ranks() {
+        tables += &format!("{:?} {:?} {:?}", rank.outgoing(), rank.incoming(), rank.pending_at_end());
+        for action in rank.cursor().take(limit) {
+            match action {
+                Action::Collective(id) => tables += &format!("{:?}", rank.collective(id)),
+                Action::SendRecv(id) => tables += &format!("{:?}", rank.send_recv(id)),
+                Action::Location(id) => tables += rank.location(id),
+                _ => {}
+            }
+        }
+    }
+    trace.integrity()?;
+    Ok(Everything { actions, tables })
+}
+
+/// Changes an archive at many places, and reads it each time.
+fn check_changes(fold: bool, change: impl Fn(&mut Vec<u8>, usize)) -> (usize, usize) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bytes = archive(dir.path(), fold);
+    let path = dir.path().join("changed.pdt");
+    fs::write(&path, &bytes).expect("the archive is written");
+    let expected = read(&path).expect("the archive is whole");
+    let (mut refused, mut harmless) = (0, 0);
+    // Every place of what is small, and thousands of what is not.
+    let step = (bytes.len() / 2500).max(1);
+    for place in (0..bytes.len()).step_by(step) {
+        let mut changed = bytes.clone();
+        change(&mut changed, place);
+        fs::write(&path, &changed).expect("the archive is written");
+        match read(&path) {
+            Err(_) => refused += 1,
+            Ok(found) => {
+                assert_eq!(found, expected, "byte {place}");
+                harmless += 1;
+            }
+        }
+    }
+    (refused, harmless)
+}
+
+#[test]
+fn flipped_bits_are_found_or_harmless() {
+    for fold in [true, false] {
+        for bit in [0, 7] {
+            let (refused, harmless) = check_changes(fold, |bytes, place| bytes[place] ^= 1 << bit);
+            // Only the padding between sections and behind the data is not under a checksum.
+            assert!(refused > 2000 && harmless < 50, "fold {fold}: {refused} refused, {harmless} harmless");
+        }
+    }
+}
+
+#[test]
+fn cut_archives_are_refused() {
+    for fold in [true, false] {
+        let (_, harmless) = check_changes(fold, |bytes, place| bytes.truncate(place));
+        assert_eq!(harmless, 0);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bytes = archive(dir.path(), true);
+    let path = dir.path().join("changed.pdt");
+    let error = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut changed = bytes.clone();
+        change(&mut changed);
+        fs::write(&path, &changed).expect("the archive is written");
+        match Trace::load(&path, &LoadOptions::default()) {
+            Err(TraceError::Archive(error)) => error,
+            other => panic!("expected an error of the archive, found {other:?}"),
+        }
+    };
+    let found = error(&|bytes| bytes[8] = 2);
+    assert!(matches!(found, ArchiveError::Version { found: 2, expected: 1, .. }), "{found}");
+    let found = error(&|bytes| bytes[12..16].reverse());
+    assert!(matches!(found, ArchiveError::ByteOrder { found: 0x0d0c_0b0a, .. }), "{found}");
+    let found = error(&|bytes| bytes.push(0));
+    assert!(matches!(found, ArchiveError::Length { .. }), "{found}");
+    let found = error(&|bytes| bytes.truncate(100));
+    assert!(matches!(found, ArchiveError::Length { found: 100, .. }), "{found}");
+    let found = error(&|bytes| bytes[20] ^= 1);
+    assert!(matches!(found, ArchiveError::Checksum { section: "header", .. }), "{found}");
+    let found = error(&|bytes| bytes[4096] ^= 1);
+    let page = Damage::Page { shard: 0, page: 0, offset: 4096 };
+    assert!(matches!(found, ArchiveError::Data { damage, .. } if damage == page), "{found}");
+    let found = error(&|bytes| {
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+    });
+    assert!(matches!(found, ArchiveError::Checksum { section: "side tables", .. }), "{found}");
+}
+
+#[test]
+fn an_archive_that_changes_while_it_is_open_is_void() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bytes = archive(dir.path(), true);
+    let path = dir.path().join("trace.pdt");
+    let trace = Trace::load(&path, &LoadOptions::default()).expect("the archive opens");
+    trace.integrity().expect("nothing happened");
+    // Another file under the same name is none of the open trace's business.
+    fs::rename(&path, dir.path().join("moved.pdt")).expect("the archive moves");
+    fs::write(&path, "something else").expect("a file is written");
+    trace.integrity().expect("the open file is as it was");
+    let longer = [&bytes[..], b"more"].concat();
+    fs::write(dir.path().join("moved.pdt"), longer).expect("the archive is written");
+    assert!(matches!(trace.integrity(), Err(ArchiveError::Changed { .. })));
+}
+
+#[test]
+fn a_missing_shard_is_told_when_it_is_needed() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (merged, pdt) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
+    fs::write(&merged, text()).expect("the text is written");
+    convert(&merged, &pdt, &ConvertOptions { shards: 3, ..ConvertOptions::default() })
+        .expect("the trace converts");
+    fs::remove_file(dir.path().join("trace.pdt.2")).expect("the shard goes");
+    let trace = Trace::load(&pdt, &LoadOptions::default()).expect("the tables are there");
+    assert!(trace.rank(Rank::new(0)).cursor().count() > 500);
+    trace.integrity().expect("nobody needed the last shard");
+    assert_eq!(trace.rank(Rank::new(2)).cursor().count(), 0);
+    let (rank, damage) = (Rank::new(2), Damage::Shard { shard: 2 });
+    let found = trace.integrity();
+    assert!(
+        matches!(found, Err(ArchiveError::Damaged { rank: r, damage: d, .. }) if (r, d) == (rank, damage)),
+        "{found:?}"
+    );
+}
+
+/// Makes all checksums right again, by the description of the format.
+fn seal(bytes: &mut [u8]) {
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
+    let section = |bytes: &[u8], number: usize| {
+        let at = 72 + 24 * number;
+        let (start, len) = (word(bytes, at) as usize, word(bytes, at + 8) as usize);
+        bytes.len().checked_sub(len).filter(|limit| start <= *limit).map(|_| (at, start..start + len))
+    };
+    let (Some((_, shards)), Some((_, pages))) = (section(bytes, 0), section(bytes, 1)) else { return };
+    if shards.len() >= 16 {
+        let (start, len) = (word(bytes, shards.start) as usize, word(bytes, shards.start + 8) as usize);
+        let data = bytes.get(start..start.saturating_add(len)).unwrap_or_default();
+        let sums: Vec<u8> = data.chunks(64 << 10).flat_map(|page| xxh3_64(page).to_le_bytes()).collect();
+        let len = sums.len().min(pages.len());
+        bytes[pages][..len].copy_from_slice(&sums[..len]);
+    }
+    for (at, range) in (0..10).filter_map(|number| section(bytes, number)).collect::<Vec<_>>() {
+        let sum = xxh3_64(&bytes[range]);
+        bytes[at + 16..at + 24].copy_from_slice(&sum.to_le_bytes());
+    }
+    let sum = xxh3_64(&bytes[..4088]);
+    bytes[4088..4096].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Returns a number that a forger would try.
+fn forged() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u64::MAX),
+        Just(u64::from(u32::MAX)),
+        Just(1 << 48),
+        Just(19),
+        Just(20),
+        any::<u64>(),
+        (0_u32..64).prop_map(|bit| 1 << bit),
+        (0_u64..40, 0_u64..40).prop_map(|(low, high)| low | high << 32),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    /// A forged archive, all of whose checksums are right, opens and is read without a crash, or is refused.
+    #[test]
+    fn forged_archives_never_crash(
+        fold in any::<bool>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..14, forged(), any::<bool>()), 1..4),
+    ) {
+        thread_local! {
+            static ARCHIVES: [Vec<u8>; 2] = {
+                let dir = tempfile::tempdir().expect("a temporary directory");
+                [archive(dir.path(), false), archive(dir.path(), true)]
+            };
+        }
+        let mut bytes = ARCHIVES.with(|archives| archives[usize::from(fold)].clone());
+        for (place, part, number, adds) in changes {
+            // The sections are small beside the data: choose one first, then a word of it.
+            let at = 72 + 24 * part.min(9);
+            let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes")) as usize;
+            let (start, len) = match part {
+                10 => (16, 72 - 16 + 240),
+                11.. => (4096, word(72).saturating_sub(4096)),
+                _ => (word(at), word(at + 8)),
+            };
+            if len < 8 || start.saturating_add(len) > bytes.len() {
+                continue;
+            }
+            let at = start + place.index(len / 8) * 8;
+            let old = u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
+            let new = if adds { old.wrapping_add(number) } else { number };
+            bytes[at..at + 8].copy_from_slice(&new.to_le_bytes());
+        }
+        seal(&mut bytes);
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("forged.pdt");
+        fs::write(&path, &bytes).expect("the archive is written");
+        if let Ok(trace) = Trace::load(&path, &LoadOptions::default()) {
+            let _ = read(&path);
+            let _ = Info::of(&trace);
+            for rank in 0..trace.ranks().min(8) {
+                prop_assert!(trace.ops(Rank::new(rank)).take(3000).count() <= 3000);
+            }
+            let _ = check(&trace, None);
+        }
+    }
+}
