@@ -5,12 +5,14 @@ mod platform;
 mod progress;
 mod run;
 mod summary;
+mod trace;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
 use pdes_replay::ConfigError;
+use trace_mmap::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
 
 use arguments::{Arguments, Command};
@@ -30,12 +32,13 @@ pub(crate) fn main() -> ExitCode {
     let result = match &arguments.command {
         None => run::run(&arguments.run),
         Some(Command::Platform(command)) => platform::run(command),
+        Some(Command::Trace(command)) => trace::run(command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report_error(&error);
-            let misuse = error.is::<ConfigError>() || error.is::<Misuse>();
+            let misuse = error.is::<ConfigError>() || error.is::<Misuse>() || error.is::<GenerateError>();
             if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
         }
     }

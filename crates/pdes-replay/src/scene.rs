@@ -163,6 +163,8 @@ impl Scene {
             engine = engine.jitter(seed);
         }
         let run = engine.run_watched(processes, progress);
+        // Damage of an archive shows while it is read; what was computed meanwhile means nothing.
+        self.trace.integrity().map_err(TraceError::from)?;
         match run.ending {
             Ending::Completed => Ok(Outcome {
                 ends: run.processes.iter().map(Process::clock).collect(),

@@ -88,6 +88,7 @@ mod datatype;
 mod draft;
 mod error;
 mod fold;
+pub mod generate;
 mod link;
 mod load;
 mod record;
@@ -100,8 +101,8 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Damage, Finding, Info, Pair, Storage,
-    StructureError, Summary, WriteError, check, convert, dump, write_text,
+    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Damage, Finding, Info, Pair,
+    Storage, StructureError, Summary, WriteError, check, convert, dump, write_text,
 };
 pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;

@@ -21,6 +21,50 @@ pub(crate) enum Command {
     /// Looks at a platform.
     #[command(subcommand)]
     Platform(PlatformCommand),
+    /// Makes, converts and looks at traces.
+    #[command(subcommand)]
+    Trace(TraceCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Converts a trace of any shape to an archive (.pdt).
+    Convert {
+        /// The trace.
+        trace: PathBuf,
+        /// The archive.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// Threads.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        threads: usize,
+        /// Keeps every action as a record of its own.
+        #[arg(long)]
+        flat: bool,
+        /// Files of data, each for an equal part of the ranks.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        shards: u32,
+    },
+    /// Prints ranks, actions, messages and how the trace is stored.
+    Info {
+        /// The trace.
+        trace: PathBuf,
+    },
+    /// Checks checksums, channels, collectives and requests; exits with 1 where something is wrong.
+    Check {
+        /// The trace.
+        trace: PathBuf,
+    },
+    /// Writes a trace as text: a directory of rank files.
+    Dump {
+        /// The trace.
+        trace: PathBuf,
+        /// The directory; without it the merged text goes to stdout.
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
+    /// Writes an archive of a known program.
+    Generate(Box<super::trace::generate::GenerateArguments>),
 }
 
 #[derive(Debug, Args)]

@@ -11,9 +11,15 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// Loads while a display counts the actions read.
 pub(crate) fn watch_load<T>(actions: &AtomicU64, quiet: bool, load: impl FnOnce() -> T) -> T {
-    let style = "reading {spinner} {human_pos} actions, {rate}, {elapsed}";
-    let bar = bar(None, quiet, style);
+    let bar = bar(None, quiet, "reading {spinner} {human_pos} actions, {rate}, {elapsed}");
     watch(&bar, |bar| bar.set_position(actions.load(Ordering::Relaxed)), load)
+}
+
+/// Works while a display shows how much of a known number of things is done.
+pub(crate) fn watch_count<T>(done: &AtomicU64, all: u64, things: &str, work: impl FnOnce() -> T) -> T {
+    let bar = bar(Some(all), false, "{wide_bar} {percent}% {human_pos}/{human_len} {msg}, ETA {eta}");
+    bar.set_message(things.to_owned());
+    watch(&bar, |bar| bar.set_position(done.load(Ordering::Relaxed)), work)
 }
 
 /// Replays while a display shows actions done, rate, simulated time reached and the time that is left.

@@ -1,0 +1,128 @@
+//! The commands that make, convert and look at traces.
+
+pub(crate) mod generate;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use anyhow::{Context, Result};
+use pdes_core::Rank;
+use trace_mmap::{ConvertOptions, Info, LoadOptions, Storage, Summary, Trace};
+
+use super::arguments::TraceCommand;
+use super::progress;
+
+/// Runs one of the commands.
+pub(crate) fn run(command: &TraceCommand) -> Result<()> {
+    let text = match command {
+        TraceCommand::Convert { trace, output, threads, flat, shards } => {
+            convert(trace, output, *threads, *flat, *shards)?
+        }
+        TraceCommand::Info { trace } => info(&load(trace)?)?,
+        TraceCommand::Check { trace } => check(trace)?,
+        TraceCommand::Dump { trace, output } => return dump(trace, output.as_deref()),
+        TraceCommand::Generate(arguments) => generate::run(arguments)?,
+    };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// Loads a trace and tells what was tolerated.
+fn load(path: &Path) -> Result<Trace> {
+    let actions = AtomicU64::new(0);
+    let options = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
+    let trace = progress::watch_load(&actions, false, || Trace::load(path, &options)).context("the trace")?;
+    trace.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(trace)
+}
+
+fn convert(input: &Path, output: &Path, threads: usize, flat: bool, shards: u32) -> Result<String> {
+    let actions = AtomicU64::new(0);
+    let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };
+    let options = ConvertOptions { load, fold: !flat, shards };
+    let converted = progress::watch_load(&actions, false, || trace_mmap::convert(input, output, &options))?;
+    converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(written(output, &converted.summary))
+}
+
+/// Says what was written.
+fn written(output: &Path, summary: &Summary) -> String {
+    let Summary { ranks, actions, programs, bytes, flat_bytes } = *summary;
+    format!(
+        "{}: {ranks} ranks, {actions} actions, {programs} different program(s), {bytes} bytes ({:.4} per action, \
+         {:.1} times smaller than flat)\n",
+        output.display(),
+        bytes as f64 / actions.max(1) as f64,
+        flat_bytes as f64 / bytes.max(1) as f64
+    )
+}
+
+fn info(trace: &Trace) -> Result<String> {
+    let info = Info::of(trace)?;
+    let mut text = String::new();
+    writeln!(text, "ranks:    {}", info.ranks)?;
+    writeln!(text, "actions:  {}", info.actions)?;
+    for (kind, count) in &info.by_kind {
+        writeln!(text, "  {kind:<14} {count:>16}")?;
+    }
+    writeln!(text, "messages: {} with {} bytes, point to point", info.messages, info.message_bytes)?;
+    writeln!(text, "pairs:    {} (at most {} receivers of one sender)", info.pairs, info.max_receivers)?;
+    for pair in &info.heaviest {
+        writeln!(
+            text,
+            "  {:>7} -> {:<7} {:>14} messages, {}",
+            pair.from, pair.to, pair.messages, pair.bytes
+        )?;
+    }
+    if let Some(Storage { programs, records, depth, data_bytes, shards, gaps }) = info.storage {
+        let flat = info.actions as f64 * 16.0;
+        writeln!(
+            text,
+            "storage:  {programs} program(s) of {records} records in all, loops {depth} deep, {gaps} optional \
+             computations, {data_bytes} bytes of data in {shards} file(s), {:.1} times smaller than flat",
+            flat / data_bytes.max(1) as f64
+        )?;
+    }
+    Ok(text)
+}
+
+fn check(path: &Path) -> Result<String> {
+    let trace = load(path)?;
+    let ranks = AtomicU64::new(0);
+    let report = progress::watch_count(&ranks, trace.ranks().into(), "ranks checked", || {
+        trace_mmap::check(&trace, Some(&ranks))
+    });
+    if let Some(unreceived) = report.unreceived {
+        tracing::warn!("{unreceived}");
+    }
+    if report.pending > 0 {
+        tracing::warn!("{} request(s) are still pending at the end of their ranks", report.pending);
+    }
+    if report.findings.is_empty() {
+        return Ok(format!(
+            "{}: {} ranks, {} actions, all right\n",
+            path.display(),
+            trace.ranks(),
+            trace.actions()
+        ));
+    }
+    let findings: Vec<String> = report.findings.iter().map(|finding| format!("\n  {finding}")).collect();
+    anyhow::bail!("{}: {} thing(s) are wrong:{}", path.display(), findings.len(), findings.concat())
+}
+
+fn dump(path: &Path, output: Option<&Path>) -> Result<()> {
+    let trace = load(path)?;
+    let actions = AtomicU64::new(0);
+    if let Some(directory) = output {
+        let write = || trace_mmap::dump(&trace, directory, Some(&actions));
+        return Ok(progress::watch_count(&actions, trace.actions(), "actions", write)?);
+    }
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for rank in (0..trace.ranks()).map(Rank::new) {
+        trace_mmap::write_text(&trace, rank, &mut out, None)?;
+    }
+    out.flush()?;
+    Ok(trace.integrity()?)
+}

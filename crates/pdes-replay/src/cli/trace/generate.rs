@@ -1,0 +1,249 @@
+//! `trace generate`: archives of known programs.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use pdes_core::{Bytes, Rank};
+use trace_mmap::ArchiveWriter;
+use trace_mmap::generate::{
+    AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Class, Generator, Halo3d,
+    Halo3dParameters, Jitter, JitterScope, NpbLu, NpbLuParameters, RandomSparse, RandomSparseParameters,
+    Recording, Ring, RingParameters,
+};
+
+use super::super::progress;
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArguments {
+    #[command(subcommand)]
+    program: Program,
+    /// The archive.
+    #[arg(short, long, value_name = "FILE", global = true)]
+    output: Option<PathBuf>,
+    /// Multiplies computations by random factors from 1 - JITTER to 1 + JITTER.
+    #[arg(long, global = true, value_name = "JITTER")]
+    jitter: Option<f64>,
+    /// What has a factor of its own; with actions, loops are unrolled.
+    #[arg(long, global = true, value_enum, default_value_t = Scope::Rank)]
+    jitter_per: Scope,
+    /// Seed of the jitter and of random programs.
+    #[arg(long, global = true, default_value_t = 1)]
+    seed: u64,
+    /// Files of data, each for an equal part of the ranks.
+    #[arg(long, global = true, default_value_t = 1)]
+    shards: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Scope {
+    Rank,
+    Action,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Recorded {
+    /// The one between two receives (6 actions per plane of a sweep).
+    Receives,
+    /// Also the one between two sends (7).
+    ReceivesAndSends,
+    /// All (8).
+    EveryGap,
+}
+
+#[derive(Debug, Subcommand)]
+enum Program {
+    /// NPB 3.4 LU: wavefronts through a two-dimensional grid of processes.
+    NpbLu {
+        /// Problem class, S W A B C D E F.
+        #[arg(long)]
+        class: Class,
+        #[arg(long)]
+        ranks: u32,
+        /// Time steps; by default those of the class.
+        #[arg(long)]
+        steps: Option<u32>,
+        /// Computation per inner point of the grid and time step [flop]; by default NPB's count.
+        #[arg(long)]
+        flops_per_point: Option<f64>,
+        /// Computation that copies a number into or out of a message [flop].
+        #[arg(long)]
+        flops_per_value: Option<f64>,
+        /// Which short computations stand in the trace.
+        #[arg(long, value_enum, default_value_t = Recorded::ReceivesAndSends)]
+        recording: Recorded,
+    },
+    /// Faces between neighbours of a three-dimensional grid (7-point stencil).
+    Halo3d {
+        /// Cells of the whole grid, such as 256,256,256.
+        #[arg(long, value_delimiter = ',', num_args = 3)]
+        cells: Option<Vec<u64>>,
+        /// Processes, such as 4,4,4.
+        #[arg(long, value_delimiter = ',', num_args = 3)]
+        processes: Option<Vec<u32>>,
+        /// The last process of a dimension is a neighbour of the first one.
+        #[arg(long)]
+        periodic: bool,
+        #[arg(long)]
+        iterations: Option<u64>,
+        /// Size of a message per cell of the face [B].
+        #[arg(long)]
+        cell_bytes: Option<u64>,
+        #[arg(long)]
+        flops_per_cell: Option<f64>,
+    },
+    /// Transpositions between all ranks, as of a Fourier transform.
+    AlltoallFft {
+        #[arg(long)]
+        ranks: Option<u32>,
+        /// Points of the grid, such as 256,256,128.
+        #[arg(long, value_delimiter = ',', num_args = 3)]
+        grid: Option<Vec<u64>>,
+        #[arg(long)]
+        steps: Option<u64>,
+        /// Computation per point and level of a transform [flop].
+        #[arg(long)]
+        flops_per_level: Option<f64>,
+        /// Computation per point and step beside the transform [flop].
+        #[arg(long)]
+        flops_per_point: Option<f64>,
+    },
+    /// A message to the next rank, round and round.
+    Ring {
+        #[arg(long)]
+        ranks: Option<u32>,
+        #[arg(long)]
+        rounds: Option<u64>,
+        /// Size of a message [B].
+        #[arg(long)]
+        bytes: Option<u64>,
+        /// Computation per round [flop].
+        #[arg(long)]
+        flops: Option<f64>,
+    },
+    /// A few random partners per step.
+    RandomSparse {
+        #[arg(long)]
+        ranks: Option<u32>,
+        /// Different steps.
+        #[arg(long)]
+        steps: Option<u32>,
+        /// How often all steps are done.
+        #[arg(long)]
+        rounds: Option<u64>,
+        /// Messages of a rank per step.
+        #[arg(long)]
+        partners: Option<u32>,
+        #[arg(long)]
+        min_bytes: Option<u64>,
+        #[arg(long)]
+        max_bytes: Option<u64>,
+        /// Computation per step [flop].
+        #[arg(long)]
+        flops: Option<f64>,
+    },
+    /// A reduction to all ranks per iteration.
+    AllreduceLoop {
+        #[arg(long)]
+        ranks: Option<u32>,
+        #[arg(long)]
+        iterations: Option<u64>,
+        /// Numbers of 8 bytes that are reduced.
+        #[arg(long)]
+        count: Option<u64>,
+        /// Computation per iteration [flop].
+        #[arg(long)]
+        flops: Option<f64>,
+        /// Computation of the reduction on each rank [flop].
+        #[arg(long)]
+        reduction_flops: Option<f64>,
+    },
+}
+
+/// Writes the archive that the arguments ask for.
+pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
+    let Some(output) = &arguments.output else {
+        return Err(super::super::Misuse("name the archive to write with --output FILE".to_owned()).into());
+    };
+    let generator = generator(&arguments.program, arguments.seed)?;
+    let scope = match arguments.jitter_per {
+        Scope::Rank => JitterScope::Rank,
+        Scope::Action => JitterScope::Action,
+    };
+    let jitter = arguments.jitter.map(|spread| Jitter::new(arguments.seed, spread, scope)).transpose()?;
+    let done = AtomicU64::new(0);
+    let write = || -> Result<_> {
+        let mut writer = ArchiveWriter::create(output, generator.ranks(), arguments.shards)?;
+        for rank in (0..generator.ranks()).map(Rank::new) {
+            let mut program = generator.rank(rank);
+            if let Some(jitter) = &jitter {
+                program = jitter.apply(rank, program)?;
+            }
+            writer.write_rank(rank, &program)?;
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(writer.finish()?)
+    };
+    let summary = progress::watch_count(&done, generator.ranks().into(), "ranks", write)?;
+    Ok(super::written(output, &summary))
+}
+
+/// Sets a parameter that was given.
+macro_rules! set {
+    ($parameters:ident, $($field:ident),+) => {
+        $(if let Some(value) = $field.clone() {
+            $parameters.$field = value.into();
+        })+
+    };
+}
+
+/// Turns the three numbers that clap has counted into an array.
+fn triple<T: Copy>(numbers: &Option<Vec<T>>) -> Option<[T; 3]> {
+    numbers.as_deref()?.try_into().ok()
+}
+
+fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
+    Ok(match program {
+        Program::NpbLu { class, ranks, steps, flops_per_point, flops_per_value, recording } => {
+            let mut parameters = NpbLuParameters::new(*class, *ranks);
+            set!(parameters, steps, flops_per_point, flops_per_value);
+            parameters.recording = match recording {
+                Recorded::Receives => Recording::Receives,
+                Recorded::ReceivesAndSends => Recording::ReceivesAndSends,
+                Recorded::EveryGap => Recording::EveryGap,
+            };
+            Box::new(NpbLu::new(parameters)?)
+        }
+        Program::Halo3d { cells, processes, periodic, iterations, cell_bytes, flops_per_cell } => {
+            let mut parameters = Halo3dParameters { periodic: *periodic, ..Halo3dParameters::default() };
+            let (cells, processes, cell_bytes) =
+                (triple(cells), triple(processes), cell_bytes.map(Bytes::new));
+            set!(parameters, cells, processes, iterations, cell_bytes, flops_per_cell);
+            Box::new(Halo3d::new(parameters)?)
+        }
+        Program::AlltoallFft { ranks, grid, steps, flops_per_level, flops_per_point } => {
+            let mut parameters = AlltoallFftParameters::default();
+            let grid = triple(grid);
+            set!(parameters, ranks, grid, steps, flops_per_level, flops_per_point);
+            Box::new(AlltoallFft::new(parameters)?)
+        }
+        Program::Ring { ranks, rounds, bytes, flops } => {
+            let mut parameters = RingParameters::default();
+            let bytes = bytes.map(Bytes::new);
+            set!(parameters, ranks, rounds, bytes, flops);
+            Box::new(Ring::new(parameters)?)
+        }
+        Program::RandomSparse { ranks, steps, rounds, partners, min_bytes, max_bytes, flops } => {
+            let mut parameters = RandomSparseParameters { seed, ..RandomSparseParameters::default() };
+            let (min_bytes, max_bytes) = (min_bytes.map(Bytes::new), max_bytes.map(Bytes::new));
+            set!(parameters, ranks, steps, rounds, partners, min_bytes, max_bytes, flops);
+            Box::new(RandomSparse::new(parameters)?)
+        }
+        Program::AllreduceLoop { ranks, iterations, count, flops, reduction_flops } => {
+            let mut parameters = AllreduceLoopParameters::default();
+            set!(parameters, ranks, iterations, count, flops, reduction_flops);
+            Box::new(AllreduceLoop::new(parameters)?)
+        }
+    })
+}

@@ -1,0 +1,88 @@
+//! Generated traces: programs of known structure on any number of ranks.
+//!
+//! ```
+//! use pdes_core::Rank;
+//! use trace_mmap::generate::{Class, Generator, NpbLu, NpbLuParameters, Recording};
+//! use trace_mmap::{TextLine, Trace, flatten};
+//!
+//! let lu = NpbLu::new(NpbLuParameters { steps: 2, ..NpbLuParameters::new(Class::S, 4) })?;
+//! let mut text = String::new();
+//! for rank in (0..lu.ranks()).map(Rank::new) {
+//!     for op in flatten(&lu.rank(rank)) {
+//!         text += &format!("{}\n", TextLine { rank, op });
+//!     }
+//! }
+//! assert_eq!(Trace::from_text(&text)?.actions(), lu.actions());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | generator | pattern | volume |
+//! |---|---|---|
+//! | [`NpbLu`] | waves through a two-dimensional process grid, small messages | NPB's operation count |
+//! | [`Halo3d`] | faces between neighbours in three dimensions | per cell |
+//! | [`AlltoallFft`] | transposition between all ranks | per point and transform level |
+//! | [`Ring`] | a message to the next rank | per round |
+//! | [`RandomSparse`] | a few random partners per step | per step |
+//! | [`AllreduceLoop`] | a reduction per iteration | per iteration |
+//!
+//! [`Jitter`] adds seeded noise to any of them. A pattern with `MPI_ANY_SOURCE`, such as a master that takes results from
+//! whichever worker is first, has no generator: [`Op`](crate::Op) has no such receive.
+//!
+//! # Guarantees
+//!
+//! A program depends on the parameters and the rank only; ranks can be generated in any order, on any thread, on any
+//! machine, to the same bits. Every message sent is received, with the same size. No program can deadlock, however small
+//! the messages that the transport buffers.
+
+mod allreduce_loop;
+mod alltoall_fft;
+mod error;
+mod halo3d;
+mod jitter;
+mod npb_lu;
+mod program;
+mod random;
+mod random_sparse;
+mod ring;
+
+pub use allreduce_loop::{AllreduceLoop, AllreduceLoopParameters};
+pub use alltoall_fft::{AlltoallFft, AlltoallFftParameters};
+pub use error::GenerateError;
+pub use halo3d::{Halo3d, Halo3dParameters};
+pub use jitter::{Jitter, JitterScope};
+pub use npb_lu::{Class, NpbLu, NpbLuParameters, Recording};
+pub use random_sparse::{RandomSparse, RandomSparseParameters};
+pub use ring::{Ring, RingParameters};
+
+use pdes_core::Rank;
+
+use crate::Item;
+
+/// A program of every rank, written down with its loops.
+pub trait Generator: Sync {
+    /// Returns the number of ranks, 1 or more.
+    fn ranks(&self) -> u32;
+
+    /// Returns the program of a rank.
+    ///
+    /// # Panics
+    /// Where the rank is not below [`ranks`](Self::ranks).
+    fn rank(&self, rank: Rank) -> Vec<Item>;
+
+    /// Returns the number of actions of all ranks, or [`u64::MAX`] where they are more.
+    ///
+    /// This one writes every program down; generators that know better count in O(1).
+    fn actions(&self) -> u64 {
+        (0..self.ranks()).fold(0, |sum: u64, rank| sum.saturating_add(count(&self.rank(Rank::new(rank)))))
+    }
+}
+
+/// Counts the actions of a program, up to [`u64::MAX`].
+fn count(program: &[Item]) -> u64 {
+    Item::count_all(program).unwrap_or(u64::MAX)
+}
+
+/// Counts the actions where all ranks have as many as the first.
+fn count_alike(generator: &impl Generator) -> u64 {
+    count(&generator.rank(Rank::new(0))).saturating_mul(generator.ranks().into())
+}

@@ -1,0 +1,126 @@
+//! A Fourier transform in three dimensions whose grid is cut along one: every transform transposes by an alltoall.
+
+use pdes_core::Rank;
+
+use super::error::{GenerateError, amount, at_least, at_most, positive};
+use super::program::ProgramBuilder;
+use super::{Generator, count_alike};
+use crate::{Collective, Datatype, Item, Op};
+
+/// Doubles in a complex number.
+const DOUBLES: u64 = 2;
+/// Most grid points per dimension: keeps the size of a block within 2^48 bytes.
+const MOST_POINTS: u64 = 1 << 20;
+
+/// Parameters of [`AlltoallFft`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlltoallFftParameters {
+    /// Number of ranks; divides the first and the last extent of the grid. Default: 16.
+    pub ranks: u32,
+    /// Grid points of 16 bytes along each dimension, at most 2^20; the last one is cut before the transposition, the first
+    /// one after it. Default: 256 x 256 x 128.
+    pub grid: [u64; 3],
+    /// Number of transforms; default: 20.
+    pub steps: u64,
+    /// Computation per point and level of a transform along one dimension, which has log2(extent) levels, rounded up
+    ///, in flop; default: 5, the usual count.
+    pub flops_per_level: f64,
+    /// Computation per point and step outside the transform, in flop; default: 6, a complex product.
+    pub flops_per_point: f64,
+}
+
+impl Default for AlltoallFftParameters {
+    fn default() -> Self {
+        Self { ranks: 16, grid: [256, 256, 128], steps: 20, flops_per_level: 5.0, flops_per_point: 6.0 }
+    }
+}
+
+/// In each step a rank transforms its slab along two dimensions, transposes with all others, and transforms along the third.
+///
+/// ```
+/// use trace_mmap::generate::{AlltoallFft, AlltoallFftParameters, GenerateError};
+/// let on = |ranks| AlltoallFft::new(AlltoallFftParameters { ranks, ..AlltoallFftParameters::default() });
+/// assert!(on(64).is_ok());
+/// let nearest = GenerateError::UnequalSlabs { ranks: 48, extent: 128, below: Some(32), above: Some(64) };
+/// assert_eq!(on(48).err(), Some(nearest));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct AlltoallFft(AlltoallFftParameters);
+
+impl AlltoallFft {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`GenerateError::TooFewRanks`], [`GenerateError::Zero`], [`GenerateError::TooLarge`], [`GenerateError::Amount`], and
+    /// [`GenerateError::UnequalSlabs`] with the nearest legal counts.
+    pub fn new(parameters: AlltoallFftParameters) -> Result<Self, GenerateError> {
+        let AlltoallFftParameters { ranks, grid: grid @ [first, _, last], .. } = parameters;
+        at_least("a transposition", ranks, 1)?;
+        for extent in grid {
+            positive("grid", extent)?;
+            at_most("grid", extent, MOST_POINTS)?;
+        }
+        amount("flops_per_level", parameters.flops_per_level)?;
+        amount("flops_per_point", parameters.flops_per_point)?;
+        if first.is_multiple_of(ranks.into()) && last.is_multiple_of(ranks.into()) {
+            return Ok(Self(parameters));
+        }
+        let extent = common_divisor(first, last);
+        let divides = |count: &u32| extent.is_multiple_of((*count).into());
+        let below = (1..=ranks.min(extent as u32)).rev().find(divides);
+        let above = (ranks..=extent as u32).find(divides);
+        Err(GenerateError::UnequalSlabs { ranks, extent, below, above })
+    }
+
+    /// Computation of one rank along a dimension, in flop.
+    fn transform(&self, dimension: usize) -> f64 {
+        let extent = self.0.grid[dimension];
+        self.0.flops_per_level * f64::from(extent.next_power_of_two().ilog2()) * self.points()
+    }
+
+    /// Points of one rank.
+    fn points(&self) -> f64 {
+        self.0.grid.iter().map(|extent| *extent as f64).product::<f64>() / f64::from(self.0.ranks)
+    }
+
+    /// Doubles that a rank sends to each other one.
+    fn block(&self) -> u64 {
+        let ([first, middle, last], ranks) = (self.0.grid, u64::from(self.0.ranks));
+        DOUBLES * (first / ranks) * middle * (last / ranks)
+    }
+}
+
+/// Returns the greatest common divisor (Euclid).
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+impl Generator for AlltoallFft {
+    fn ranks(&self) -> u32 {
+        self.0.ranks
+    }
+
+    fn rank(&self, rank: Rank) -> Vec<Item> {
+        assert!(rank.get() < self.0.ranks, "rank {rank} of {}", self.0.ranks);
+        let (count, datatype) = (self.block(), Datatype::DOUBLE);
+        let transpose = Collective::Alltoall {
+            send_count: count,
+            recv_count: count,
+            send_type: datatype,
+            recv_type: datatype,
+        };
+        let mut program = ProgramBuilder::default();
+        program.op(Op::Init);
+        program.repeat(self.0.steps, |body| {
+            body.compute(self.0.flops_per_point * self.points() + self.transform(0) + self.transform(1));
+            body.op(Op::Collective(transpose));
+            body.compute(self.transform(2));
+        });
+        program.op(Op::Finalize);
+        program.finish()
+    }
+
+    fn actions(&self) -> u64 {
+        count_alike(self)
+    }
+}

@@ -1,0 +1,159 @@
+//! What can be wrong with the parameters of a generator.
+
+use pdes_core::Bytes;
+
+use super::npb_lu::Class;
+
+/// Why a generator cannot be made from its parameters, or a program cannot be generated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum GenerateError {
+    /// The number of ranks has no process grid in this benchmark.
+    #[error(
+        "NPB LU class {class} does not run on {ranks} ranks: the nearest legal counts are {}",
+        nearest(*below, *above)
+    )]
+    RankCount {
+        /// The class asked for.
+        class: Class,
+        /// The number of ranks asked for.
+        ranks: u32,
+        /// The largest legal count below it.
+        below: Option<u32>,
+        /// The smallest legal count above it.
+        above: Option<u32>,
+    },
+    /// There are too few ranks for the pattern.
+    #[error("{kind} needs {least} ranks or more, found {ranks}")]
+    TooFewRanks {
+        /// The generator.
+        kind: &'static str,
+        /// The number of ranks asked for.
+        ranks: u32,
+        /// The least number that makes sense.
+        least: u32,
+    },
+    /// The process grid has more ranks than 32 bits can number.
+    #[error("a process grid of {} x {} x {} has more than 2^32 - 1 ranks", grid[0], grid[1], grid[2])]
+    TooManyRanks {
+        /// The process grid.
+        grid: [u32; 3],
+    },
+    /// A process grid has more processes than grid points along one dimension.
+    #[error(
+        "dimension {dimension} has {cells} cells for {processes} processes, expected one cell each or more"
+    )]
+    EmptySubdomain {
+        /// The dimension, from 0.
+        dimension: usize,
+        /// Cells of the grid along it.
+        cells: u64,
+        /// Processes along it.
+        processes: u32,
+    },
+    /// The ranks do not divide the grid into equal slabs.
+    #[error(
+        "{ranks} ranks do not cut {extent} grid points into equal slabs: the nearest legal counts are {}",
+        nearest(*below, *above)
+    )]
+    UnequalSlabs {
+        /// The number of ranks asked for.
+        ranks: u32,
+        /// Greatest common divisor of the extents that are cut, in points; legal counts divide it.
+        extent: u64,
+        /// The largest legal count below.
+        below: Option<u32>,
+        /// The smallest legal count above.
+        above: Option<u32>,
+    },
+    /// A parameter that must be positive is zero.
+    #[error("{parameter} is 0, expected 1 or more")]
+    Zero {
+        /// The name of the parameter.
+        parameter: &'static str,
+    },
+    /// An amount of computation is negative, infinite or not a number.
+    #[error("{parameter} is {value}, expected a finite number, 0 or more")]
+    Amount {
+        /// The name of the parameter.
+        parameter: &'static str,
+        /// What was found.
+        value: f64,
+    },
+    /// The smallest message is larger than the largest one.
+    #[error("messages of {min} to {max} bytes: the smallest is larger than the largest")]
+    EmptyRange {
+        /// Smallest message, in bytes.
+        min: u64,
+        /// Largest message, in bytes.
+        max: u64,
+    },
+    /// A parameter is beyond what the generator can express.
+    #[error("{parameter} is {found}, expected at most {most}")]
+    TooLarge {
+        /// The name of the parameter.
+        parameter: &'static str,
+        /// What was found.
+        found: u64,
+        /// The largest legal value.
+        most: u64,
+    },
+    /// The spread of a jitter is not a fraction.
+    #[error("a jitter spreads by {spread}, expected a number from 0 to 1")]
+    Spread {
+        /// What was found.
+        spread: f64,
+    },
+    /// A jitter of every action must unroll the loops, and there are too many actions for that.
+    #[error(
+        "a jitter of every action unrolls the loops of rank {rank}: {actions} actions, at most {most}; \
+         take fewer steps or one factor per rank"
+    )]
+    Unrolled {
+        /// The rank.
+        rank: u32,
+        /// Its number of actions.
+        actions: u64,
+        /// The largest number that is unrolled.
+        most: u64,
+    },
+    /// The letter names no class.
+    #[error("class {found:?} is unknown, expected one of S W A B C D E F")]
+    Class {
+        /// What was found.
+        found: String,
+    },
+}
+
+/// Names the counts that exist.
+fn nearest(below: Option<u32>, above: Option<u32>) -> String {
+    match (below, above) {
+        (Some(below), Some(above)) => format!("{below} and {above}"),
+        (Some(one), None) | (None, Some(one)) => one.to_string(),
+        (None, None) => "none".to_owned(),
+    }
+}
+
+/// Refuses zero.
+pub(super) fn positive(parameter: &'static str, value: u64) -> Result<(), GenerateError> {
+    if value == 0 { Err(GenerateError::Zero { parameter }) } else { Ok(()) }
+}
+
+/// Refuses what is no amount of computation.
+pub(super) fn amount(parameter: &'static str, value: f64) -> Result<(), GenerateError> {
+    if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(GenerateError::Amount { parameter, value }) }
+}
+
+/// Refuses what is larger than `most`.
+pub(super) fn at_most(parameter: &'static str, found: u64, most: u64) -> Result<(), GenerateError> {
+    if found > most { Err(GenerateError::TooLarge { parameter, found, most }) } else { Ok(()) }
+}
+
+/// Refuses too few ranks.
+pub(super) fn at_least(kind: &'static str, ranks: u32, least: u32) -> Result<(), GenerateError> {
+    if ranks < least { Err(GenerateError::TooFewRanks { kind, ranks, least }) } else { Ok(()) }
+}
+
+/// Refuses a message that is larger than a trace can hold.
+pub(super) fn message(parameter: &'static str, bytes: Bytes) -> Result<(), GenerateError> {
+    at_most(parameter, bytes.get(), 1 << 48)
+}

@@ -1,0 +1,100 @@
+//! Noise on the computation of a generated program.
+
+use pdes_core::Rank;
+
+use super::error::GenerateError;
+use super::random::fraction;
+use crate::{Item, Op, flatten};
+
+/// Most actions of a rank whose loops a jitter unrolls.
+const MOST_UNROLLED: u64 = 1 << 23;
+
+/// What has a factor of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JitterScope {
+    /// Each rank: load imbalance. Loops stay loops.
+    Rank,
+    /// Each computation: noise. Loops are unrolled, because no iteration is like the other, so that it is for programs of
+    /// at most 2^23 actions per rank.
+    Action,
+}
+
+/// Multiplies amounts of computation by factors drawn evenly from `1 - spread` to `1 + spread`.
+///
+/// The factor depends on the seed, the rank and, by scope, the index of the computation among those of the rank: on
+/// nothing else, so that ranks can be generated in any order. Amounts stay whole operations.
+///
+/// ```
+/// use pdes_core::Rank;
+/// use trace_mmap::generate::{Generator, Jitter, JitterScope, Ring, RingParameters};
+/// let ring = Ring::new(RingParameters { rounds: 10, ..RingParameters::default() })?;
+/// let jitter = Jitter::new(42, 0.1, JitterScope::Action)?;
+/// let noisy = jitter.apply(Rank::new(0), ring.rank(Rank::new(0)))?;
+/// assert_eq!(noisy, jitter.apply(Rank::new(0), ring.rank(Rank::new(0)))?);
+/// assert_ne!(noisy, jitter.apply(Rank::new(1), ring.rank(Rank::new(0)))?);
+/// # Ok::<(), trace_mmap::generate::GenerateError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jitter {
+    seed: u64,
+    spread: f64,
+    scope: JitterScope,
+}
+
+impl Jitter {
+    /// Makes a jitter.
+    ///
+    /// # Errors
+    /// [`GenerateError::Spread`] where the spread is not between 0 and 1.
+    pub fn new(seed: u64, spread: f64, scope: JitterScope) -> Result<Self, GenerateError> {
+        if (0.0..=1.0).contains(&spread) {
+            Ok(Self { seed, spread, scope })
+        } else {
+            Err(GenerateError::Spread { spread })
+        }
+    }
+
+    /// Returns the program with its computation multiplied.
+    ///
+    /// # Errors
+    /// [`GenerateError::Unrolled`] where the scope is an action and the program has more than 2^23.
+    pub fn apply(&self, rank: Rank, mut program: Vec<Item>) -> Result<Vec<Item>, GenerateError> {
+        match self.scope {
+            JitterScope::Rank => scale(&mut program, self.factor(&[rank.get().into()])),
+            JitterScope::Action => program = self.unroll(rank, &program)?,
+        }
+        Ok(program)
+    }
+
+    fn factor(&self, position: &[u64]) -> f64 {
+        1.0 + self.spread * (2.0 * fraction(self.seed, position) - 1.0)
+    }
+
+    fn unroll(&self, rank: Rank, program: &[Item]) -> Result<Vec<Item>, GenerateError> {
+        let actions = Item::count_all(program).unwrap_or(u64::MAX);
+        if actions > MOST_UNROLLED {
+            return Err(GenerateError::Unrolled { rank: rank.get(), actions, most: MOST_UNROLLED });
+        }
+        let mut computations = 0;
+        let noisy = flatten(program).map(|op| match op {
+            Op::Compute { flops } => {
+                let factor = self.factor(&[rank.get().into(), computations]);
+                computations += 1;
+                Item::Act(Op::Compute { flops: (flops * factor).round() })
+            }
+            other => Item::Act(other.clone()),
+        });
+        Ok(noisy.collect())
+    }
+}
+
+/// Multiplies every amount of computation.
+fn scale(items: &mut [Item], factor: f64) {
+    for item in items {
+        match item {
+            Item::Act(Op::Compute { flops }) => *flops = (*flops * factor).round(),
+            Item::Act(_) => {}
+            Item::Loop { body, .. } => scale(body, factor),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The exchanges between neighbours, one pattern each.
+
+use pdes_core::{Bytes, Rank};
+
+use crate::Tag;
+use crate::generate::program::ProgramBuilder;
+
+/// Size of a value.
+const DOUBLE: u64 = 8;
+
+/// Tags: the side from which a message arrives.
+pub(super) const FROM_SOUTH: Tag = Tag::new(1);
+pub(super) const FROM_NORTH: Tag = Tag::new(2);
+pub(super) const FROM_EAST: Tag = Tag::new(3);
+pub(super) const FROM_WEST: Tag = Tag::new(4);
+
+/// A message that every rank passes to the neighbour on one side and takes from that on the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    /// Whom a rank takes from.
+    pub(super) from: Option<Rank>,
+    /// Whom it passes to.
+    pub(super) to: Option<Rank>,
+    /// The tag.
+    pub(super) tag: Tag,
+    /// Numbers in the message.
+    pub(super) values: u64,
+}
+
+impl Stream {
+    /// Size of the message.
+    fn bytes(&self) -> Bytes {
+        Bytes::new(DOUBLE * self.values)
+    }
+
+    /// Takes with a blocking receive.
+    pub(super) fn take(&self, program: &mut ProgramBuilder) {
+        if let Some(from) = self.from {
+            program.recv(from, self.tag, self.bytes());
+        }
+    }
+
+    /// Passes on with a blocking send.
+    pub(super) fn pass(&self, program: &mut ProgramBuilder) {
+        if let Some(to) = self.to {
+            program.send(to, self.tag, self.bytes());
+        }
+    }
+
+    /// Posts the receive, passes its own data, then waits; copying into and out of the buffers costs `flops_per_value`.
+    pub(super) fn swap(&self, program: &mut ProgramBuilder, flops_per_value: f64) {
+        let copy = flops_per_value * self.values as f64;
+        if let Some(from) = self.from {
+            program.irecv(from, self.tag, self.bytes());
+        }
+        if self.to.is_some() {
+            program.compute(copy);
+        }
+        self.pass(program);
+        if let Some(from) = self.from {
+            program.wait(from, self.tag);
+            program.compute(copy);
+        }
+    }
+
+    /// Takes, waits at once, then passes on: a chain from the far end.
+    pub(super) fn relay(&self, program: &mut ProgramBuilder) {
+        if let Some(from) = self.from {
+            program.irecv(from, self.tag, self.bytes());
+            program.wait(from, self.tag);
+        }
+        self.pass(program);
+    }
+}

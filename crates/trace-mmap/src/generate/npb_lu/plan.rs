@@ -1,0 +1,177 @@
+//! The phases of the benchmark in their order.
+
+use super::NpbLuParameters;
+use super::exchange::{FROM_EAST, FROM_NORTH, FROM_SOUTH, FROM_WEST, Stream};
+use super::grid::Subdomain;
+use super::sweep::Sweep;
+use crate::generate::program::ProgramBuilder;
+use crate::{Collective, Datatype, Item, Op};
+
+/// Work of a phase as a share of a rank's computation in a time step.
+///
+/// The five of the time step sum to 1. All are those of the acquired class A trace on 8 ranks, rounded.
+mod share {
+    /// From `init` to the broadcast of the parameters.
+    pub(super) const START: f64 = 0.002;
+    /// Initial field, and the forcing term up to its first exchange.
+    pub(super) const INITIAL_FIELD: f64 = 0.7;
+    /// Initial field once more, after the warm-up step.
+    pub(super) const RESET: f64 = 0.3;
+    /// Lower sweep.
+    pub(super) const LOWER: f64 = 0.38;
+    /// Upper sweep.
+    pub(super) const UPPER: f64 = 0.37;
+    /// Update of the solution, and the right-hand side up to its first exchange.
+    pub(super) const UPDATE: f64 = 0.04;
+    /// Right-hand side between its exchanges: along the first dimension.
+    pub(super) const RHS_X: f64 = 0.06;
+    /// Right-hand side along the other dimensions, and the scaling of the residual.
+    pub(super) const RHS_YZ: f64 = 0.15;
+    /// A norm of the residual.
+    pub(super) const NORM: f64 = 0.02;
+    /// The error of the solution.
+    pub(super) const ERROR: f64 = 0.1;
+    /// Each of the three surface integrals.
+    pub(super) const INTEGRAL: f64 = 0.005;
+}
+
+/// What one rank does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan<'a> {
+    /// The parameters of the run.
+    pub(super) parameters: &'a NpbLuParameters,
+    /// The part of the rank.
+    pub(super) domain: Subdomain,
+}
+
+impl Plan<'_> {
+    /// Returns the program.
+    pub(super) fn write(&self) -> Vec<Item> {
+        let mut program = ProgramBuilder::default();
+        program.op(Op::Init);
+        program.compute(self.work(share::START));
+        read_input(&mut program);
+        program.compute(self.work(share::INITIAL_FIELD));
+        self.exchange(&mut program);
+        self.solve(&mut program, 1);
+        program.compute(self.work(share::RESET));
+        self.solve(&mut program, self.parameters.steps);
+        program.compute(self.work(share::ERROR));
+        program.allreduce(5, 0.0);
+        self.surface_integrals(&mut program);
+        program.op(Op::Finalize);
+        program.finish()
+    }
+
+    /// Returns a share of the computation of a time step, in flop.
+    fn work(&self, share: f64) -> f64 {
+        let points = self.domain.inner_x() * self.domain.inner_y() * self.domain.planes();
+        share * self.parameters.flops_per_point * points as f64
+    }
+
+    /// Writes time steps with what surrounds them: a right-hand side before, norms at the last step of the run.
+    fn solve(&self, program: &mut ProgramBuilder, steps: u32) {
+        let (lower, upper) = (self.lower_sweep(), self.upper_sweep());
+        self.exchange(program);
+        self.norm(program);
+        program.op(Op::Collective(Collective::Barrier));
+        program.compute(lower.lead());
+        program.repeat(u64::from(steps - 1), |body| {
+            self.sweeps(body, &lower, &upper);
+            self.exchange(body);
+            body.compute(lower.lead());
+        });
+        self.last_step(program, &lower, &upper, steps == self.parameters.steps);
+        program.allreduce(1, 0.0);
+    }
+
+    /// Writes a time step after which there is none. The one that warms up takes norms only where the run is a single step,
+    /// too: the benchmark asks for the number of the step.
+    fn last_step(&self, program: &mut ProgramBuilder, lower: &Sweep, upper: &Sweep, norms: bool) {
+        self.sweeps(program, lower, upper);
+        if norms {
+            self.norm(program);
+        }
+        self.exchange(program);
+        if norms {
+            self.norm(program);
+        }
+    }
+
+    /// Writes the two sweeps and the update.
+    fn sweeps(&self, program: &mut ProgramBuilder, lower: &Sweep, upper: &Sweep) {
+        lower.write(program);
+        program.compute(upper.lead());
+        upper.write(program);
+        program.compute(self.work(share::UPDATE));
+    }
+
+    fn lower_sweep(&self) -> Sweep {
+        let Subdomain { north, south, west, east, .. } = self.domain;
+        let rows = Stream { from: north, to: south, tag: FROM_NORTH, values: 5 * self.domain.inner_y() };
+        let columns = Stream { from: west, to: east, tag: FROM_WEST, values: 5 * self.domain.inner_x() };
+        self.sweep([rows, columns], share::LOWER)
+    }
+
+    fn upper_sweep(&self) -> Sweep {
+        let Subdomain { north, south, west, east, .. } = self.domain;
+        let rows = Stream { from: south, to: north, tag: FROM_SOUTH, values: 5 * self.domain.inner_y() };
+        let columns = Stream { from: east, to: west, tag: FROM_EAST, values: 5 * self.domain.inner_x() };
+        self.sweep([rows, columns], share::UPPER)
+    }
+
+    fn sweep(&self, streams: [Stream; 2], share: f64) -> Sweep {
+        let planes = self.domain.planes();
+        Sweep {
+            streams,
+            planes,
+            plane: self.work(share) / planes as f64,
+            recording: self.parameters.recording,
+            flops_per_value: self.parameters.flops_per_value,
+        }
+    }
+
+    fn norm(&self, program: &mut ProgramBuilder) {
+        program.compute(self.work(share::NORM));
+        program.allreduce(5, 0.0);
+    }
+
+    /// Writes a right-hand side or forcing term: with each neighbour an exchange of the two outermost layers of points.
+    fn exchange(&self, program: &mut ProgramBuilder) {
+        let Subdomain { north, south, west, east, nx, ny, nz } = self.domain;
+        let copy = self.parameters.flops_per_value;
+        let face = 10 * ny * nz;
+        Stream { from: north, to: south, tag: FROM_NORTH, values: face }.swap(program, copy);
+        Stream { from: south, to: north, tag: FROM_SOUTH, values: face }.swap(program, copy);
+        program.compute(self.work(share::RHS_X));
+        let face = 10 * nx * nz;
+        Stream { from: west, to: east, tag: FROM_WEST, values: face }.swap(program, copy);
+        Stream { from: east, to: west, tag: FROM_EAST, values: face }.swap(program, copy);
+        program.compute(self.work(share::RHS_YZ));
+    }
+
+    /// Integrates over the faces of the grid: first those across the undivided dimension, in which all ranks take part.
+    fn surface_integrals(&self, program: &mut ProgramBuilder) {
+        let Subdomain { north, south, west, east, nx, ny, nz } = self.domain;
+        let to_west = |values| Stream { from: east, to: west, tag: FROM_EAST, values };
+        let to_north = |values| Stream { from: south, to: north, tag: FROM_SOUTH, values };
+        program.compute(self.work(share::INTEGRAL));
+        to_west(2 * nx).relay(program);
+        to_north(2 * (ny + 2)).relay(program);
+        for (edges, stream) in [([west, east], to_north(nz)), ([north, south], to_west(nz))] {
+            program.allreduce(1, 0.0);
+            program.compute(self.work(share::INTEGRAL));
+            edges.iter().filter(|neighbour| neighbour.is_none()).for_each(|_| stream.relay(program));
+        }
+        program.allreduce(1, 0.0);
+    }
+}
+
+/// Broadcasts the parameters from rank 0: printing, norms, steps; step length, relaxation; tolerances; grid; timers.
+fn read_input(program: &mut ProgramBuilder) {
+    let datatype = |id| Datatype::from_id(id).expect("the identifier is predefined");
+    let (double, integer, logical) = (Datatype::DOUBLE, datatype(1), datatype(23));
+    [integer, integer, integer, double, double].into_iter().for_each(|datatype| program.bcast(1, datatype));
+    program.bcast(5, double);
+    [integer, integer, integer, logical].into_iter().for_each(|datatype| program.bcast(1, datatype));
+}

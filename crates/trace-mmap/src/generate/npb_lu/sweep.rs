@@ -1,0 +1,115 @@
+//! A sweep: a wave of computation through the planes.
+
+use super::Recording;
+use super::exchange::Stream;
+use crate::generate::program::ProgramBuilder;
+
+/// One of the two sweeps of a time step, as a rank runs it.
+///
+/// For each plane a rank receives from the neighbours on one side, computes and sends to those on the other side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sweep {
+    /// Along the rows, then along the columns: where the wave comes from and where it goes.
+    pub(super) streams: [Stream; 2],
+    /// Number of planes.
+    pub(super) planes: u64,
+    /// Computation of a plane, in flop.
+    pub(super) plane: f64,
+    /// Which of the short computations are recorded.
+    pub(super) recording: Recording,
+    /// Cost of copying a value into or out of a buffer, in flop.
+    pub(super) flops_per_value: f64,
+}
+
+impl Sweep {
+    /// Returns what a rank without receives computes before its first call: the first plane.
+    ///
+    /// It merges with the computation before the sweep, which the program must record there, outside of any loop over time
+    /// steps that begins with this sweep.
+    pub(super) fn lead(&self) -> f64 {
+        match self.role() {
+            Role::Source => self.plane,
+            Role::Alone => self.planes as f64 * self.plane,
+            Role::Sink | Role::Inner => 0.0,
+        }
+    }
+
+    /// Writes the sweep down, without its lead.
+    pub(super) fn write(&self, program: &mut ProgramBuilder) {
+        let more = self.planes - 1;
+        match self.role() {
+            Role::Alone => {}
+            Role::Inner => program.repeat(self.planes, |body| {
+                self.receive(body);
+                body.compute(self.plane);
+                self.send(body);
+                if self.recording == Recording::EveryGap {
+                    body.compute(self.copy(1));
+                }
+            }),
+            Role::Source => {
+                program.repeat(more, |body| {
+                    self.send(body);
+                    body.compute(self.plane);
+                });
+                self.send(program);
+            }
+            Role::Sink => {
+                program.repeat(more, |body| {
+                    self.receive(body);
+                    body.compute(self.plane);
+                });
+                self.receive(program);
+                program.compute(self.plane);
+            }
+        }
+    }
+
+    fn role(&self) -> Role {
+        let receives = self.streams.iter().any(|stream| stream.from.is_some());
+        let sends = self.streams.iter().any(|stream| stream.to.is_some());
+        match (receives, sends) {
+            (true, true) => Role::Inner,
+            (true, false) => Role::Sink,
+            (false, true) => Role::Source,
+            (false, false) => Role::Alone,
+        }
+    }
+
+    fn receive(&self, program: &mut ProgramBuilder) {
+        let [first, second] = &self.streams;
+        first.take(program);
+        if first.from.is_some() && second.from.is_some() {
+            program.compute(self.copy(0));
+        }
+        second.take(program);
+    }
+
+    fn send(&self, program: &mut ProgramBuilder) {
+        let [first, second] = &self.streams;
+        first.pass(program);
+        let recorded = self.recording != Recording::Receives;
+        if recorded && first.to.is_some() && second.to.is_some() {
+            program.compute(self.copy(1));
+        }
+        second.pass(program);
+    }
+
+    /// Cost of copying the message of a stream.
+    fn copy(&self, stream: usize) -> f64 {
+        self.flops_per_value * self.streams[stream].values as f64
+    }
+}
+
+/// What a rank is to the wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// The only rank.
+    Alone,
+    /// Where it starts.
+    Source,
+    /// What it passes.
+    Inner,
+    /// Where it ends.
+    Sink,
+}

@@ -1,0 +1,112 @@
+//! Writing the program of a rank down.
+
+use pdes_core::{Bytes, Rank};
+
+use crate::{Collective, Datatype, Direction, Item, Op, Request, Tag};
+
+/// A program under construction.
+///
+/// Computation is kept back until the next operation and then becomes one action, as a tracer records it: two calls of MPI
+/// have at most one computation between them.
+#[derive(Debug, Default)]
+pub(super) struct ProgramBuilder {
+    items: Vec<Item>,
+    pending: f64,
+}
+
+impl ProgramBuilder {
+    /// Adds computation, in flop.
+    pub(super) fn compute(&mut self, flops: f64) {
+        self.pending += flops;
+    }
+
+    /// Adds any operation but a computation.
+    pub(super) fn op(&mut self, op: Op) {
+        self.flush();
+        self.items.push(Item::Act(op));
+    }
+
+    /// Adds `MPI_Send`.
+    pub(super) fn send(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Send { peer: Some(peer), tag, bytes });
+    }
+
+    /// Adds `MPI_Isend`.
+    pub(super) fn isend(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Isend { peer: Some(peer), tag, bytes });
+    }
+
+    /// Adds `MPI_Recv`.
+    pub(super) fn recv(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Recv { peer: Some(peer), tag: Some(tag), bytes });
+    }
+
+    /// Adds `MPI_Irecv`.
+    pub(super) fn irecv(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
+        self.op(Op::Irecv { peer: Some(peer), tag: Some(tag), bytes });
+    }
+
+    /// Adds `MPI_Wait` for a receive.
+    pub(super) fn wait(&mut self, peer: Rank, tag: Tag) {
+        self.op(Op::Wait(Request { direction: Direction::Receive, peer: Some(peer), tag: Some(tag) }));
+    }
+
+    /// Adds a broadcast from rank 0.
+    pub(super) fn bcast(&mut self, count: u64, datatype: Datatype) {
+        self.op(Op::Collective(Collective::Bcast { count, root: Rank::new(0), datatype }));
+    }
+
+    /// Adds a reduction of doubles to all ranks, which charges `flops` to each.
+    pub(super) fn allreduce(&mut self, count: u64, flops: f64) {
+        self.op(Op::Collective(Collective::Allreduce { count, flops, datatype: Datatype::DOUBLE }));
+    }
+
+    /// Adds a loop. A body that only computes is one computation; what remains pending at the end of another one is
+    /// recorded there.
+    pub(super) fn repeat(&mut self, count: u64, write: impl FnOnce(&mut Self)) {
+        let mut body = Self::default();
+        write(&mut body);
+        if body.items.is_empty() {
+            self.compute(count as f64 * body.pending);
+        } else if count > 0 {
+            self.flush();
+            body.flush();
+            self.items.push(Item::Loop { count, body: body.items });
+        }
+    }
+
+    /// Returns the program.
+    pub(super) fn finish(mut self) -> Vec<Item> {
+        self.flush();
+        self.items
+    }
+
+    /// Records what is pending, in whole operations: amounts stay short in text, and exact in sums.
+    fn flush(&mut self) {
+        if self.pending > 0.0 {
+            self.items.push(Item::Act(Op::Compute { flops: self.pending.round() }));
+        }
+        self.pending = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computation_merges_up_to_the_next_call() {
+        let mut program = ProgramBuilder::default();
+        program.compute(1.0);
+        program.repeat(3, |body| body.compute(2.0));
+        program.op(Op::Init);
+        program.repeat(2, |body| {
+            body.op(Op::WaitAll);
+            body.compute(5.0);
+        });
+        program.repeat(0, |body| body.op(Op::WaitAll));
+        let compute = |flops| Item::Act(Op::Compute { flops });
+        let body = vec![Item::Act(Op::WaitAll), compute(5.0)];
+        assert_eq!(program.finish(), [compute(7.0), Item::Act(Op::Init), Item::Loop { count: 2, body }]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Sparse communication with random partners.
+
+use pdes_core::{Bytes, Rank};
+
+use super::Generator;
+use super::error::{GenerateError, amount, at_least, at_most, message, positive};
+use super::program::ProgramBuilder;
+use super::random::{Permutation, below, mixed};
+use crate::{Item, Op, Tag};
+
+/// Most partners per step: each has a tag of its own.
+const MOST_PARTNERS: u64 = 1 << 16;
+/// What a number is drawn for: the first word of its position.
+const PARTNER: u64 = 0;
+const SIZE: u64 = 1;
+
+/// Parameters of [`RandomSparse`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RandomSparseParameters {
+    /// Seed of partners and sizes; default: 1.
+    pub seed: u64,
+    /// Number of ranks, 2 or more; default: 16.
+    pub ranks: u32,
+    /// Number of different steps, each written down in the program; default: 16.
+    pub steps: u32,
+    /// How often the sequence of steps runs, as a loop; default: 100.
+    pub rounds: u64,
+    /// Messages that a rank sends per step, and receives, at most 65,536; default: 4. One that would go to the rank itself
+    /// is left out.
+    pub partners: u32,
+    /// Smallest message; default: 8 bytes.
+    pub min_bytes: Bytes,
+    /// Largest message, at most 2^48; default: 65,536 bytes. Sizes between are equally likely.
+    pub max_bytes: Bytes,
+    /// Computation of a rank per step, in flop; default: 1e6.
+    pub flops: f64,
+}
+
+impl Default for RandomSparseParameters {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            ranks: 16,
+            steps: 16,
+            rounds: 100,
+            partners: 4,
+            min_bytes: Bytes::new(8),
+            max_bytes: Bytes::new(65_536),
+            flops: 1e6,
+        }
+    }
+}
+
+/// In each step a rank posts its receives, posts its sends, waits for all and computes.
+///
+/// The partners of a step are random permutations of the ranks, so that a rank knows who sends to it without asking
+/// everybody: its program costs O(steps x partners) on any number of ranks. No step can deadlock, as nothing blocks before
+/// all is posted.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomSparse(RandomSparseParameters);
+
+impl RandomSparse {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`GenerateError::TooFewRanks`], [`GenerateError::Zero`], [`GenerateError::TooLarge`],
+    /// [`GenerateError::EmptyRange`], [`GenerateError::Amount`].
+    pub fn new(parameters: RandomSparseParameters) -> Result<Self, GenerateError> {
+        at_least("random partners", parameters.ranks, 2)?;
+        positive("partners", parameters.partners.into())?;
+        at_most("partners", parameters.partners.into(), MOST_PARTNERS)?;
+        amount("flops", parameters.flops)?;
+        message("max_bytes", parameters.max_bytes)?;
+        let (min, max) = (parameters.min_bytes.get(), parameters.max_bytes.get());
+        if min > max { Err(GenerateError::EmptyRange { min, max }) } else { Ok(Self(parameters)) }
+    }
+
+    /// Returns who sends to whom in a step, for one of its messages per rank.
+    fn partners(&self, step: u32, partner: u32) -> Permutation {
+        Permutation::new(self.0.ranks, mixed(self.0.seed, &[PARTNER, step.into(), partner.into()]))
+    }
+
+    /// Returns the size of a message.
+    fn bytes(&self, step: u32, partner: u32, sender: u32) -> Bytes {
+        let (min, max) = (self.0.min_bytes.get(), self.0.max_bytes.get());
+        Bytes::new(
+            min + below(max - min + 1, self.0.seed, &[SIZE, step.into(), partner.into(), sender.into()]),
+        )
+    }
+
+    fn write_step(&self, program: &mut ProgramBuilder, rank: u32, step: u32) {
+        for partner in 0..self.0.partners {
+            let sender = self.partners(step, partner).preimage(rank);
+            if sender != rank {
+                program.irecv(Rank::new(sender), Tag::new(partner as i32), self.bytes(step, partner, sender));
+            }
+        }
+        for partner in 0..self.0.partners {
+            let receiver = self.partners(step, partner).image(rank);
+            if receiver != rank {
+                program.isend(Rank::new(receiver), Tag::new(partner as i32), self.bytes(step, partner, rank));
+            }
+        }
+        program.op(Op::WaitAll);
+        program.compute(self.0.flops);
+    }
+}
+
+impl Generator for RandomSparse {
+    fn ranks(&self) -> u32 {
+        self.0.ranks
+    }
+
+    fn rank(&self, rank: Rank) -> Vec<Item> {
+        assert!(rank.get() < self.0.ranks, "rank {rank} of {}", self.0.ranks);
+        let mut program = ProgramBuilder::default();
+        program.op(Op::Init);
+        program.repeat(self.0.rounds, |body| {
+            (0..self.0.steps).for_each(|step| self.write_step(body, rank.get(), step));
+        });
+        program.op(Op::Finalize);
+        program.finish()
+    }
+}

@@ -1,0 +1,44 @@
+//! Whether what is sent is received, counted by loops.
+
+use std::collections::BTreeMap;
+
+use pdes_core::Rank;
+use trace_mmap::generate::Generator;
+use trace_mmap::{Item, Op};
+
+/// Source, destination, tag, size.
+type Channel = (u32, u32, i32, u64);
+
+/// Asserts that for every source, destination, tag and size as many messages are received as sent.
+pub(crate) fn assert_sends_match_receives(generator: &dyn Generator) {
+    let mut balance: BTreeMap<Channel, i64> = BTreeMap::new();
+    for rank in 0..generator.ranks() {
+        count(&mut balance, rank, 1, &generator.rank(Rank::new(rank)));
+        balance.retain(|_, difference| *difference != 0);
+    }
+    let unmatched = balance.first_key_value();
+    assert_eq!(
+        unmatched,
+        None,
+        "{} ranks: (source, destination, tag, bytes), sent - received",
+        generator.ranks()
+    );
+}
+
+fn count(balance: &mut BTreeMap<Channel, i64>, rank: u32, times: i64, items: &[Item]) {
+    for item in items {
+        match item {
+            Item::Loop { count: more, body } => count(balance, rank, times * *more as i64, body),
+            Item::Act(
+                Op::Send { peer: Some(peer), tag, bytes } | Op::Isend { peer: Some(peer), tag, bytes },
+            ) => {
+                *balance.entry((rank, peer.get(), tag.get(), bytes.get())).or_default() += times;
+            }
+            Item::Act(
+                Op::Recv { peer: Some(peer), tag: Some(tag), bytes }
+                | Op::Irecv { peer: Some(peer), tag: Some(tag), bytes },
+            ) => *balance.entry((peer.get(), rank, tag.get(), bytes.get())).or_default() -= times,
+            Item::Act(_) => {}
+        }
+    }
+}
