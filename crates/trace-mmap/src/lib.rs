@@ -27,14 +27,15 @@
 //!
 //! # Files
 //!
-//! [`Trace::load`] takes time-independent text, the format of SimGrid's `smpi_replay`, in four shapes:
+//! [`Trace::load`] takes archives, which [`convert`] and [`ArchiveWriter`] write, and time-independent text, the format of
+//! SimGrid's `smpi_replay`, in four shapes:
 //!
 //! - a directory with `rank-0.txt`, `rank-1.txt`, ... (also `.txt.gz`, `.txt.zst`);
 //! - a list: each line is the path of a file, relative to the list; line `i` (from 0) names the lines of rank `i`;
 //! - a list of one file, which has the lines of all ranks;
 //! - that merged file itself, told from a list because its first line starts with a number and goes on.
 //!
-//! Each file may be plain, gzip or zstd, which shows in its first bytes; its name does not matter. Files are streams:
+//! Each text file may be plain, gzip or zstd, which shows in its first bytes; its name does not matter. Files are streams:
 //! none is ever held as a whole.
 //!
 //! # Text
@@ -67,16 +68,29 @@
 //! | fields beyond those of the action | ignores them | ignores them, with a [`Warning`] |
 //! | communicators | replays all on the world communicator | the same, with a [`Warning`] |
 //!
+//! # Archives
+//!
+//! An archive (`.pdt`) is mapped and read in place. Opening it costs as much as its tables are long, not as it has actions:
+//! loops are stored once, programs once for all ranks of equal structure, and amounts of computation in packed columns, exact
+//! to the bit. `docs/archive-format.md` describes every byte and what is guaranteed of damaged, forged and changed files.
+//!
+//! | to | use |
+//! |---|---|
+//! | convert text, or fold or flatten an archive | [`convert`] |
+//! | write programs whose loops are known | [`ArchiveWriter`], [`Item`], [`generate`] |
+//! | sum up, check, write as text, cut | [`Info`], [`check`], [`dump`], [`cut`] |
+//! | know at the end of a run that all actions were right | [`Trace::integrity`] |
+//!
 //! # Memory
 //!
-//! An action takes 16 bytes. Channels, requests, collectives and call sites are resolved to indices while the text is
+//! An action of a text takes 16 bytes. Channels, requests, collectives and call sites are resolved to indices while the text is
 //! read; equal ones are stored once per rank. Actions beyond [`LoadOptions::memory_budget`] lie in a temporary file that
 //! is mapped.
 //!
 //! # Guarantees
 //!
 //! The trace does not depend on the number of threads that read it, nor on where its actions lie. Nothing in a
-//! text makes this crate panic.
+//! text and nothing in an archive makes this crate panic.
 #![deny(unsafe_code)]
 
 mod action;
@@ -101,8 +115,8 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Damage, Finding, Info, Pair,
-    Storage, StructureError, Summary, WriteError, check, convert, dump, write_text,
+    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Info, Pair,
+    Storage, StructureError, Summary, WriteError, check, convert, cut, dump, write_text,
 };
 pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;

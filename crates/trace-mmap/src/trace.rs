@@ -1,4 +1,4 @@
-//! A trace in memory.
+//! A trace: what all ranks do.
 
 mod cursor;
 mod ops;
@@ -31,10 +31,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Loads a trace: a directory of rank files, a list of files, or a merged file; see the
+    /// Loads a trace: an archive, a directory of rank files, a list of files, or a merged file; see the
     /// [crate documentation](crate) for the shapes.
     ///
-    /// The result does not depend on the number of threads.
+    /// The result does not depend on the number of threads. Of the options an archive heeds the number of ranks only. It is
+    /// mapped: the caller promises that nobody writes to it while the trace lives. Where somebody does,
+    /// [`Trace::integrity`] tells; where somebody makes it shorter, the system ends the process (`SIGBUS`).
     ///
     /// # Errors
     /// Names the file, and the line where there is one, of the first thing that is wrong; among the files of several

@@ -7,9 +7,9 @@ use flate2::read::GzDecoder;
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 use trace_mmap::{
-    ArchiveWriter, Collective, ConvertOptions, Datatype, Direction, Finding, Info, Item, LoadOptions, Op,
-    RankTrace, Request, StructureError, Summary, Tag, TextLine, Trace, TraceError, WriteError, check,
-    convert, dump, flatten,
+    ArchiveWriter, Collective, ConvertOptions, Cut, Datatype, Direction, Finding, Info, Item, LoadOptions,
+    Op, RankTrace, Request, StructureError, Summary, Tag, TextLine, Trace, TraceError, WriteError, check,
+    convert, cut, dump, flatten,
 };
 
 fn load(path: &Path) -> Trace {
@@ -297,4 +297,61 @@ fn checks_find_what_is_wrong() {
     let report = check(&trace, None);
     assert_eq!((report.findings.len(), report.pending), (0, 2));
     assert_eq!(report.unreceived.map(|unreceived| unreceived.messages), Some(2));
+}
+
+/// A ring in which each rank computes, sends and receives; 10 iterations between two reductions.
+fn ring(ranks: u32, iterations: u64) -> Vec<Vec<Item>> {
+    let rank = |rank: u32| {
+        let (to, from) = (Some(Rank::new((rank + 1) % ranks)), Some(Rank::new((rank + ranks - 1) % ranks)));
+        let bytes = Bytes::new(64);
+        let shift = Op::SendRecv { to, send_bytes: bytes, from, recv_bytes: bytes };
+        let send_counts: Box<[u64]> = (0..u64::from(ranks)).collect();
+        let (send_type, recv_type) = (Datatype::BYTE, Datatype::BYTE);
+        let scatter = Collective::Scatterv {
+            send_counts,
+            recv_count: u64::from(rank),
+            root: Rank::new(0),
+            send_type,
+            recv_type,
+        };
+        let body = vec![Item::Act(Op::Compute { flops: 5.0 }), Item::Act(shift)];
+        let main = Item::Loop { count: iterations, body };
+        vec![Item::Act(Op::Init), Item::Act(Op::Collective(scatter)), main, Item::Act(Op::Finalize)]
+    };
+    (0..ranks).map(rank).collect()
+}
+
+fn write_structured(path: &Path, programs: &[Vec<Item>]) {
+    let mut writer = ArchiveWriter::create(path, programs.len() as u32, 1).expect("the archive is created");
+    for (rank, program) in (0..).map(Rank::new).zip(programs) {
+        writer.write_rank(rank, program).expect("the program is right");
+    }
+    writer.finish().expect("the archive is written");
+}
+
+#[test]
+fn a_part_of_a_trace_is_a_trace() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (whole, expected, found) =
+        (dir.path().join("whole"), dir.path().join("expected"), dir.path().join("found"));
+    write_structured(&whole, &ring(4, 10));
+    let trace = load(&whole);
+    let what = Cut { iterations: Some(3), ..Cut::default() };
+    cut(&trace, &found, &what, &ConvertOptions::default()).expect("a part");
+    write_structured(&expected, &ring(4, 3));
+    assert_same(&load(&expected), &load(&found), "three iterations");
+
+    let what = Cut { ranks: Some(1..3), iterations: None };
+    cut(&trace, &found, &what, &ConvertOptions::default()).expect("a part");
+    let part = load(&found);
+    assert_eq!(check(&part, None).findings, []);
+    let ops: Vec<Op> = part.ops(Rank::new(0)).take(4).collect();
+    let bytes = Bytes::new(64);
+    let shift = Op::SendRecv { to: Some(Rank::new(1)), send_bytes: bytes, from: None, recv_bytes: bytes };
+    assert_eq!(ops[3], shift);
+    let is_part = |op: &Op| matches!(op, Op::Collective(Collective::Scatterv { send_counts, .. }) if **send_counts == [1, 2]);
+    assert!(is_part(&ops[1]), "{:?}", ops[1]);
+
+    let error = cut(&trace, &found, &Cut { ranks: Some(2..5), iterations: None }, &ConvertOptions::default());
+    assert!(matches!(error, Err(WriteError::CutRanks { first: 2, end: 5, ranks: 4 })));
 }

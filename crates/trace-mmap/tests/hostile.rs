@@ -1,14 +1,17 @@
 //! Damaged archives are refused or right: never a crash, never another answer.
 
+#[path = "hostile/seal.rs"]
+mod seal;
+
 use std::fs;
 use std::path::Path;
 
 use pdes_core::Rank;
 use proptest::prelude::*;
+use seal::seal;
 use trace_mmap::{
     Action, ArchiveError, ConvertOptions, Damage, Info, LoadOptions, Trace, TraceError, check, convert,
 };
-use xxhash_rust::xxh3::xxh3_64;
 
 /// A trace with every kind of action, of which a part folds.
 fn text() -> String {
@@ -184,30 +187,6 @@ fn a_missing_shard_is_told_when_it_is_needed() {
         matches!(found, Err(ArchiveError::Damaged { rank: r, damage: d, .. }) if (r, d) == (rank, damage)),
         "{found:?}"
     );
-}
-
-/// Makes all checksums right again, by the description of the format.
-fn seal(bytes: &mut [u8]) {
-    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
-    let section = |bytes: &[u8], number: usize| {
-        let at = 72 + 24 * number;
-        let (start, len) = (word(bytes, at) as usize, word(bytes, at + 8) as usize);
-        bytes.len().checked_sub(len).filter(|limit| start <= *limit).map(|_| (at, start..start + len))
-    };
-    let (Some((_, shards)), Some((_, pages))) = (section(bytes, 0), section(bytes, 1)) else { return };
-    if shards.len() >= 16 {
-        let (start, len) = (word(bytes, shards.start) as usize, word(bytes, shards.start + 8) as usize);
-        let data = bytes.get(start..start.saturating_add(len)).unwrap_or_default();
-        let sums: Vec<u8> = data.chunks(64 << 10).flat_map(|page| xxh3_64(page).to_le_bytes()).collect();
-        let len = sums.len().min(pages.len());
-        bytes[pages][..len].copy_from_slice(&sums[..len]);
-    }
-    for (at, range) in (0..10).filter_map(|number| section(bytes, number)).collect::<Vec<_>>() {
-        let sum = xxh3_64(&bytes[range]);
-        bytes[at + 16..at + 24].copy_from_slice(&sum.to_le_bytes());
-    }
-    let sum = xxh3_64(&bytes[..4088]);
-    bytes[4088..4096].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Returns a number that a forger would try.

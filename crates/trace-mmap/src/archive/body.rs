@@ -118,6 +118,11 @@ impl<'a> Walk<'a> {
         Self { rank, end: 0, depth: 0, levels: [Level::default(); MAX_DEPTH], columns }
     }
 
+    /// Returns the first record of the body and the iterations left of the outermost loop.
+    pub(crate) fn outermost_loop(&self) -> Option<(u64, u64)> {
+        self.levels[..self.depth].first().map(|level| (level.body, level.left))
+    }
+
     /// Returns the records that follow the chunk, none at the end of the program.
     pub(crate) fn next_chunk(&mut self) -> Result<&'a [Record], Damage> {
         self.chunk_at(self.end)

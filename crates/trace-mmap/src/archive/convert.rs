@@ -169,7 +169,24 @@ fn encode_with(mut actions: Cursor<'_>, side: &Side, gaps: &Gaps) -> Result<Enco
 struct Turn<C> {
     rank: u32,
     failed: Option<WriteError>,
+    /// Whether a thread panicked, so that its turn never ends.
+    is_abandoned: bool,
     commit: C,
+}
+
+/// Wakes the other threads where this one panics.
+struct Abandon<'a, C> {
+    turn: &'a Mutex<Turn<C>>,
+    is_next: &'a Condvar,
+}
+
+impl<C> Drop for Abandon<'_, C> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.turn.lock().unwrap_or_else(PoisonError::into_inner).is_abandoned = true;
+            self.is_next.notify_all();
+        }
+    }
 }
 
 /// Prepares ranks in parallel, and commits them one by one in their order; of several errors that of the lowest rank
@@ -184,7 +201,7 @@ fn in_order<P: Send>(
     commit: impl FnMut(Rank, P) -> Result<(), WriteError> + Send,
 ) -> Result<(), WriteError> {
     let next = AtomicU32::new(0);
-    let turn = Mutex::new(Turn { rank: 0, failed: None, commit });
+    let turn = Mutex::new(Turn { rank: 0, failed: None, is_abandoned: false, commit });
     let is_next = Condvar::new();
     // Relaxed: the counter only hands out numbers; what is prepared passes through the mutex.
     let work = || loop {
@@ -192,11 +209,13 @@ fn in_order<P: Send>(
         if number >= ranks {
             return;
         }
+        // Dropped last, when the lock is free again.
+        let _abandon = Abandon { turn: &turn, is_next: &is_next };
         let prepared = prepare(Rank::new(number));
         let locked = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = |turn: &mut Turn<_>| turn.rank != number && turn.failed.is_none();
+        let waiting = |turn: &mut Turn<_>| turn.rank != number && turn.failed.is_none() && !turn.is_abandoned;
         let mut turn = is_next.wait_while(locked, waiting).unwrap_or_else(PoisonError::into_inner);
-        if turn.failed.is_some() {
+        if turn.failed.is_some() || turn.is_abandoned {
             return;
         }
         let result = prepared.and_then(|prepared| (turn.commit)(Rank::new(number), prepared));

@@ -173,6 +173,16 @@ pub enum WriteError {
         /// The rank.
         rank: Rank,
     },
+    /// The ranks to keep are none, or not those of the trace.
+    #[error("ranks {first} to {end} (exclusive) are to be kept of {ranks} ranks")]
+    CutRanks {
+        /// The first rank to keep.
+        first: u32,
+        /// The rank behind the last one to keep.
+        end: u32,
+        /// Ranks of the trace.
+        ranks: u32,
+    },
     /// More shards than ranks, or none.
     #[error("{shards} shards are asked for, expected 1 to {limit}")]
     Shards {

@@ -56,6 +56,14 @@ impl<'a> Cursor<'a> {
         self.position
     }
 
+    /// Returns the first record of the body and the iterations left of the outermost loop around the last action.
+    pub(crate) fn outermost_loop(&self) -> Option<(u64, u64)> {
+        match &self.source {
+            Source::Archive(walk) => walk.outermost_loop(),
+            _ => None,
+        }
+    }
+
     /// Goes on to the next chunk; returns whether there is one.
     #[cold]
     fn open_chunk(&mut self) -> bool {
