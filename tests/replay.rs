@@ -8,3 +8,5 @@ mod command_line;
 mod determinism;
 #[path = "replay/reference.rs"]
 mod reference;
+#[path = "replay/trace_commands.rs"]
+mod trace_commands;

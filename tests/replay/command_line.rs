@@ -7,23 +7,23 @@ use predicates::str::{contains, ends_with};
 
 use crate::reference::repository;
 
-const DONE: i32 = 0;
-const FAILED: i32 = 1;
-const MISUSE: i32 = 2;
+pub(crate) const DONE: i32 = 0;
+pub(crate) const FAILED: i32 = 1;
+pub(crate) const MISUSE: i32 = 2;
 
 /// A folder with traces and platforms that are right and wrong.
-struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
@@ -31,7 +31,7 @@ impl Folder {
     }
 }
 
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     let mut command = Command::cargo_bin("pdes-replay").unwrap();
     command.env_remove("RUST_LOG");
     command

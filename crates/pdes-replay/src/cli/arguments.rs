@@ -63,6 +63,20 @@ pub(crate) enum TraceCommand {
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
+    /// Writes a part of a trace to an archive: some ranks, or the first iterations of the main loop.
+    Cut {
+        /// The trace, an archive.
+        trace: PathBuf,
+        /// The archive of the part.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// Ranks from FIRST up to, but without, END, such as 0..64.
+        #[arg(long, value_name = "FIRST..END", value_parser = parse_range)]
+        ranks: Option<std::ops::Range<u32>>,
+        /// Iterations of the main loop of each rank.
+        #[arg(long, value_name = "N")]
+        iterations: Option<u64>,
+    },
     /// Writes an archive of a known program.
     Generate(Box<super::trace::generate::GenerateArguments>),
 }
@@ -110,4 +124,12 @@ pub(crate) enum PlatformCommand {
         /// SimGrid XML or TOML.
         platform: PathBuf,
     },
+}
+
+fn parse_range(text: &str) -> Result<std::ops::Range<u32>, String> {
+    let ends = text.split_once("..").and_then(|(first, end)| Some((first.parse().ok()?, end.parse().ok()?)));
+    match ends {
+        Some((first, end)) if first < end => Ok(first..end),
+        _ => Err(format!("found {text:?}, expected FIRST..END with FIRST below END, such as 0..64")),
+    }
 }

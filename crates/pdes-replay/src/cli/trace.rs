@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use pdes_core::Rank;
-use trace_mmap::{ConvertOptions, Info, LoadOptions, Storage, Summary, Trace};
+use trace_mmap::{ConvertOptions, Cut, Info, LoadOptions, Storage, Summary, Trace};
 
 use super::arguments::TraceCommand;
 use super::progress;
@@ -23,6 +23,9 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
         TraceCommand::Info { trace } => info(&load(trace)?)?,
         TraceCommand::Check { trace } => check(trace)?,
         TraceCommand::Dump { trace, output } => return dump(trace, output.as_deref()),
+        TraceCommand::Cut { trace, output, ranks, iterations } => {
+            cut(trace, output, Cut { ranks: ranks.clone(), iterations: *iterations })?
+        }
         TraceCommand::Generate(arguments) => generate::run(arguments)?,
     };
     std::io::stdout().lock().write_all(text.as_bytes())?;
@@ -45,6 +48,16 @@ fn convert(input: &Path, output: &Path, threads: usize, flat: bool, shards: u32)
     let converted = progress::watch_load(&actions, false, || trace_mmap::convert(input, output, &options))?;
     converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(written(output, &converted.summary))
+}
+
+fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
+    let trace = load(input)?;
+    let actions = AtomicU64::new(0);
+    let load = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
+    let options = ConvertOptions { load, ..ConvertOptions::default() };
+    let cut = progress::watch_load(&actions, false, || trace_mmap::cut(&trace, output, &what, &options))?;
+    cut.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(written(output, &cut.summary))
 }
 
 /// Says what was written.

@@ -1,6 +1,7 @@
 //! `trace generate`: archives of known programs.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
@@ -77,11 +78,11 @@ enum Program {
     /// Faces between neighbours of a three-dimensional grid (7-point stencil).
     Halo3d {
         /// Cells of the whole grid, such as 256,256,256.
-        #[arg(long, value_delimiter = ',', num_args = 3)]
-        cells: Option<Vec<u64>>,
+        #[arg(long, value_parser = triple::<u64>)]
+        cells: Option<[u64; 3]>,
         /// Processes, such as 4,4,4.
-        #[arg(long, value_delimiter = ',', num_args = 3)]
-        processes: Option<Vec<u32>>,
+        #[arg(long, value_parser = triple::<u32>)]
+        processes: Option<[u32; 3]>,
         /// The last process of a dimension is a neighbour of the first one.
         #[arg(long)]
         periodic: bool,
@@ -98,8 +99,8 @@ enum Program {
         #[arg(long)]
         ranks: Option<u32>,
         /// Points of the grid, such as 256,256,128.
-        #[arg(long, value_delimiter = ',', num_args = 3)]
-        grid: Option<Vec<u64>>,
+        #[arg(long, value_parser = triple::<u64>)]
+        grid: Option<[u64; 3]>,
         #[arg(long)]
         steps: Option<u64>,
         /// Computation per point and level of a transform [flop].
@@ -192,15 +193,17 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
 /// Sets a parameter that was given.
 macro_rules! set {
     ($parameters:ident, $($field:ident),+) => {
-        $(if let Some(value) = $field.clone() {
-            $parameters.$field = value.into();
+        $(if let Some(value) = *$field {
+            $parameters.$field = value;
         })+
     };
 }
 
-/// Turns the three numbers that clap has counted into an array.
-fn triple<T: Copy>(numbers: &Option<Vec<T>>) -> Option<[T; 3]> {
-    numbers.as_deref()?.try_into().ok()
+/// Reads three numbers, such as `4,4,8`.
+fn triple<T: FromStr>(text: &str) -> Result<[T; 3], String> {
+    let numbers: Option<Vec<T>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| format!("found {text:?}, expected three whole numbers, such as 4,4,8"))
 }
 
 fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
@@ -224,19 +227,18 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
         }
         Program::AlltoallFft { ranks, grid, steps, flops_per_level, flops_per_point } => {
             let mut parameters = AlltoallFftParameters::default();
-            let grid = triple(grid);
             set!(parameters, ranks, grid, steps, flops_per_level, flops_per_point);
             Box::new(AlltoallFft::new(parameters)?)
         }
         Program::Ring { ranks, rounds, bytes, flops } => {
             let mut parameters = RingParameters::default();
-            let bytes = bytes.map(Bytes::new);
+            let bytes = &bytes.map(Bytes::new);
             set!(parameters, ranks, rounds, bytes, flops);
             Box::new(Ring::new(parameters)?)
         }
         Program::RandomSparse { ranks, steps, rounds, partners, min_bytes, max_bytes, flops } => {
             let mut parameters = RandomSparseParameters { seed, ..RandomSparseParameters::default() };
-            let (min_bytes, max_bytes) = (min_bytes.map(Bytes::new), max_bytes.map(Bytes::new));
+            let (min_bytes, max_bytes) = (&min_bytes.map(Bytes::new), &max_bytes.map(Bytes::new));
             set!(parameters, ranks, steps, rounds, partners, min_bytes, max_bytes, flops);
             Box::new(RandomSparse::new(parameters)?)
         }
