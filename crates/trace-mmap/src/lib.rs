@@ -77,7 +77,7 @@
 //! | to | use |
 //! |---|---|
 //! | convert text, or fold or flatten an archive | [`convert`] |
-//! | write programs whose loops are known | [`ArchiveWriter`], [`Item`], [`generate`] |
+//! | write programs whose loops are known | [`ArchiveWriter`], [`Item`], the module `generate` |
 //! | sum up, check, write as text, cut | [`Info`], [`check`], [`dump`], [`cut`] |
 //! | know at the end of a run that all actions were right | [`Trace::integrity`] |
 //!
@@ -114,8 +114,8 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Info, Pair, Storage,
-    StructureError, Summary, WriteError, check, convert, cut, dump, write_text,
+    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Info, Pair,
+    Storage, StructureError, Summary, WriteError, check, convert, cut, dump, write_text,
 };
 pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
