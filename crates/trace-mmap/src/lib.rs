@@ -77,7 +77,7 @@
 //! | to | use |
 //! |---|---|
 //! | convert text, or fold or flatten an archive | [`convert`] |
-//! | write programs whose loops are known | [`ArchiveWriter`], [`Item`], [`generate`] |
+//! | write programs whose loops are known | [`ArchiveWriter`], [`Item`], the module `generate` |
 //! | sum up, check, write as text, cut | [`Info`], [`check`], [`dump`], [`cut`] |
 //! | know at the end of a run that all actions were right | [`Trace::integrity`] |
 //!
