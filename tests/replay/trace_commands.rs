@@ -137,7 +137,8 @@ fn a_failed_conversion_leaves_nothing() {
 #[test]
 fn a_killed_conversion_leaves_no_archive() {
     let folder = Folder::new();
-    let input = folder.write("trace.txt", &("0 init\n".to_owned() + &"0 compute 5\n0 compute 7.5\n".repeat(400_000)));
+    let input =
+        folder.write("trace.txt", &("0 init\n".to_owned() + &"0 compute 5\n0 compute 7.5\n".repeat(400_000)));
     let archive = folder.path("out.pdt");
     for milliseconds in [1, 5, 20, 40] {
         let mut convert = std::process::Command::new(assert_cmd::cargo::cargo_bin("pdes-replay"));

@@ -220,8 +220,7 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
         }
         Program::Halo3d { cells, processes, periodic, iterations, cell_bytes, flops_per_cell } => {
             let mut parameters = Halo3dParameters { periodic: *periodic, ..Halo3dParameters::default() };
-            let (cells, processes, cell_bytes) =
-                (triple(cells), triple(processes), cell_bytes.map(Bytes::new));
+            let cell_bytes = &cell_bytes.map(Bytes::new);
             set!(parameters, cells, processes, iterations, cell_bytes, flops_per_cell);
             Box::new(Halo3d::new(parameters)?)
         }
