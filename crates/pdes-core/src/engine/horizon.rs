@@ -14,7 +14,7 @@ const WINDOWS_AHEAD: u64 = 16;
 const STEPS_ALONE: (u64, u64) = (32, 512);
 /// The same where workers depend on each other: what is shorter than the program's own pipeline keeps all of them
 /// busy.
-const STEPS_TOGETHER: (u64, u64) = (4, 32);
+const STEPS_TOGETHER: (u64, u64) = (16, 128);
 
 /// A worker's window: how far its horizon lies beyond its least clock.
 pub(crate) struct Window {
