@@ -86,7 +86,7 @@ pub(crate) struct RunArguments {
     /// Configuration of the run (TOML).
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Trace: a file list, a merged file, or a directory of rank-N.txt; plain, .gz or .zst.
+    /// Trace: an archive (.pdt), a file list, a merged file, or a directory of rank-N.txt; text plain, .gz or .zst.
     #[arg(long, value_name = "PATH")]
     pub(crate) trace: Option<PathBuf>,
     /// Platform: SimGrid XML or TOML.
