@@ -218,6 +218,32 @@ fn a_receive_from_any_source_is_named_where_the_replay_meets_it() {
 }
 
 #[test]
+fn a_generated_master_is_checked_and_dumped_but_not_replayed() {
+    let folder = Folder::new();
+    let archive = folder.path("master.pdt");
+    let mut generate = command();
+    generate.args([
+        "trace",
+        "generate",
+        "master-worker",
+        "--ranks=4",
+        "--tasks=8",
+        "--jitter=0.5",
+        "--output",
+    ]);
+    generate.arg(&archive).assert().code(DONE);
+    command().args(["trace", "check"]).arg(&archive).assert().code(DONE);
+    let dump = folder.path("dump");
+    command().args(["trace", "dump"]).arg(&archive).arg("--output").arg(&dump).assert().code(DONE);
+    let master = std::fs::read_to_string(dump.join("rank-0.txt")).unwrap();
+    assert_eq!(master.matches("0 recv -555 1 8192 6\n").count(), 8);
+    // The first result is taken behind init and three tasks.
+    let words = "rank 0, action 4: a receive from any source (-555) is not supported";
+    replay(&archive).assert().code(FAILED).stderr(contains("master.pdt")).stderr(contains(words));
+    replay(&dump).assert().code(FAILED).stderr(contains("rank-0.txt:5")).stderr(contains(words));
+}
+
+#[test]
 fn ranks_in_different_collectives_are_named() {
     expect_failure("0 init\n1 init\n0 bcast 10\n1 barrier\n", &["trace.txt:", "barrier", "bcast"]);
 }
