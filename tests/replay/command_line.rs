@@ -177,7 +177,7 @@ fn wrong_traces_are_named_with_file_line_and_what_was_expected() {
     expect_failure("0 init\n0 wait 0 0 0\n", &["trace.txt:2", "no request"]);
     expect_failure(
         "0 init\n1 init\n1 recv -555 0 1\n",
-        &["trace.txt:3", "a receive from any source (-555) is not supported"],
+        &["trace.txt:3", "receives 1 messages from all ranks", "only 0 are sent"],
     );
 }
 
@@ -204,6 +204,43 @@ fn a_message_longer_than_its_receive_is_named() {
         "0 init\n1 init\n0 send 1 0 100\n1 recv 0 0 99\n",
         &["trace.txt:4", "rank 1, action 1", "100 B", "99 B"],
     );
+}
+
+#[test]
+fn a_receive_from_any_source_is_named_where_the_replay_meets_it() {
+    let any = "a receive from any source (-555) is not supported";
+    expect_failure(
+        "0 init\n1 init\n0 send 1 0 1\n1 compute 5\n1 recv -555 0 1\n",
+        &["trace.txt:5", "rank 1, action 2", any],
+    );
+    let text = "0 init\n1 init\n0 send 1 0 1\n1 irecv -555 -444 1\n1 wait -555 1 -444\n";
+    expect_failure(text, &["trace.txt:4", "rank 1, action 1", any]);
+}
+
+#[test]
+fn a_generated_master_is_checked_and_dumped_but_not_replayed() {
+    let folder = Folder::new();
+    let archive = folder.path("master.pdt");
+    let mut generate = command();
+    generate.args([
+        "trace",
+        "generate",
+        "master-worker",
+        "--ranks=4",
+        "--tasks=8",
+        "--jitter=0.5",
+        "--output",
+    ]);
+    generate.arg(&archive).assert().code(DONE);
+    command().args(["trace", "check"]).arg(&archive).assert().code(DONE);
+    let dump = folder.path("dump");
+    command().args(["trace", "dump"]).arg(&archive).arg("--output").arg(&dump).assert().code(DONE);
+    let master = std::fs::read_to_string(dump.join("rank-0.txt")).unwrap();
+    assert_eq!(master.matches("0 recv -555 1 8192 6\n").count(), 8);
+    // The first result is taken behind init and three tasks.
+    let words = "rank 0, action 4: a receive from any source (-555) is not supported";
+    replay(&archive).assert().code(FAILED).stderr(contains("master.pdt")).stderr(contains(words));
+    replay(&dump).assert().code(FAILED).stderr(contains("rank-0.txt:5")).stderr(contains(words));
 }
 
 #[test]

@@ -230,6 +230,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.receive(from.index(), bytes, self.requests.slot(slot), outbox);
                 Ok(self.end(ActionKind::Irecv))
             }
+            Action::RecvAny { .. } | Action::IrecvAny { .. } => Err(self.fail(ReplayErrorKind::AnySource)),
             Action::Wait { slot } => {
                 self.complete(Pending::One { request: self.requests.slot(slot), kind: ActionKind::Wait })
             }

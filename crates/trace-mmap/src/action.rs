@@ -2,7 +2,7 @@
 
 use pdes_core::Bytes;
 
-use crate::channel::{InIdx, OutIdx, Slot, index};
+use crate::channel::{InIdx, OutIdx, Slot, Tag, index};
 
 index! {
     /// A collective operation of a rank: an argument of [`RankTrace::collective`](crate::RankTrace::collective).
@@ -68,6 +68,22 @@ pub enum Action {
     Irecv {
         /// The channel.
         from: InIdx,
+        /// Size of the buffer.
+        bytes: Bytes,
+        /// Place of the request.
+        slot: Slot,
+    },
+    /// `recv` from `MPI_ANY_SOURCE`: belongs to no channel.
+    RecvAny {
+        /// The tag asked for; `None` takes any.
+        tag: Option<Tag>,
+        /// Size of the buffer.
+        bytes: Bytes,
+    },
+    /// `irecv` from `MPI_ANY_SOURCE`: belongs to no channel.
+    IrecvAny {
+        /// The tag asked for; `None` takes any.
+        tag: Option<Tag>,
         /// Size of the buffer.
         bytes: Bytes,
         /// Place of the request.

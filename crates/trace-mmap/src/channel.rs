@@ -83,7 +83,8 @@ pub struct Outgoing {
     pub peer: Rank,
     /// The tag of every message of the channel.
     pub tag: Tag,
-    /// Where the messages arrive, by the numbers of the receiver; `None` where it never receives from this channel.
+    /// Where the messages arrive, by the numbers of the receiver; `None` where it never names this channel, though its
+    /// receives from any source may take from it.
     pub port: Option<PortId>,
 }
 

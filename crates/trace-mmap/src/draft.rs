@@ -49,6 +49,8 @@ pub(crate) struct Linkable {
     pub(crate) sends: Vec<u64>,
     /// Receives of each incoming channel.
     pub(crate) receives: Vec<u64>,
+    /// Receives from any source.
+    pub(crate) receives_from_any: u64,
 }
 
 impl RankDraft {
@@ -129,6 +131,11 @@ impl RankDraft {
         });
         receives[index.index()] += 1;
         index
+    }
+
+    /// Counts a receive from any source.
+    pub(crate) fn receive_from_any(&mut self) {
+        self.linkable.receives_from_any += 1;
     }
 
     /// Stores a combined send and receive, once per value.

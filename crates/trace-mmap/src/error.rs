@@ -8,6 +8,7 @@ use pdes_core::Rank;
 
 use crate::archive::ArchiveError;
 use crate::channel::Tag;
+use crate::link::origin;
 use crate::text::TextError;
 
 /// A line of a file.
@@ -124,9 +125,9 @@ pub enum TraceError {
     },
     /// A rank receives more messages from a channel than are sent to it.
     #[error(
-        "{location}: rank {rank} receives {receives} messages from rank {src} with {} but only {sends} are sent; \
+        "{location}: rank {rank} receives {receives} messages {} but only {sends} are sent; \
          its action {action} is the first without a message",
-        describe(*tag)
+        origin(*src, *tag)
     )]
     ReceiveWithoutSend {
         /// The line of the first receive without a message.
@@ -135,8 +136,8 @@ pub enum TraceError {
         rank: Rank,
         /// Index (from 0) of that receive among the receiver's actions.
         action: u64,
-        /// The source.
-        src: Rank,
+        /// The source; `None` for all sources together, where some receive is from any.
+        src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
         /// Messages sent to the channel.
@@ -179,9 +180,4 @@ pub enum TraceError {
         /// What the system says.
         source: io::Error,
     },
-}
-
-/// Describes the tag of a receive.
-fn describe(tag: Option<Tag>) -> String {
-    tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"))
 }

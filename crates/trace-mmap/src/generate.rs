@@ -24,9 +24,9 @@
 //! | [`Ring`] | a message to the next rank | per round |
 //! | [`RandomSparse`] | a few random partners per step | per step |
 //! | [`AllreduceLoop`] | a reduction per iteration | per iteration |
+//! | [`MasterWorker`] | tasks to workers, results from any of them | per task |
 //!
-//! [`Jitter`] adds seeded noise to any of them. A pattern with `MPI_ANY_SOURCE`, such as a master that takes results from
-//! whichever worker is first, has no generator: [`Op`](crate::Op) has no such receive.
+//! [`Jitter`] adds seeded noise to any of them.
 //!
 //! # Guarantees
 //!
@@ -39,6 +39,7 @@ mod alltoall_fft;
 mod error;
 mod halo3d;
 mod jitter;
+mod master_worker;
 mod npb_lu;
 mod program;
 mod random;
@@ -50,6 +51,7 @@ pub use alltoall_fft::{AlltoallFft, AlltoallFftParameters};
 pub use error::GenerateError;
 pub use halo3d::{Halo3d, Halo3dParameters};
 pub use jitter::{Jitter, JitterScope};
+pub use master_worker::{MasterWorker, MasterWorkerParameters};
 pub use npb_lu::{Class, NpbLu, NpbLuParameters, Recording};
 pub use random_sparse::{RandomSparse, RandomSparseParameters};
 pub use ring::{Ring, RingParameters};

@@ -63,8 +63,8 @@
 //! | `allgatherv` on one rank with types only | aborts | reads them |
 //! | `allgatherv` on one rank with one more field | a send type | a displacement |
 //! | `wait`, `test` without a pending request | returns, or aborts if none at all is pending | error |
-//! | `recv` from any source, or of unknown size | probes | error [`TextError::Unsupported`] |
-//! | more receives than sends of a channel | deadlocks in the end | error |
+//! | `sendRecv` from any source, `recv` of unknown size | probes | error [`TextError::Unsupported`] |
+//! | more receives than sends of a channel, or from any source than sends to the rank | deadlocks in the end | error |
 //! | fields beyond those of the action | ignores them | ignores them, with a [`Warning`] |
 //! | communicators | replays all on the world communicator | the same, with a [`Warning`] |
 //!

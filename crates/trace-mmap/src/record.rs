@@ -7,7 +7,7 @@ pub(crate) use limits::{Limits, MAX_AMOUNT_BITS, MAX_BYTES, TableSizes, UNLIMITE
 use pdes_core::Bytes;
 
 use crate::action::{Action, CollectiveId, LocationId, SendRecvId};
-use crate::channel::{InIdx, OutIdx, Slot};
+use crate::channel::{InIdx, OutIdx, Slot, Tag};
 
 /// An action in 16 bytes.
 ///
@@ -15,9 +15,9 @@ use crate::channel::{InIdx, OutIdx, Slot};
 /// |---|---|
 /// | 0-7 | kind |
 /// | 8-31 | slot |
-/// | 32-63 | channel, or index into a side table |
+/// | 32-63 | channel, index into a side table, or tag plus 1 (0 for any) |
 ///
-/// `amount` holds the bytes of a message, or the bits of the amount of computation or sleep. Four more kinds occur in
+/// `amount` holds the bytes of a message, or the bits of the amount of computation or sleep. Four kinds occur in
 /// programs of archives only: a computation whose amount is the next value of a column (its number is the index), one
 /// that the column may say to be left out, the begin of a loop (the amount is the count) and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,8 +58,15 @@ pub(crate) const LOOP_BEGIN: u8 = 19;
 /// Ends a loop.
 pub(crate) const LOOP_END: u8 = 20;
 
-/// Kinds of actions; the kinds of control records follow.
+/// A receive from any source.
+pub(crate) const RECV_ANY: u8 = 21;
+/// A receive from any source with a request.
+pub(crate) const IRECV_ANY: u8 = 22;
+
+/// Kinds that actions are counted by: the first ones. Each of the others counts as one of these, or is no action.
 pub(crate) const ACTION_KINDS: usize = COLUMN as usize;
+/// Kinds of records.
+pub(crate) const RECORD_KINDS: usize = IRECV_ANY as usize + 1;
 
 impl Record {
     /// Packs an action.
@@ -75,6 +82,10 @@ impl Record {
             Action::Isend { to, bytes, slot } => Self::pack(ISEND, slot.get(), to.get(), bytes.get()),
             Action::Recv { from, bytes } => Self::pack(RECV, 0, from.get(), bytes.get()),
             Action::Irecv { from, bytes, slot } => Self::pack(IRECV, slot.get(), from.get(), bytes.get()),
+            Action::RecvAny { tag, bytes } => Self::pack(RECV_ANY, 0, tag_index(tag), bytes.get()),
+            Action::IrecvAny { tag, bytes, slot } => {
+                Self::pack(IRECV_ANY, slot.get(), tag_index(tag), bytes.get())
+            }
             Action::Null { slot: None } => Self::pack(NULL, 0, 0, 0),
             Action::Null { slot: Some(slot) } => Self::pack(NULL_REQUEST, slot.get(), 0, 0),
             Action::SendRecv(id) => Self::pack(SEND_RECV, 0, id.get(), 0),
@@ -168,6 +179,8 @@ impl Record {
             TEST => Action::Test { slot: self.slot() },
             WAIT_ALL => Action::WaitAll,
             COLLECTIVE => Action::Collective(CollectiveId::new(self.index())),
+            RECV_ANY => Action::RecvAny { tag: self.tag(), bytes },
+            IRECV_ANY => Action::IrecvAny { tag: self.tag(), bytes, slot: self.slot() },
             kind => panic!("a stored action has the unknown kind {kind}"),
         }
     }
@@ -176,6 +189,11 @@ impl Record {
     #[inline]
     pub(crate) fn slot(self) -> Slot {
         Slot::new(self.head as u32 >> 8)
+    }
+
+    /// Returns the tag of a receive from any source.
+    fn tag(self) -> Option<Tag> {
+        self.index().checked_sub(1).map(|tag| Tag::new(tag as i32))
     }
 
     /// Returns the number of the channel, column or entry of a side table.
@@ -191,6 +209,11 @@ impl Record {
         bytes[8..].copy_from_slice(&self.amount.to_ne_bytes());
         bytes
     }
+}
+
+/// Stores the tag of a receive from any source.
+fn tag_index(tag: Option<Tag>) -> u32 {
+    tag.map_or(0, |tag| tag.get() as u32 + 1)
 }
 
 #[cfg(test)]
@@ -212,6 +235,9 @@ mod tests {
             Action::Isend { to: OutIdx::new(u32::MAX), bytes, slot },
             Action::Recv { from: InIdx::new(7), bytes },
             Action::Irecv { from: InIdx::new(7), bytes, slot },
+            Action::RecvAny { tag: None, bytes },
+            Action::RecvAny { tag: Some(Tag::new(0)), bytes },
+            Action::IrecvAny { tag: Some(Tag::new(i32::MAX)), bytes, slot },
             Action::Null { slot: None },
             Action::Null { slot: Some(slot) },
             Action::SendRecv(SendRecvId::new(1)),

@@ -13,7 +13,7 @@ use crate::collective::Collective;
 
 /// One thing that a rank does, by the names of the program: ranks and tags instead of indices.
 ///
-/// A peer that is `None` is `MPI_PROC_NULL`. There is no `MPI_ANY_SOURCE`.
+/// A peer that is `None` is `MPI_PROC_NULL`; receives from `MPI_ANY_SOURCE` are operations of their own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Enters MPI.
@@ -75,6 +75,20 @@ pub enum Op {
         /// Size of the buffer, at most 2^48.
         bytes: Bytes,
     },
+    /// `MPI_Recv` from `MPI_ANY_SOURCE`.
+    RecvAny {
+        /// The tag asked for; `None` takes any.
+        tag: Option<Tag>,
+        /// Size of the buffer, at most 2^48.
+        bytes: Bytes,
+    },
+    /// `MPI_Irecv` from `MPI_ANY_SOURCE`.
+    IrecvAny {
+        /// The tag asked for; `None` takes any.
+        tag: Option<Tag>,
+        /// Size of the buffer, at most 2^48.
+        bytes: Bytes,
+    },
     /// `MPI_Sendrecv`, both with tag 0.
     SendRecv {
         /// The destination.
@@ -101,7 +115,8 @@ pub enum Op {
 pub struct Request {
     /// Whether it sends or receives.
     pub direction: Direction,
-    /// The other end as it was given at the posting; `None` is `MPI_PROC_NULL`.
+    /// The other end as it was given at the posting; `None` is `MPI_PROC_NULL`, or nothing that matters where the request
+    /// receives from any source.
     pub peer: Option<Rank>,
     /// The tag as it was given at the posting; `None` is `MPI_ANY_TAG`.
     pub tag: Option<Tag>,
@@ -117,6 +132,8 @@ pub enum Direction {
     Send,
     /// A request of [`Op::Irecv`].
     Receive,
+    /// A request of [`Op::IrecvAny`].
+    ReceiveAny,
 }
 
 /// A part of a structured program.

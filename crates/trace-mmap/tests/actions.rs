@@ -104,6 +104,25 @@ fn requests_get_places_and_test_keeps_them() {
 }
 
 #[test]
+fn receives_from_any_source_belong_to_no_channel() {
+    let trace = load(
+        "0 init\n1 init\n0 send 1 7 9\n0 send 1 8 9\n1 irecv -555 -444 9\n1 recv -555 8 9\n1 test -555 1 -444\n1 wait -555 1 -444",
+    );
+    let (bytes, slot) = (Bytes::new(9), Slot::new(0));
+    assert_eq!(
+        &actions(&trace, 1)[1..],
+        [
+            Action::IrecvAny { tag: None, bytes, slot },
+            Action::RecvAny { tag: Some(Tag::new(8)), bytes },
+            Action::Test { slot },
+            Action::Wait { slot },
+        ]
+    );
+    let rank = trace.rank(Rank::new(1));
+    assert_eq!((rank.incoming(), rank.ports(), rank.slots()), (&[][..], 0, 1));
+}
+
+#[test]
 fn nobody_is_a_peer_at_no_cost() {
     let trace = load(
         "0 init\n0 send -666 1 9\n0 recv -666 1 9\n0 isend -666 1 9\n0 irecv -666 -444 9\n0 wait 0 -666 1\n0 wait -666 0 -444",

@@ -122,13 +122,38 @@ const RANKS: u32 = 3;
 /// Something that some ranks do together, so that every message is received.
 #[derive(Clone, Debug)]
 enum Step {
-    Compute { rank: u32, flops: f64 },
-    Message { from: u32, to: u32, tag: i32, bytes: u64, is_blocking: bool },
-    WaitAll { rank: u32 },
-    SendRecv { bytes: u64 },
+    Compute {
+        rank: u32,
+        flops: f64,
+    },
+    Message {
+        from: u32,
+        to: u32,
+        tag: i32,
+        bytes: u64,
+        is_blocking: bool,
+    },
+    WaitAll {
+        rank: u32,
+    },
+    /// Ranks 0 and 2 send to rank 1, which takes both from any source.
+    FromAny {
+        tag: i32,
+        bytes: u64,
+        is_blocking: bool,
+    },
+    SendRecv {
+        bytes: u64,
+    },
     Barrier,
-    Reduce { count: u64, flops: f64 },
-    Loop { count: u64, body: Vec<Step> },
+    Reduce {
+        count: u64,
+        flops: f64,
+    },
+    Loop {
+        count: u64,
+        body: Vec<Step>,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -139,6 +164,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (rank.clone(), flops.clone()).prop_map(|(rank, flops)| Step::Compute { rank, flops }),
         5 => message.prop_map(|(from, to, tag, bytes, is_blocking)| Step::Message { from, to, tag, bytes, is_blocking }),
         1 => rank.prop_map(|rank| Step::WaitAll { rank }),
+        1 => (0..3_i32, 0_u64..9, any::<bool>()).prop_map(|(tag, bytes, is_blocking)| Step::FromAny { tag, bytes, is_blocking }),
         1 => (0_u64..9).prop_map(|bytes| Step::SendRecv { bytes }),
         1 => Just(Step::Barrier),
         1 => (0_u64..3, flops).prop_map(|(count, flops)| Step::Reduce { count, flops }),
@@ -157,6 +183,7 @@ fn part(step: &Step, me: u32) -> Vec<Item> {
     let ops = match *step {
         Step::Compute { rank, flops } if rank == me => vec![Op::Compute { flops }],
         Step::Message { from, to, tag, bytes, is_blocking } => message(me, from, to, tag, bytes, is_blocking),
+        Step::FromAny { tag, bytes, is_blocking } => from_any(me, tag, bytes, is_blocking),
         Step::WaitAll { rank } if rank == me => vec![Op::WaitAll],
         Step::SendRecv { bytes } => {
             let bytes = Bytes::new(bytes);
@@ -193,6 +220,22 @@ fn message(me: u32, from: u32, to: u32, tag: i32, bytes: u64, is_blocking: bool)
         });
     }
     ops
+}
+
+fn from_any(me: u32, tag: i32, bytes: u64, is_blocking: bool) -> Vec<Op> {
+    let (peer, tag, bytes) = (Some(Rank::new(1)), Tag::new(tag), Bytes::new(bytes));
+    if me != 1 {
+        return vec![Op::Send { peer, tag, bytes }];
+    }
+    // One takes this tag only, the other one any.
+    let wait = |tag| Op::Wait(Request { direction: Direction::ReceiveAny, peer: None, tag });
+    [Some(tag), None]
+        .into_iter()
+        .flat_map(|tag| match is_blocking {
+            true => vec![Op::RecvAny { tag, bytes }],
+            false => vec![Op::IrecvAny { tag, bytes }, wait(tag)],
+        })
+        .collect()
 }
 
 fn text(programs: &[Vec<Item>]) -> String {
@@ -259,7 +302,7 @@ fn a_failed_conversion_leaves_nothing_behind() {
     let error = writer.finish().expect_err("nothing is sent");
     let (rank, src) = (Rank::new(1), Rank::new(0));
     assert!(
-        matches!(error, WriteError::ReceiveWithoutSend { rank: r, src: s, sends: 0, receives: 1, .. } if (r, s) == (rank, src)),
+        matches!(error, WriteError::ReceiveWithoutSend { rank: r, src: s, sends: 0, receives: 1, .. } if (r, s) == (rank, Some(src))),
         "{error}"
     );
     let left: Vec<_> = fs::read_dir(dir.path()).expect("the directory").collect();
@@ -354,4 +397,32 @@ fn a_part_of_a_trace_is_a_trace() {
 
     let error = cut(&trace, &found, &Cut { ranks: Some(2..5), iterations: None }, &ConvertOptions::default());
     assert!(matches!(error, Err(WriteError::CutRanks { first: 2, end: 5, ranks: 4 })));
+}
+
+#[test]
+fn receives_from_any_source_are_checked_in_archives() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let pdt = dir.path().join("trace.pdt");
+    let (tag, bytes) = (Tag::new(4), Bytes::new(8));
+    let write = |sends: u64| {
+        let mut writer = ArchiveWriter::create(&pdt, 2, 1).expect("the archive is created");
+        let send = vec![Item::Act(Op::Send { peer: Some(Rank::new(0)), tag, bytes })];
+        let recv = vec![Item::Act(Op::RecvAny { tag: None, bytes })];
+        writer.write_rank(Rank::new(0), &[Item::Loop { count: 1000, body: recv }]).expect("a program");
+        writer.write_rank(Rank::new(1), &[Item::Loop { count: sends, body: send }]).expect("a program");
+        writer.finish()
+    };
+    let error = write(999).expect_err("a message is missing");
+    assert!(
+        matches!(
+            error,
+            WriteError::ReceiveWithoutSend { src: None, tag: None, sends: 999, receives: 1000, .. }
+        ),
+        "{error}"
+    );
+    write(1003).expect("messages suffice");
+    let trace = load(&pdt);
+    assert_eq!(trace.unreceived().map(|unreceived| unreceived.messages), Some(3));
+    assert_good(&trace, &dir.path().join("text"), "from any source");
+    assert_eq!(Info::of(&trace).expect("small sums").by_kind, [("send", 1003), ("recv", 1000)]);
 }

@@ -123,13 +123,12 @@ fn datatypes_are_known_or_defaulted() {
 }
 
 #[test]
-fn what_depends_on_time_is_refused_by_name() {
+fn what_cannot_be_represented_is_refused_by_name() {
     let any = |action| TextError::Unsupported { action, feature: Unsupported::AnySource };
-    assert_eq!(wrong_line("recv -555 0 8"), any("recv"));
-    assert_eq!(wrong_line("irecv -555 -444 8"), any("irecv"));
     assert_eq!(wrong_line("sendRecv 1 1 1 -555 0 0"), any("sendRecv"));
     let size = |action, count| TextError::Unsupported { action, feature: Unsupported::UnknownSize { count } };
     assert_eq!(wrong_line("recv 1 0 -1"), size("recv", -1.0));
+    assert_eq!(wrong_line("recv -555 0 -1"), size("recv", -1.0));
 }
 
 #[test]
@@ -157,7 +156,7 @@ fn a_receive_needs_a_message() {
     let text = "0 init\n1 init\n0 send 1 7 8\n1 compute 5\n1 irecv 0 7 8\n1 recv 0 7 8\n1 recv 0 7 8";
     match Trace::from_text(text) {
         Err(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, sends, receives }) => {
-            assert_eq!((location.line, rank, action, src), (6, Rank::new(1), 3, Rank::new(0)));
+            assert_eq!((location.line, rank, action, src), (6, Rank::new(1), 3, Some(Rank::new(0))));
             assert_eq!((tag, sends, receives), (Some(Tag::new(7)), 1, 3));
         }
         other => panic!("{other:?}"),
@@ -183,6 +182,58 @@ fn a_receive_of_any_tag_needs_a_message_of_its_source() {
     // Two messages come, but only one of them has tag 8.
     assert_eq!(excess("1 recv 0 8 8\n1 recv 0 8 8\n1 recv 0 -444 8"), Some((2, Some(8), 1, 2)));
     assert_eq!(excess("1 recv 0 8 8\n1 sendRecv 1 -666 1 0 0 0"), Some((2, Some(0), 0, 1)));
+}
+
+/// Three messages come to rank 1: two with tag 7 of rank 0 and one with tag 8 of rank 2.
+fn three_messages(receives: &str) -> Result<Trace, TraceError> {
+    Trace::from_text(&format!("0 init\n0 send 1 7 8\n0 send 1 7 8\n2 init\n2 send 1 8 8\n1 init\n{receives}"))
+}
+
+#[test]
+fn receives_from_any_source_need_as_many_messages_in_all() {
+    let excess = |receives: &str| match three_messages(receives) {
+        Err(TraceError::ReceiveWithoutSend { location, action, src, sends, receives, .. }) => {
+            Some((location.line, action, src.map(Rank::get), sends, receives))
+        }
+        Ok(_) => None,
+        Err(other) => panic!("{other}"),
+    };
+    let any = "1 recv -555 -444 8\n";
+    assert_eq!(excess(&any.repeat(3)), None);
+    assert_eq!(excess(&format!("{any}{any}1 recv 0 7 8")), None);
+    assert_eq!(excess(&any.repeat(4)), Some((10, 4, None, 3, 4)));
+    assert_eq!(excess(&format!("{any}1 irecv 0 7 8\n{any}{any}{any}")), Some((10, 4, None, 3, 5)));
+    // A named receive is as short of messages as ever: those from any source only take some away.
+    assert_eq!(excess(&format!("{any}1 recv 2 8 8\n1 recv 2 8 8")), Some((9, 3, Some(2), 1, 2)));
+    let message = "<text>:10: rank 1 receives 4 messages from all ranks, any or named, but only 3 are sent; \
+                   its action 4 is the first without a message";
+    assert_eq!(three_messages(&any.repeat(4)).unwrap_err().to_string(), message);
+}
+
+#[test]
+fn receives_from_any_source_leave_only_a_surplus() {
+    let unreceived = |receives: &str| {
+        three_messages(receives).expect("messages suffice").unreceived().map(|unreceived| unreceived.messages)
+    };
+    let any = "1 irecv -555 7 8\n";
+    assert_eq!(unreceived(""), Some(3));
+    assert_eq!(unreceived(any), Some(2));
+    assert_eq!(unreceived(&any.repeat(3)), None);
+    assert_eq!(unreceived(&format!("{any}1 recv 2 8 8")), Some(1));
+    assert_eq!(unreceived(&format!("{any}{any}1 recv 2 8 8")), None);
+    let trace = three_messages(&format!("{any}1 recv 2 8 8")).expect("messages suffice");
+    let port = |rank| trace.rank(Rank::new(rank)).outgoing()[0].port;
+    assert_eq!((port(0), port(2).is_some()), (None, true));
+}
+
+#[test]
+fn requests_from_any_source_have_their_own_name() {
+    let wait = |name: &str| three_messages(&format!("1 irecv -555 -444 8\n1 wait {name} 1 -444"));
+    assert!(wait("-555").is_ok());
+    for name in ["-333", "-556", "-666", "0"] {
+        let Err(TraceError::Text { kind, .. }) = wait(name) else { panic!("{name} is not pending") };
+        assert!(matches!(kind, TextError::NoPendingRequest { .. }), "{kind}");
+    }
 }
 
 #[test]

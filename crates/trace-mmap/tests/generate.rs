@@ -9,10 +9,13 @@ use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 use trace_mmap::generate::{
     AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Class, GenerateError,
-    Generator, Halo3d, Halo3dParameters, Jitter, JitterScope, NpbLu, NpbLuParameters, RandomSparse,
-    RandomSparseParameters, Recording, Ring, RingParameters,
+    Generator, Halo3d, Halo3dParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, NpbLu,
+    NpbLuParameters, RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
 };
-use trace_mmap::{Collective, Direction, Item, Op, Request, TextLine, Trace, flatten};
+use trace_mmap::{
+    ArchiveWriter, CheckReport, Collective, Direction, Item, LoadOptions, Op, Request, TextLine, Trace,
+    check, flatten,
+};
 
 #[path = "generate/channels.rs"]
 mod channels;
@@ -289,13 +292,54 @@ fn a_loop_of_reductions_counts_in_closed_form() {
     assert_runs_without_buffers(&reductions);
 }
 
+fn master(ranks: u32, tasks: u64) -> MasterWorker {
+    let parameters = MasterWorkerParameters { ranks, tasks, ..MasterWorkerParameters::default() };
+    MasterWorker::new(parameters).expect("the parameters are legal")
+}
+
+/// Five tasks for three workers: a whole round and one of two.
+#[test]
+fn a_master_hands_out_tasks_in_turn() {
+    let lines = |rank| {
+        let rank = Rank::new(rank);
+        let program = master(4, 5).rank(rank);
+        flatten(&program).map(|op| TextLine { rank, op }.to_string()).collect::<Vec<_>>()
+    };
+    let (task, result) = (|to| format!("0 send {to} 0 1024 6"), "0 recv -555 1 8192 6".to_owned());
+    let end = |to| format!("0 send {to} 2 0 6");
+    let rounds = [vec![task(1), task(2), task(3)], vec![result.clone(); 3], vec![task(1), task(2)]].concat();
+    let expected =
+        [vec!["0 init".to_owned()], rounds, vec![result; 2], vec![end(1), end(2), end(3)]].concat();
+    assert_eq!(lines(0)[..expected.len()], expected);
+    let task = ["3 recv 0 0 1024 6", "3 compute 10000000", "3 send 0 1 8192 6"];
+    assert_eq!(lines(3), [&["3 init"], &task[..], &["3 recv 0 2 0 6", "3 finalize"]].concat());
+    assert_eq!(lines(2).len(), 1 + 2 * 3 + 2);
+}
+
+/// Jitter makes tasks uneven, and a check finds nothing wrong with the archive.
+#[test]
+fn a_master_with_uneven_tasks_is_a_good_archive() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let pdt = dir.path().join("master.pdt");
+    let (master, jitter) = (master(6, 23), Jitter::new(3, 0.5, JitterScope::Action).expect("a fraction"));
+    let mut writer = ArchiveWriter::create(&pdt, 6, 1).expect("the archive is created");
+    for rank in (0..6).map(Rank::new) {
+        let program = jitter.apply(rank, master.rank(rank)).expect("the program is short");
+        writer.write_rank(rank, &program).expect("the program is right");
+    }
+    assert_eq!(writer.finish().expect("the archive is written").actions, master.actions());
+    let trace = Trace::load(&pdt, &LoadOptions::default()).expect("the archive loads");
+    assert_eq!(check(&trace, None), CheckReport::default());
+}
+
 #[test]
 fn every_generator_reads_back_from_text() {
     let sparse = RandomSparse::new(RandomSparseParameters { rounds: 2, ..RandomSparseParameters::default() });
     let ring = Ring::new(RingParameters { rounds: 3, ..RingParameters::default() });
     let (sparse, ring, halo) = (sparse.expect("legal"), ring.expect("legal"), halo([2, 2, 2], true));
     let fft = AlltoallFft::new(AlltoallFftParameters::default()).expect("legal");
-    for generator in [&sparse as &dyn Generator, &ring, &halo, &fft, &lu_steps(Class::S, 8, 2)] {
+    let (lu, master) = (lu_steps(Class::S, 8, 2), master(5, 11));
+    for generator in [&sparse as &dyn Generator, &ring, &halo, &fft, &lu, &master] {
         let mut text = String::new();
         for (rank, program) in programs(generator).iter().enumerate() {
             let rank = Rank::new(rank as u32);
@@ -377,6 +421,15 @@ proptest! {
         let sparse = RandomSparse::new(parameters).expect("the parameters are legal");
         assert_sends_match_receives(&sparse);
         assert_runs_without_buffers(&sparse);
+    }
+
+    #[test]
+    fn masters_match(ranks in 2_u32..9, tasks in 0_u64..40) {
+        let master = master(ranks, tasks);
+        assert_sends_match_receives(&master);
+        assert_runs_without_buffers(&master);
+        let expected = 2 * u64::from(ranks) + 5 * tasks + 2 * u64::from(ranks - 1);
+        prop_assert_eq!(master.actions(), expected);
     }
 
     #[test]

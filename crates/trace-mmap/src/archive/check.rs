@@ -14,7 +14,7 @@ use crate::archive::{ArchivedRank, Damage};
 use crate::channel::Tag;
 use crate::column::{ABSENT, ColumnReader};
 use crate::draft::Linkable;
-use crate::link::{Excess, link};
+use crate::link::{Excess, link, origin};
 use crate::trace::{Body, RankTrace, Trace};
 use crate::warning::Unreceived;
 
@@ -55,13 +55,12 @@ pub enum Finding {
         record: u64,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages from rank {src}, tag {}, but only {sends} are sent",
-        tag.map_or_else(|| "any".to_owned(), |tag| tag.to_string()))]
+    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,
-        /// The source.
-        src: Rank,
+        /// The source; `None` for all sources together, where some receive is from any.
+        src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
         /// Messages sent to the channel.
@@ -109,7 +108,7 @@ pub struct CheckReport {
 }
 
 /// Checks a trace: all checksums, all numbers of the tables, the order of requests, matching of sends and receives per
-/// channel, and that all ranks take part in the same collective operations.
+/// channel (and per receiver, where one receives from any source), and that all ranks take part in the same collective operations.
 ///
 /// Costs as much as the programs and columns are long, not as many actions as loops make of them. The counter counts
 /// ranks.
@@ -203,7 +202,8 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     };
     let sends = count(&tally.sends, trace.outgoing.len());
     let receives = count(&tally.receives, trace.incoming.len());
-    let linkable = Linkable { trace: trace.tables(), sends, receives };
+    let receives_from_any = tally.receives_from_any;
+    let linkable = Linkable { trace: trace.tables(), sends, receives, receives_from_any };
     Checked { linkable, sequence, pending: pending.count() }
 }
 

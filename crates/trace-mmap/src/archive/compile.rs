@@ -160,6 +160,8 @@ impl Compiler {
             Op::Isend { peer, tag, bytes } => self.isend(*peer, *tag, *bytes)?,
             Op::Recv { peer, tag, bytes } => self.recv(*peer, *tag, *bytes)?,
             Op::Irecv { peer, tag, bytes } => self.irecv(*peer, *tag, *bytes)?,
+            Op::RecvAny { tag, bytes } => self.recv_any(*tag, *bytes)?,
+            Op::IrecvAny { tag, bytes } => self.irecv_any(*tag, *bytes)?,
             Op::SendRecv { to, send_bytes, from, recv_bytes } => {
                 self.send_recv(*to, *send_bytes, *from, *recv_bytes)?
             }
@@ -241,6 +243,19 @@ impl Compiler {
         })
     }
 
+    fn recv_any(&mut self, tag: Option<Tag>, bytes: Bytes) -> Result<Action, StructureError> {
+        let bytes = size(bytes)?;
+        self.draft.receive_from_any();
+        Ok(Action::RecvAny { tag, bytes })
+    }
+
+    fn irecv_any(&mut self, tag: Option<Tag>, bytes: Bytes) -> Result<Action, StructureError> {
+        let bytes = size(bytes)?;
+        let slot = self.draft.requests.post(RequestKey::receive_from_any(self.rank, tag))?;
+        self.draft.receive_from_any();
+        Ok(Action::IrecvAny { tag, bytes, slot })
+    }
+
     fn send_recv(
         &mut self,
         to: Option<Rank>,
@@ -285,6 +300,7 @@ impl Compiler {
         match request.direction {
             Direction::Send => RequestKey::send(self.rank, request.peer, request.tag),
             Direction::Receive => RequestKey::receive(self.rank, request.peer, request.tag),
+            Direction::ReceiveAny => RequestKey::receive_from_any(self.rank, request.tag),
         }
     }
 }

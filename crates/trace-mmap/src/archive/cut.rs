@@ -28,7 +28,8 @@ pub struct Cut {
 
 /// Writes a part of a trace to an archive.
 ///
-/// The loops are those that the archive has. Where they begin at different places of the iteration in different ranks, as
+/// Receives from any source all stay, also where their messages come from ranks that go: that makes more receives than
+/// messages, which is an error. The loops are those that the archive has. Where they begin at different places of the iteration in different ranks, as
 /// folding may find them, cutting iterations can leave receives without sends, which is an error. The part is
 /// written as text into a temporary directory on the way: this costs as much as it has actions, and reads all actions.
 ///

@@ -8,6 +8,7 @@ use pdes_core::Rank;
 use crate::archive::{Damage, StructureError};
 use crate::channel::Tag;
 use crate::error::TraceError;
+use crate::link::origin;
 
 /// Why an archive cannot be opened, or is not what it was when it was opened.
 #[derive(Debug, thiserror::Error)]
@@ -153,13 +154,12 @@ pub enum WriteError {
         ranks: u32,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages from rank {src} with {} but only {sends} are sent",
-        tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}")))]
+    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,
-        /// The source.
-        src: Rank,
+        /// The source; `None` for all sources together, where some receive is from any.
+        src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
         /// Messages sent to the channel.

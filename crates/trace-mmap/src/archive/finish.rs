@@ -177,7 +177,7 @@ impl Words {
         bytes: &[u64],
         linkable: &Linkable,
     ) {
-        let Linkable { trace, sends, receives } = linkable;
+        let Linkable { trace, sends, receives, .. } = linkable;
         let first_column = self.add_columns(columns);
         self.ranks.extend([
             halves(program, side),

@@ -2,8 +2,8 @@
 
 use crate::archive::layout::MAX_DEPTH;
 use crate::record::{
-    ACTION_KINDS, COLUMN, COMPUTE, IRECV, ISEND, LOOP_BEGIN, LOOP_END, OPTIONAL, RECV, Record, SEND,
-    SEND_RECV,
+    ACTION_KINDS, COLUMN, COMPUTE, IRECV, IRECV_ANY, ISEND, LOOP_BEGIN, LOOP_END, OPTIONAL, RECV, RECV_ANY,
+    Record, SEND, SEND_RECV,
 };
 use crate::side::Side;
 
@@ -27,6 +27,8 @@ pub(crate) struct Tally {
     pub(crate) sends: Vec<Traffic>,
     /// Receives of each incoming channel, with the sizes of their buffers.
     pub(crate) receives: Vec<Traffic>,
+    /// Receives from any source, which `by_kind` counts as those from a named one.
+    pub(crate) receives_from_any: u64,
     /// How often the next record runs, and for each loop around it how often the record before the loop ran.
     times: u64,
     outer: Vec<u64>,
@@ -53,15 +55,18 @@ impl Tally {
                 *uses = uses.checked_add(self.times).ok_or(Overflow)?;
                 COMPUTE
             }
+            RECV_ANY => RECV,
+            IRECV_ANY => IRECV,
             kind => kind,
         };
         add(&mut self.actions, self.times)?;
         let of_kind = self.by_kind.get_mut(usize::from(kind)).ok_or(Overflow)?;
         *of_kind += self.times;
-        match kind {
+        match record.kind() {
             SEND | ISEND => self.send(record.index(), record.amount()),
             RECV | IRECV => self.receive(record.index(), record.amount()),
             SEND_RECV => self.send_recv(record.index(), side),
+            RECV_ANY | IRECV_ANY => add(&mut self.receives_from_any, self.times),
             _ => Ok(()),
         }
     }

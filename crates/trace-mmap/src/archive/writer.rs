@@ -288,6 +288,7 @@ impl ArchiveWriter {
         receives.resize(incoming, Default::default());
         linkable.sends = sends.iter().map(|traffic| traffic.messages).collect();
         linkable.receives = receives.iter().map(|traffic| traffic.messages).collect();
+        linkable.receives_from_any = tally.receives_from_any;
         let bytes = sends.iter().map(|traffic| traffic.bytes).collect();
         let absent = columns.iter().map(|column| column.absent).sum::<u64>();
         let actions = tally.actions - absent;

@@ -21,6 +21,8 @@ pub(crate) struct RequestKey {
 
 /// The number that stands for any tag in a trace.
 const ANY_TAG: i32 = -444;
+/// The number that stands for any source in a trace.
+const ANY_SOURCE: i32 = -555;
 /// The number that stands for nobody in a trace.
 const PROC_NULL: i32 = -666;
 
@@ -38,6 +40,11 @@ impl RequestKey {
     /// Makes the key of a receive; nobody is `MPI_PROC_NULL`.
     pub(crate) fn receive(me: Rank, from: Option<Rank>, tag: Option<Tag>) -> Self {
         Self::new(number(from), me.get() as i32, tag.map_or(ANY_TAG, Tag::get))
+    }
+
+    /// Makes the key of a receive from any source.
+    pub(crate) fn receive_from_any(me: Rank, tag: Option<Tag>) -> Self {
+        Self::new(ANY_SOURCE, me.get() as i32, tag.map_or(ANY_TAG, Tag::get))
     }
 }
 

@@ -41,6 +41,11 @@ impl ProgramBuilder {
         self.op(Op::Recv { peer: Some(peer), tag: Some(tag), bytes });
     }
 
+    /// Adds `MPI_Recv` from any source.
+    pub(super) fn recv_any(&mut self, tag: Tag, bytes: Bytes) {
+        self.op(Op::RecvAny { tag: Some(tag), bytes });
+    }
+
     /// Adds `MPI_Irecv`.
     pub(super) fn irecv(&mut self, peer: Rank, tag: Tag, bytes: Bytes) {
         self.op(Op::Irecv { peer: Some(peer), tag: Some(tag), bytes });

@@ -1,8 +1,8 @@
 //! What records of a rank may refer to.
 
-use crate::record::{ACTION_KINDS, Record};
 use crate::record::{
-    COLLECTIVE, COMPUTE, IRECV, ISEND, LOCATION, NULL_REQUEST, RECV, SEND, SEND_RECV, SLEEP, TEST, WAIT,
+    COLLECTIVE, COLUMN, COMPUTE, IRECV, IRECV_ANY, ISEND, LOCATION, LOOP_BEGIN, LOOP_END, NULL_REQUEST,
+    OPTIONAL, RECORD_KINDS, RECV, RECV_ANY, Record, SEND, SEND_RECV, SLEEP, TEST, WAIT,
 };
 
 /// Bytes of the largest message.
@@ -10,6 +10,9 @@ pub(crate) const MAX_BYTES: u64 = 1 << 48;
 
 /// Bits of the largest finite amount; the bits of larger ones, negative ones and NaN are greater.
 pub(crate) const MAX_AMOUNT_BITS: u64 = f64::MAX.to_bits();
+
+/// Indices of receives from any source: 0 for any tag, else the tag plus 1.
+const TAG_INDICES: u32 = i32::MAX as u32 + 2;
 
 /// Sizes of the tables that the records of a rank refer to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,16 +35,27 @@ struct Limit {
 
 /// What the records of a rank may refer to, by kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits([Limit; ACTION_KINDS]);
+pub(crate) struct Limits([Limit; RECORD_KINDS]);
 
 /// Admits every action: for records that were checked when they were made.
 pub(crate) static UNLIMITED: Limits =
-    Limits([Limit { max_amount: u64::MAX, end_index: u32::MAX, end_slot: u32::MAX }; ACTION_KINDS]);
+    Limits(only_actions(Limit { max_amount: u64::MAX, end_index: u32::MAX, end_slot: u32::MAX }));
+
+/// Bounds all actions alike, and admits no other record.
+const fn only_actions(limit: Limit) -> [Limit; RECORD_KINDS] {
+    const NONE: Limit = Limit { max_amount: 0, end_index: 0, end_slot: 0 };
+    let mut limits = [limit; RECORD_KINDS];
+    limits[COLUMN as usize] = NONE;
+    limits[OPTIONAL as usize] = NONE;
+    limits[LOOP_BEGIN as usize] = NONE;
+    limits[LOOP_END as usize] = NONE;
+    limits
+}
 
 impl Limits {
     /// Bounds the fields by the sizes of the tables.
     pub(crate) fn new(sizes: &TableSizes) -> Self {
-        let mut limits = [Limit { max_amount: 0, end_index: 1, end_slot: 1 }; ACTION_KINDS];
+        let mut limits = only_actions(Limit { max_amount: 0, end_index: 1, end_slot: 1 });
         let end = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
         for (kind, size) in [
             (SEND, sizes.outgoing),
@@ -54,10 +68,13 @@ impl Limits {
         ] {
             limits[usize::from(kind)].end_index = end(size);
         }
-        for kind in [ISEND, IRECV, NULL_REQUEST, WAIT, TEST] {
+        for kind in [RECV_ANY, IRECV_ANY] {
+            limits[usize::from(kind)].end_index = TAG_INDICES;
+        }
+        for kind in [ISEND, IRECV, IRECV_ANY, NULL_REQUEST, WAIT, TEST] {
             limits[usize::from(kind)].end_slot = sizes.slots;
         }
-        for kind in [SEND, ISEND, RECV, IRECV] {
+        for kind in [SEND, ISEND, RECV, IRECV, RECV_ANY, IRECV_ANY] {
             limits[usize::from(kind)].max_amount = MAX_BYTES;
         }
         for kind in [COMPUTE, SLEEP] {
@@ -100,9 +117,15 @@ mod tests {
             assert!(!limits.admit(Record::encode(Action::Compute { flops })), "{flops}");
         }
         assert!(limits.admit(Record::encode(Action::Compute { flops: f64::MAX })));
-        for record in
-            [Record::column(0), Record::loop_begin(2), Record::loop_end(), Record::from_words(255, 0)]
-        {
+        let recv_any = |index: u64| Record::from_words(u64::from(RECV_ANY) | index << 32, 8);
+        assert!(limits.admit(recv_any(1 << 31)) && !limits.admit(recv_any((1 << 31) + 1)));
+        for record in [
+            Record::column(0),
+            Record::optional(0),
+            Record::loop_begin(2),
+            Record::loop_end(),
+            Record::from_words(0xff, 0),
+        ] {
             assert!(!limits.admit(record) && !UNLIMITED.admit(record));
         }
     }

@@ -12,6 +12,7 @@ use crate::structure::{Direction, Op, Request};
 /// Identifier of `MPI_BYTE`: every size is written in bytes, so that no line depends on the default type of its rank.
 const BYTE: i32 = Datatype::BYTE.id();
 const ANY_TAG: i64 = -444;
+const ANY_SOURCE: i64 = -555;
 const PROC_NULL: i64 = -666;
 const MAX_COUNT: u64 = 1 << 48;
 
@@ -41,10 +42,12 @@ impl fmt::Display for TextLine<'_> {
             Op::Location { file, line } => write!(f, "location {file} {line}"),
             Op::Compute { flops } => write!(f, "compute {}", Amount(*flops)),
             Op::Sleep { seconds } => write!(f, "sleep {}", Amount(*seconds)),
-            Op::Send { peer, tag, bytes } => message(f, "send", *peer, Some(*tag), *bytes),
-            Op::Isend { peer, tag, bytes } => message(f, "isend", *peer, Some(*tag), *bytes),
-            Op::Recv { peer, tag, bytes } => message(f, "recv", *peer, *tag, *bytes),
-            Op::Irecv { peer, tag, bytes } => message(f, "irecv", *peer, *tag, *bytes),
+            Op::Send { peer, tag, bytes } => message(f, "send", number(*peer), Some(*tag), *bytes),
+            Op::Isend { peer, tag, bytes } => message(f, "isend", number(*peer), Some(*tag), *bytes),
+            Op::Recv { peer, tag, bytes } => message(f, "recv", number(*peer), *tag, *bytes),
+            Op::Irecv { peer, tag, bytes } => message(f, "irecv", number(*peer), *tag, *bytes),
+            Op::RecvAny { tag, bytes } => message(f, "recv", ANY_SOURCE, *tag, *bytes),
+            Op::IrecvAny { tag, bytes } => message(f, "irecv", ANY_SOURCE, *tag, *bytes),
             Op::SendRecv { to, send_bytes, from, recv_bytes } => {
                 let (send, recv) = (send_bytes.get(), recv_bytes.get());
                 write!(f, "sendRecv {send} {} {recv} {} {BYTE} {BYTE}", number(*to), number(*from))
@@ -66,6 +69,7 @@ impl TextLine<'_> {
         match request.direction {
             Direction::Send => write!(f, "{name} {} {peer} {tag}", self.rank),
             Direction::Receive => write!(f, "{name} {peer} {} {tag}", self.rank),
+            Direction::ReceiveAny => write!(f, "{name} {ANY_SOURCE} {} {tag}", self.rank),
         }
     }
 }
@@ -83,14 +87,8 @@ impl fmt::Display for Amount {
     }
 }
 
-fn message(
-    f: &mut Formatter<'_>,
-    name: &str,
-    peer: Option<Rank>,
-    tag: Option<Tag>,
-    bytes: Bytes,
-) -> fmt::Result {
-    write!(f, "{name} {} {} {} {BYTE}", number(peer), tag_number(tag), bytes.get())
+fn message(f: &mut Formatter<'_>, name: &str, peer: i64, tag: Option<Tag>, bytes: Bytes) -> fmt::Result {
+    write!(f, "{name} {peer} {} {} {BYTE}", tag_number(tag), bytes.get())
 }
 
 fn number(peer: Option<Rank>) -> i64 {

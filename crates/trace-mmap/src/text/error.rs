@@ -163,8 +163,8 @@ pub enum TextError {
 /// What is legal in a trace but cannot be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Unsupported {
-    /// A receive from `MPI_ANY_SOURCE` (-555).
-    #[error("a receive from any source (-555) is not supported: what it matches depends on time")]
+    /// A combined send and receive from `MPI_ANY_SOURCE` (-555).
+    #[error("a receive from any source (-555) is not supported in a combined send and receive")]
     AnySource,
     /// A receive of unknown size (a negative count).
     #[error("a receive of unknown size (count {count}) is not supported: it probes for the message")]

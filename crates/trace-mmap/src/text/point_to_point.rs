@@ -20,24 +20,27 @@ const COUNT: Field = Field::new("count");
 const SEND_COUNT: Field = Field::new("send count");
 const RECV_COUNT: Field = Field::new("receive count");
 
-/// The other end of a message.
+/// Where a message comes from.
 #[derive(Clone, Copy)]
-enum Peer {
+enum Source {
     Rank(Rank),
+    /// `MPI_ANY_SOURCE`.
+    Any,
     /// `MPI_PROC_NULL`.
     Nobody,
 }
 
 /// The fields of `send` and `isend`.
 struct Sending {
-    to: Peer,
+    /// `None` is `MPI_PROC_NULL`.
+    to: Option<Rank>,
     tag: Tag,
     bytes: Bytes,
 }
 
 /// The fields of `recv` and `irecv`.
 struct Receiving {
-    from: Peer,
+    from: Source,
     tag: Option<Tag>,
     bytes: Bytes,
 }
@@ -46,35 +49,48 @@ impl Reader<'_, '_> {
     pub(super) fn send(&mut self) -> Result<Action, TextError> {
         let Sending { to, tag, bytes } = self.sending()?;
         Ok(match to {
-            Peer::Nobody => Action::Null { slot: None },
-            Peer::Rank(peer) => Action::Send { to: self.rank.send_to(peer, tag), bytes },
+            None => Action::Null { slot: None },
+            Some(peer) => Action::Send { to: self.rank.send_to(peer, tag), bytes },
         })
     }
 
     pub(super) fn isend(&mut self) -> Result<Action, TextError> {
         let Sending { to, tag, bytes } = self.sending()?;
-        let slot = self.rank.requests.post(RequestKey::new(self.me(), number(to), tag.get()))?;
+        let slot = self.rank.requests.post(RequestKey::send(self.rank.rank(), to, Some(tag)))?;
         Ok(match to {
-            Peer::Nobody => Action::Null { slot: Some(slot) },
-            Peer::Rank(peer) => Action::Isend { to: self.rank.send_to(peer, tag), bytes, slot },
+            None => Action::Null { slot: Some(slot) },
+            Some(peer) => Action::Isend { to: self.rank.send_to(peer, tag), bytes, slot },
         })
     }
 
     pub(super) fn recv(&mut self) -> Result<Action, TextError> {
         let Receiving { from, tag, bytes } = self.receiving()?;
         Ok(match from {
-            Peer::Nobody => Action::Null { slot: None },
-            Peer::Rank(peer) => Action::Recv { from: self.rank.receive_from(peer, tag), bytes },
+            Source::Nobody => Action::Null { slot: None },
+            Source::Any => {
+                self.rank.receive_from_any();
+                Action::RecvAny { tag, bytes }
+            }
+            Source::Rank(peer) => Action::Recv { from: self.rank.receive_from(peer, tag), bytes },
         })
     }
 
     pub(super) fn irecv(&mut self) -> Result<Action, TextError> {
         let Receiving { from, tag, bytes } = self.receiving()?;
-        let key = RequestKey::new(number(from), self.me(), tag.map_or(ANY_TAG as i32, Tag::get));
+        let me = self.rank.rank();
+        let key = match from {
+            Source::Nobody => RequestKey::receive(me, None, tag),
+            Source::Any => RequestKey::receive_from_any(me, tag),
+            Source::Rank(peer) => RequestKey::receive(me, Some(peer), tag),
+        };
         let slot = self.rank.requests.post(key)?;
         Ok(match from {
-            Peer::Nobody => Action::Null { slot: Some(slot) },
-            Peer::Rank(peer) => Action::Irecv { from: self.rank.receive_from(peer, tag), bytes, slot },
+            Source::Nobody => Action::Null { slot: Some(slot) },
+            Source::Any => {
+                self.rank.receive_from_any();
+                Action::IrecvAny { tag, bytes, slot }
+            }
+            Source::Rank(peer) => Action::Irecv { from: self.rank.receive_from(peer, tag), bytes, slot },
         })
     }
 
@@ -103,13 +119,11 @@ impl Reader<'_, '_> {
         let send_bytes = self.mandatory_type("send type", SEND_COUNT, send_count)?;
         let recv_bytes = self.mandatory_type("receive type", RECV_COUNT, recv_count)?;
         let tag = Tag::new(0);
-        let to = match to {
-            Peer::Nobody => None,
-            Peer::Rank(peer) => Some(self.rank.send_to(peer, tag)),
-        };
+        let to = to.map(|peer| self.rank.send_to(peer, tag));
         let from = match from {
-            Peer::Nobody => None,
-            Peer::Rank(peer) => Some(self.rank.receive_from(peer, Some(tag))),
+            Source::Nobody => None,
+            Source::Any => return Err(self.unsupported(Unsupported::AnySource)),
+            Source::Rank(peer) => Some(self.rank.receive_from(peer, Some(tag))),
         };
         Ok(Action::SendRecv(self.rank.send_recv(SendRecv { to, send_bytes, from, recv_bytes })))
     }
@@ -130,18 +144,18 @@ impl Reader<'_, '_> {
         Ok(Receiving { from, tag, bytes: self.bytes(COUNT, count, datatype)? })
     }
 
-    fn destination(&mut self) -> Result<Peer, TextError> {
+    fn destination(&mut self) -> Result<Option<Rank>, TextError> {
         match self.whole(DESTINATION, i64::MIN, i64::MAX, "a rank")? {
-            PROC_NULL => Ok(Peer::Nobody),
-            found => self.rank_of(DESTINATION, found).map(Peer::Rank),
+            PROC_NULL => Ok(None),
+            found => self.rank_of(DESTINATION, found).map(Some),
         }
     }
 
-    fn source(&mut self) -> Result<Peer, TextError> {
+    fn source(&mut self) -> Result<Source, TextError> {
         match self.whole(SOURCE, i64::MIN, i64::MAX, "a rank")? {
-            PROC_NULL => Ok(Peer::Nobody),
-            ANY_SOURCE => Err(self.unsupported(Unsupported::AnySource)),
-            found => self.rank_of(SOURCE, found).map(Peer::Rank),
+            PROC_NULL => Ok(Source::Nobody),
+            ANY_SOURCE => Ok(Source::Any),
+            found => self.rank_of(SOURCE, found).map(Source::Rank),
         }
     }
 
@@ -179,19 +193,7 @@ impl Reader<'_, '_> {
         Ok(RequestKey::new(src as i32, dst as i32, tag as i32))
     }
 
-    fn me(&self) -> i32 {
-        self.rank.rank().get() as i32
-    }
-
     fn unsupported(&self, feature: Unsupported) -> TextError {
         TextError::Unsupported { action: self.verb.name(), feature }
-    }
-}
-
-/// Returns the number that stands for a peer in a trace.
-fn number(peer: Peer) -> i32 {
-    match peer {
-        Peer::Rank(rank) => rank.get() as i32,
-        Peer::Nobody => PROC_NULL as i32,
     }
 }

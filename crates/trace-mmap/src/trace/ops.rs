@@ -81,6 +81,11 @@ impl Iterator for Ops<'_> {
                 self.post(slot, Direction::Receive, Some(channel.peer), channel.tag);
                 Op::Irecv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
+            Action::RecvAny { tag, bytes } => Op::RecvAny { tag, bytes },
+            Action::IrecvAny { tag, bytes, slot } => {
+                self.post(slot, Direction::ReceiveAny, None, tag);
+                Op::IrecvAny { tag, bytes }
+            }
             Action::Null { slot } => self.null(slot),
             Action::SendRecv(id) => {
                 let both = rank.send_recv(id);

@@ -6,8 +6,8 @@ use pdes_core::Rank;
 use trace_mmap::generate::Generator;
 use trace_mmap::{Item, Op};
 
-/// Source, destination, tag, size.
-type Channel = (u32, u32, i32, u64);
+/// Source, destination, tag, size. The source is `None` where the destination receives such messages from any.
+type Channel = (Option<u32>, u32, i32, u64);
 
 /// Asserts that for every source, destination, tag and size as many messages are received as sent.
 pub(crate) fn assert_sends_match_receives(generator: &dyn Generator) {
@@ -16,6 +16,14 @@ pub(crate) fn assert_sends_match_receives(generator: &dyn Generator) {
         count(&mut balance, rank, 1, &generator.rank(Rank::new(rank)));
         balance.retain(|_, difference| *difference != 0);
     }
+    let from_any: Vec<Channel> = balance.keys().filter(|channel| channel.0.is_none()).copied().collect();
+    for (_, to, tag, bytes) in from_any {
+        let sources = |channel: &Channel| (channel.1, channel.2, channel.3) == (to, tag, bytes);
+        let sum: i64 = balance.iter().filter(|(channel, _)| sources(channel)).map(|(_, sum)| sum).sum();
+        balance.retain(|channel, _| !sources(channel));
+        balance.insert((None, to, tag, bytes), sum);
+    }
+    balance.retain(|_, difference| *difference != 0);
     let unmatched = balance.first_key_value();
     assert_eq!(
         unmatched,
@@ -32,12 +40,15 @@ fn count(balance: &mut BTreeMap<Channel, i64>, rank: u32, times: i64, items: &[I
             Item::Act(
                 Op::Send { peer: Some(peer), tag, bytes } | Op::Isend { peer: Some(peer), tag, bytes },
             ) => {
-                *balance.entry((rank, peer.get(), tag.get(), bytes.get())).or_default() += times;
+                *balance.entry((Some(rank), peer.get(), tag.get(), bytes.get())).or_default() += times;
             }
             Item::Act(
                 Op::Recv { peer: Some(peer), tag: Some(tag), bytes }
                 | Op::Irecv { peer: Some(peer), tag: Some(tag), bytes },
-            ) => *balance.entry((peer.get(), rank, tag.get(), bytes.get())).or_default() -= times,
+            ) => *balance.entry((Some(peer.get()), rank, tag.get(), bytes.get())).or_default() -= times,
+            Item::Act(Op::RecvAny { tag: Some(tag), bytes }) => {
+                *balance.entry((None, rank, tag.get(), bytes.get())).or_default() -= times;
+            }
             Item::Act(_) => {}
         }
     }

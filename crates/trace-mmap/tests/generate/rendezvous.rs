@@ -59,6 +59,9 @@ struct World {
 impl World {
     /// Runs a call, or returns false where it blocks.
     fn step(&mut self, rank: usize, process: &mut Process, op: &Op) -> bool {
+        if let Op::RecvAny { tag: Some(tag), .. } = op {
+            return self.receive_from_any(rank, process, tag.get());
+        }
         if process.blocked.is_none() {
             process.blocked = Some(self.post(rank, process, op));
         }
@@ -71,6 +74,17 @@ impl World {
             process.next += 1;
         }
         over
+    }
+
+    /// Takes the message of the lowest rank that sends one, or returns false where nobody does.
+    fn receive_from_any(&mut self, rank: usize, process: &mut Process, tag: i32) -> bool {
+        let mut channels = self.posted.iter_mut();
+        let sent = channels
+            .find(|((_, to, name), posted)| (*to, *name) == (rank, tag) && posted.sends > posted.receives);
+        let Some((_, posted)) = sent else { return false };
+        posted.receives += 1;
+        process.next += 1;
+        true
     }
 
     /// Posts a call and returns what it waits for.

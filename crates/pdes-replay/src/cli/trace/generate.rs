@@ -10,8 +10,8 @@ use pdes_core::{Bytes, Rank};
 use trace_mmap::ArchiveWriter;
 use trace_mmap::generate::{
     AllreduceLoop, AllreduceLoopParameters, AlltoallFft, AlltoallFftParameters, Class, Generator, Halo3d,
-    Halo3dParameters, Jitter, JitterScope, NpbLu, NpbLuParameters, RandomSparse, RandomSparseParameters,
-    Recording, Ring, RingParameters,
+    Halo3dParameters, Jitter, JitterScope, MasterWorker, MasterWorkerParameters, NpbLu, NpbLuParameters,
+    RandomSparse, RandomSparseParameters, Recording, Ring, RingParameters,
 };
 
 use super::super::progress;
@@ -144,6 +144,23 @@ enum Program {
         #[arg(long)]
         flops: Option<f64>,
     },
+    /// A master that hands out tasks and takes results from any worker.
+    MasterWorker {
+        /// The master and its workers.
+        #[arg(long)]
+        ranks: Option<u32>,
+        #[arg(long)]
+        tasks: Option<u64>,
+        /// Size of a task [B].
+        #[arg(long)]
+        task_bytes: Option<u64>,
+        /// Size of a result [B].
+        #[arg(long)]
+        result_bytes: Option<u64>,
+        /// Computation per task [flop]; --jitter makes it uneven.
+        #[arg(long)]
+        flops: Option<f64>,
+    },
     /// A reduction to all ranks per iteration.
     AllreduceLoop {
         #[arg(long)]
@@ -240,6 +257,12 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
             let (min_bytes, max_bytes) = (&min_bytes.map(Bytes::new), &max_bytes.map(Bytes::new));
             set!(parameters, ranks, steps, rounds, partners, min_bytes, max_bytes, flops);
             Box::new(RandomSparse::new(parameters)?)
+        }
+        Program::MasterWorker { ranks, tasks, task_bytes, result_bytes, flops } => {
+            let mut parameters = MasterWorkerParameters::default();
+            let (task_bytes, result_bytes) = (task_bytes.map(Bytes::new), result_bytes.map(Bytes::new));
+            set!(parameters, ranks, tasks, task_bytes, result_bytes, flops);
+            Box::new(MasterWorker::new(parameters)?)
         }
         Program::AllreduceLoop { ranks, iterations, count, flops, reduction_flops } => {
             let mut parameters = AllreduceLoopParameters::default();

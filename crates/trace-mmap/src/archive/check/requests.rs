@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{IRECV, ISEND, LOOP_BEGIN, LOOP_END, NULL_REQUEST, Record, TEST, WAIT, WAIT_ALL};
+use crate::record::{
+    IRECV, IRECV_ANY, ISEND, LOOP_BEGIN, LOOP_END, NULL_REQUEST, Record, TEST, WAIT, WAIT_ALL,
+};
 
 /// The pending requests of a rank.
 ///
@@ -33,7 +35,7 @@ impl Pending {
     /// Follows the next record; returns whether it makes sense.
     pub(super) fn push(&mut self, record: Record) -> bool {
         match record.kind() {
-            ISEND | IRECV | NULL_REQUEST => self.change(record, false, true),
+            ISEND | IRECV | IRECV_ANY | NULL_REQUEST => self.change(record, false, true),
             WAIT => self.change(record, true, false),
             TEST => self.change(record, true, true),
             WAIT_ALL => {
