@@ -260,7 +260,7 @@ fn generator(program: &Program, seed: u64) -> Result<Box<dyn Generator>> {
         }
         Program::MasterWorker { ranks, tasks, task_bytes, result_bytes, flops } => {
             let mut parameters = MasterWorkerParameters::default();
-            let (task_bytes, result_bytes) = (task_bytes.map(Bytes::new), result_bytes.map(Bytes::new));
+            let (task_bytes, result_bytes) = (&task_bytes.map(Bytes::new), &result_bytes.map(Bytes::new));
             set!(parameters, ranks, tasks, task_bytes, result_bytes, flops);
             Box::new(MasterWorker::new(parameters)?)
         }
