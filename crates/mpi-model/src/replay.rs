@@ -330,33 +330,32 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     #[inline]
     fn compute(&mut self, flops: f64) -> Result<(), Failure<M::Error>> {
-        match self.later(SimDuration::try_from_picos_f64(flops * self.picos_per_flop)) {
-            Some(clock) => {
-                self.clock = clock;
-                Ok(())
-            }
-            None => Err(self.too_long("a computation", format!("{flops} flop"))),
-        }
+        let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
+        self.advance(duration, "a computation", || format!("{flops} flop"))
     }
 
     fn sleep(&mut self, seconds: f64) -> Result<(), Failure<M::Error>> {
         // SimGrid's shortest sleep, but for none at all, is one nanosecond.
         let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
-        match self.later(SimDuration::try_from_secs_f64(seconds.max(shortest))) {
+        let duration = SimDuration::try_from_secs_f64(seconds.max(shortest));
+        self.advance(duration, "a sleep", || format!("{seconds} s"))
+    }
+
+    /// Moves the clock on, unless it would leave its range.
+    #[inline]
+    fn advance(
+        &mut self,
+        duration: Option<SimDuration>,
+        what: &'static str,
+        amount: impl FnOnce() -> String,
+    ) -> Result<(), Failure<M::Error>> {
+        match duration.and_then(|duration| self.clock.checked_add(duration)) {
             Some(clock) => {
                 self.clock = clock;
                 Ok(())
             }
-            None => Err(self.too_long("a sleep", format!("{seconds} s"))),
+            None => Err(self.fail(ReplayErrorKind::TooLong { what, amount: amount() })),
         }
-    }
-
-    fn too_long(&self, what: &'static str, amount: String) -> Failure<M::Error> {
-        self.fail(ReplayErrorKind::TooLong { what, amount })
-    }
-
-    fn later(&self, duration: Option<SimDuration>) -> Option<SimTime> {
-        self.clock.checked_add(duration?)
     }
 
     /// Moves the clock past a completion, and pays for it.
@@ -377,10 +376,7 @@ fn path<M: Machine>(
     world.machine.path(from, to).map_err(|source| ReplayErrorKind::NoPath { from, to, source })
 }
 
-impl<M: Machine> Process for RankProcess<'_, M>
-where
-    M::Path: Send,
-{
+impl<M: Machine> Process for RankProcess<'_, M> {
     type Token = Token;
     /// Boxed: results are returned for every action.
     type Error = Box<ReplayError<M::Error>>;

@@ -6,9 +6,13 @@ use std::path::PathBuf;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use pdes_core::Rank;
 use tempfile::TempDir;
-use trace_mmap::{Action, ConvertOptions, LoadOptions, Trace, convert};
+use trace_mmap::{ConvertOptions, LoadOptions, Trace, convert};
+
+#[path = "reading/sum.rs"]
+mod sum;
+
+use sum::sum;
 
 fn main() {
     divan::main();
@@ -102,19 +106,4 @@ fn cursor_in_memory(bencher: Bencher<'_, '_>) {
     let input = Input::new(3000);
     let trace = Trace::load(input.dir.path(), &LoadOptions::default()).expect("the trace loads");
     bencher.counter(ItemsCount::new(trace.actions())).bench_local(|| sum(&trace));
-}
-
-/// Uses each action a little, as a replay does.
-fn sum(trace: &Trace) -> (f64, u64) {
-    let mut total = (0.0, 0);
-    for rank in 0..trace.ranks() {
-        for action in trace.rank(Rank::new(rank)).cursor() {
-            match action {
-                Action::Compute { flops } => total.0 += flops,
-                Action::Send { bytes, .. } | Action::Recv { bytes, .. } => total.1 += bytes.get(),
-                _ => total.1 += 1,
-            }
-        }
-    }
-    total
 }

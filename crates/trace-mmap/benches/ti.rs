@@ -4,8 +4,12 @@ use std::fmt::Write;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use pdes_core::Rank;
-use trace_mmap::{Action, Trace};
+use trace_mmap::Trace;
+
+#[path = "reading/sum.rs"]
+mod sum;
+
+use sum::sum;
 
 fn main() {
     divan::main();
@@ -54,19 +58,4 @@ fn parse(bencher: Bencher<'_, '_>) {
 fn cursor(bencher: Bencher<'_, '_>) {
     let trace = Trace::from_text(&lu_like(100_000)).expect("the text is a trace");
     bencher.counter(ItemsCount::new(trace.actions())).bench(|| sum(&trace));
-}
-
-/// Uses each action a little, as a replay does.
-fn sum(trace: &Trace) -> (f64, u64) {
-    let mut total = (0.0, 0);
-    for rank in 0..trace.ranks() {
-        for action in trace.rank(Rank::new(rank)).cursor() {
-            match action {
-                Action::Compute { flops } => total.0 += flops,
-                Action::Send { bytes, .. } | Action::Recv { bytes, .. } => total.1 += bytes.get(),
-                _ => total.1 += 1,
-            }
-        }
-    }
-    total
 }

@@ -2,11 +2,15 @@
 
 use std::fs::{self, File};
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use pdes_core::Rank;
 use trace_mmap::{LoadOptions, Trace};
+
+#[path = "data_beside/shared.rs"]
+mod shared;
+
+use shared::shared;
 
 /// Lines of each trace by `wc -l` over its rank files.
 const LINES: [(&str, u32, u64); 19] = [
@@ -30,18 +34,6 @@ const LINES: [(&str, u32, u64); 19] = [
     ("mg.S.8", 8, 12_321),
     ("sp.S.16", 16, 158_649),
 ];
-
-fn shared(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    #[expect(clippy::print_stderr, reason = "a skipped test must show")]
-    {
-        eprintln!("SKIPPED: {} is absent", path.display());
-    }
-    None
-}
 
 fn options() -> LoadOptions<'static> {
     LoadOptions {

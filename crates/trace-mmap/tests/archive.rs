@@ -12,6 +12,11 @@ use trace_mmap::{
     convert, cut, dump, flatten,
 };
 
+#[path = "data_beside/shared.rs"]
+mod shared;
+
+use shared::shared;
+
 fn load(path: &Path) -> Trace {
     Trace::load(path, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -62,18 +67,6 @@ fn assert_good(trace: &Trace, dir: &Path, context: &str) {
     dump(trace, dir, None).expect("the text is written");
     assert_same(trace, &load(&dir.join("files.txt")), &format!("{context}, as text"));
     fs::remove_dir_all(dir).expect("the directory goes");
-}
-
-fn shared(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    #[expect(clippy::print_stderr, reason = "a skipped test must show")]
-    {
-        eprintln!("SKIPPED: {} is absent", path.display());
-    }
-    None
 }
 
 #[test]

@@ -274,10 +274,8 @@ impl<'a, P: Process> Worker<'a, P> {
     fn idle(&mut self) -> bool {
         let me = self.exchange.me();
         self.floors.publish_idle(me);
-        for _ in 0..POLLS_BEFORE_SLEEP {
-            if self.floors.workers() == 1 {
-                break;
-            }
+        let polls = if self.floors.workers() == 1 { 0 } else { POLLS_BEFORE_SLEEP };
+        for _ in 0..polls {
             if let Some(message) = self.exchange.try_receive() {
                 self.floors.lower(me, self.horizon);
                 return self.handle(message);

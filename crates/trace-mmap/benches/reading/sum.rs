@@ -1,0 +1,19 @@
+//! What the benchmarks of cursors do with the actions.
+
+use pdes_core::Rank;
+use trace_mmap::{Action, Trace};
+
+/// Uses each action a little, as a replay does.
+pub(crate) fn sum(trace: &Trace) -> (f64, u64) {
+    let mut total = (0.0, 0);
+    for rank in 0..trace.ranks() {
+        for action in trace.rank(Rank::new(rank)).cursor() {
+            match action {
+                Action::Compute { flops } => total.0 += flops,
+                Action::Send { bytes, .. } | Action::Recv { bytes, .. } => total.1 += bytes.get(),
+                _ => total.1 += 1,
+            }
+        }
+    }
+    total
+}

@@ -1,0 +1,16 @@
+//! The data beside the repository.
+
+use std::path::{Path, PathBuf};
+
+/// Returns a path below `../shared`, or says that it is absent.
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    #[expect(clippy::print_stderr, reason = "a skipped test must show")]
+    {
+        eprintln!("SKIPPED: {} is absent", path.display());
+    }
+    None
+}
