@@ -14,22 +14,26 @@ const REFUSED: &[(&str, &str)] = &[
     ("count-scientific", "SimGrid cuts 99.9 elements off to 99"),
 ];
 
-/// Cases with another answer, and why. They are checked to differ.
+/// Cases with another answer without contention, and why. They are checked to differ.
 const DIFFERENT: &[(&str, &str)] =
     &[("compute-two-on-one-host", "the model has no contention: each rank has a core of its own")];
+
+const MODELS: [&str; 2] = ["loggps", "flow"];
 
 /// SimGrid merges events that lie less than a nanosecond apart.
 const SMALL_S: f64 = 2e-9;
 
-fn config(trace: &Path, platform: &Path) -> Config {
+fn config(model: &str, trace: &Path, platform: &Path) -> Config {
     let mut config = Config::default();
+    config.insert("network", "model", model.into());
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", platform);
     config
 }
 
-/// Replays the cases of a table of merged traces and compares every rank's end.
-fn check_cases(table: &str, tolerance_s: f64, relative: f64) {
+/// Replays the cases of a table of merged traces and compares every rank's end. Where nothing is shared, both models
+/// give SimGrid's answer.
+fn check_cases(model: &str, table: &str) {
     let folder = reference::data("uncontended");
     let temporary = tempfile::tempdir().unwrap();
     let mut checked = 0;
@@ -37,16 +41,17 @@ fn check_cases(table: &str, tolerance_s: f64, relative: f64) {
     for row in rows(&folder.join(table)) {
         let trace = temporary.path().join("trace.txt");
         std::fs::write(&trace, row.merged_trace()).unwrap();
-        let mut config = config(&trace, &folder.join(&row["platform"]));
+        let mut config = config(model, &trace, &folder.join(&row["platform"]));
         config.insert("trace", "ranks", toml_integer(&row["ranks"]));
         let Some(()) = row.apply_options(&mut config) else { continue };
         let listed = |list: &[(&str, &str)]| list.iter().any(|(name, _)| *name == row["case"]);
-        match compare(config, &row, tolerance_s, relative) {
+        let differs = model == "loggps" && listed(DIFFERENT);
+        match compare(config, &row, SMALL_S, 0.0) {
             Verdict::Unanswered => {}
-            Verdict::Equal if !listed(REFUSED) && !listed(DIFFERENT) => checked += 1,
+            Verdict::Equal if !listed(REFUSED) && !differs => checked += 1,
             Verdict::Refused(_) if listed(REFUSED) => checked += 1,
-            Verdict::Differs(_) if listed(DIFFERENT) => checked += 1,
-            verdict => failures.push(format!("{}: {verdict:?}", row["case"])),
+            Verdict::Differs(_) if differs => checked += 1,
+            verdict => failures.push(format!("{} by {model}: {verdict:?}", row["case"])),
         }
     }
     assert!(failures.is_empty(), "{} of {table}:\n{}", failures.len(), failures.join("\n"));
@@ -59,20 +64,23 @@ fn toml_integer(text: &str) -> toml::Value {
 
 #[test]
 fn point_to_point_semantics() {
-    check_cases("p2p.tsv", SMALL_S, 0.0);
+    MODELS.iter().for_each(|model| check_cases(model, "p2p.tsv"));
 }
 
 #[test]
 fn collectives() {
-    check_cases("collectives.tsv", SMALL_S, 0.0);
+    MODELS.iter().for_each(|model| check_cases(model, "collectives.tsv"));
 }
 
 #[test]
 fn random_programs() {
     let folder = reference::data("uncontended");
     for row in rows(&folder.join("random.csv")) {
-        let config = config(&folder.join("random").join(&row["trace"]), &folder.join(&row["platform"]));
-        assert_eq!(compare(config, &row, SMALL_S, 0.0), Verdict::Equal, "{}", row["trace"]);
+        let (trace, platform) = (folder.join("random").join(&row["trace"]), folder.join(&row["platform"]));
+        for model in MODELS {
+            let config = config(model, &trace, &platform);
+            assert_eq!(compare(config, &row, SMALL_S, 0.0), Verdict::Equal, "{} by {model}", row["trace"]);
+        }
     }
 }
 
@@ -82,10 +90,13 @@ fn messages_that_do_not_overlap() {
     let Some(oracle) = shared("oracle") else { return };
     let folder = reference::data("nooverlap");
     for row in rows(&folder.join("nooverlap.csv")) {
-        let mut config = config(&folder.join(&row["trace"]), &platform(&oracle, &row["platform"]));
-        place(&mut config, &oracle, &row["platform"]);
-        let verdict = compare(config, &row, SMALL_S, 0.0);
-        assert_eq!(verdict, Verdict::Equal, "{} on {}", row["trace"], row["platform"]);
+        for model in MODELS {
+            let trace = folder.join(&row["trace"]);
+            let mut config = config(model, &trace, &platform(&oracle, &row["platform"]));
+            place(&mut config, &oracle, &row["platform"]);
+            let verdict = compare(config, &row, SMALL_S, 0.0);
+            assert_eq!(verdict, Verdict::Equal, "{} on {} by {model}", row["trace"], row["platform"]);
+        }
     }
 }
 
@@ -100,7 +111,7 @@ fn npb_and_tesh_traces() {
         let trace = reference::trace(&row["trace"], unpacked.path(), &oracle);
         let name = row.get("platform").map_or("p32.xml", String::as_str);
         let file = if name.starts_with('p') { folder.join(name) } else { platform(&oracle, name) };
-        let mut config = config(&trace, &file);
+        let mut config = config("loggps", &trace, &file);
         place(&mut config, &oracle, name);
         assert_eq!(compare(config, &row, SMALL_S, 2e-7), Verdict::Equal, "{} on {name}", row["trace"]);
     }
@@ -113,9 +124,32 @@ fn our_platforms_equal_the_xml() {
     let configs = reference::repository().join("configs");
     let trace = configs.join("traces/lu.S.8");
     for name in ["crossbar-gbe", "backbone-gbe", "fattree-hdr", "torus-5g", "dragonfly-12g"] {
-        let ours = config(&trace, &configs.join("platforms").join(format!("{name}.toml")));
-        let theirs = config(&trace, &platform(&oracle, name));
+        let ours = config("flow", &trace, &configs.join("platforms").join(format!("{name}.toml")));
+        let theirs = config("flow", &trace, &platform(&oracle, name));
         assert_eq!(reference::digest(ours), reference::digest(theirs), "{name}");
+    }
+}
+
+/// Traces that share links, on the platforms of the oracle: SimGrid's printed times.
+#[test]
+fn contention_on_npb_and_tesh_traces() {
+    let (Some(oracle), Some(traces)) = (shared("oracle"), shared("traces")) else { return };
+    let unpacked = unpack(&traces);
+    let npb = rows(&oracle.join("npb-simgrid.csv")).into_iter().filter(|row| row["selector"] == "default");
+    let npb: Vec<_> = npb.map(|row| (row["platform"].clone(), row)).collect();
+    let tesh = rows(&oracle.join("tesh/expected.csv"));
+    let tesh: Vec<_> = tesh.into_iter().map(|row| ("small_platform".to_owned(), row)).collect();
+    assert_eq!((npb.len(), tesh.len()), (93, 12));
+    for (name, row) in npb.iter().chain(&tesh) {
+        let trace = reference::trace(&row["trace"], unpacked.path(), &oracle);
+        let mut config = config("flow", &trace, &platform(&oracle, name));
+        config.insert("trace", "ranks", toml_integer(&row["ranks"]));
+        place(&mut config, &oracle, name);
+        let ours = reference::simulated_time(config);
+        let theirs: f64 = row["simulated_s"].parse().unwrap();
+        // Their six decimals are rounded.
+        let tolerance = if name == "small_platform" { 0.51e-6 } else { 1.5e-6 + 1e-5 * theirs };
+        assert!((ours - theirs).abs() <= tolerance, "{} on {name}: {ours}, SimGrid {theirs}", row["trace"]);
     }
 }
 

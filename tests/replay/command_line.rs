@@ -131,7 +131,7 @@ fn misuse_is_told_from_failure() {
         (&["--platform", "x", "--set", "trace.pth=1"], "unknown field `pth`"),
         (&["--trace", "x", "--platform", "x", "--set", "nonsense"], "section.key=value"),
         (&["--trace", "x", "--platform", "x", "--threads", "0"], "found 0, expected 1 to"),
-        (&["--trace", "x", "--platform", "x", "--model", "flow"], "not available in this version"),
+        (&["--trace", "x", "--platform", "x", "--model", "fluid"], "expected \"flow\" or \"loggps\""),
         (&["--config", "no/such/file.toml"], "no/such/file.toml"),
     ];
     for (arguments, words) in cases {
@@ -279,7 +279,7 @@ fn ranks_that_share_a_core_are_warned_of() {
     let hosts = folder.write("hosts.txt", "node-5:2\n");
     let setting = format!("platform.hosts={}", hosts.display());
     replay(&trace)
-        .args(["--quiet", "--set"])
+        .args(["--quiet", "--model", "loggps", "--set"])
         .arg(setting)
         .assert()
         .code(DONE)

@@ -23,12 +23,23 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
 }
 
-/// Replays in many ways and expects one digest.
+/// Replays in many ways, with and without contention, and expects one digest of each.
 fn check(trace: &Path, platform: &Path) {
-    let expected = digest(trace, platform, &[], None);
+    let flow = "network.model='flow'".to_owned();
+    let expected = digest(trace, platform, std::slice::from_ref(&flow), None);
+    for seed in 0..3 {
+        let disturbed = digest(trace, platform, std::slice::from_ref(&flow), Some(seed));
+        assert_eq!(disturbed, expected, "{} with contention, seed {seed}", trace.display());
+    }
+    let loggps = "network.model='loggps'".to_owned();
+    let expected = digest(trace, platform, std::slice::from_ref(&loggps), None);
     for threads in [1, 2, 3, 7] {
         for run_ahead in ["'auto'", "0", "1e-6", "1e3"] {
-            let settings = [format!("engine.threads={threads}"), format!("engine.run_ahead_s={run_ahead}")];
+            let settings = [
+                loggps.clone(),
+                format!("engine.threads={threads}"),
+                format!("engine.run_ahead_s={run_ahead}"),
+            ];
             assert_eq!(
                 digest(trace, platform, &settings, None),
                 expected,
@@ -37,7 +48,7 @@ fn check(trace: &Path, platform: &Path) {
             );
         }
         for seed in 0..2 {
-            let settings = [format!("engine.threads={threads}")];
+            let settings = [loggps.clone(), format!("engine.threads={threads}")];
             let disturbed = digest(trace, platform, &settings, Some(seed));
             assert_eq!(disturbed, expected, "{} {settings:?} seed {seed}", trace.display());
         }
@@ -103,6 +114,7 @@ fn the_first_failure() {
                 let mut config = Config::default();
                 config.set_path("trace", "path", &trace);
                 config.set_path("platform", "file", &committed_platform("crossbar-gbe.toml"));
+                config.set("network.model='loggps'").unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
                 config.set(&format!("engine.run_ahead_s={run_ahead}")).unwrap();
                 let scene = Scene::load(&config.resolve().unwrap()).unwrap().with_jitter(seed);
@@ -123,9 +135,10 @@ fn all_real_traces() {
     assert!(names.len() >= 19, "found {} traces", names.len());
     for trace in names {
         let platform = committed_platform("fattree-hdr.toml");
-        let expected = digest(&trace, &platform, &[], None);
+        let loggps = "network.model='loggps'".to_owned();
+        let expected = digest(&trace, &platform, std::slice::from_ref(&loggps), None);
         for threads in [2, 3, 7] {
-            let settings = [format!("engine.threads={threads}")];
+            let settings = [loggps.clone(), format!("engine.threads={threads}")];
             assert_eq!(digest(&trace, &platform, &settings, None), expected, "{} {threads}", trace.display());
         }
     }

@@ -135,6 +135,12 @@ pub(crate) fn digest(config: Config) -> Digest {
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
 }
 
+/// The end of the last rank in seconds.
+pub(crate) fn simulated_time(config: Config) -> f64 {
+    let scene = Scene::load(&config.resolve().unwrap()).unwrap();
+    scene.replay(&Progress::new(scene.job().threads)).unwrap().simulated_time().as_secs_f64()
+}
+
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -1,7 +1,8 @@
 //! What an MPI library does with the actions of a trace: it matches messages, completes requests, and turns
 //! collective operations into point-to-point steps.
 //!
-//! A [`World`] puts a trace on a [`Machine`]; its processes run on the engine of `pdes-core`.
+//! A [`World`] puts a trace on a [`Machine`]; its processes run on the engines of `pdes-core`: in any order where the
+//! machine answers at once, in the order of time where it has an arbiter.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -14,6 +15,7 @@
 //!
 //! impl Machine for Simple {
 //!     type Path = ();
+//!     type Order = Infallible;
 //!     type Error = Infallible;
 //!     fn path(&self, _: Rank, _: Rank) -> Result<(), Infallible> { Ok(()) }
 //!     fn transfer(&self, _: (), bytes: Bytes) -> Option<SimDuration> {
@@ -37,6 +39,7 @@ pub mod collective;
 mod error;
 mod machine;
 mod matching;
+mod notice;
 mod overhead;
 mod parameters;
 mod program;
@@ -47,10 +50,11 @@ mod token;
 
 pub use collective::Selector;
 pub use error::{ReplayError, ReplayErrorKind};
-pub use machine::Machine;
+pub use machine::{Machine, Work};
+pub use notice::Notice;
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::Parameters;
 pub use replay::{RankProcess, Waiting, World};
 pub use request::{Awaited, Direction, RequestId};
 pub use statistics::{ActionKind, Statistics};
-pub use token::{Lane, Message, Token};
+pub use token::{Flight, Lane, Message, Token};

@@ -2,13 +2,22 @@
 
 use pdes_core::{Bytes, Rank, SimDuration};
 
+use crate::notice::Notice;
+
 /// What computing and sending cost.
 ///
+/// A machine without contention answers at once, by [`transfer`](Machine::transfer) and [`speed`](Machine::speed). One
+/// whose links or cores are shared answers in the order of time: [`order`](Machine::order) makes orders for the
+/// [`Arbiter`](pdes_core::Arbiter) that stands for it, which says by [`Notice::give`] when they are carried out.
+///
 /// # Laws
-/// All answers depend on the arguments alone.
+/// All answers depend on the arguments alone. A machine that makes an order of some work makes one of all work of this
+/// kind.
 pub trait Machine: Sync {
     /// What is known of the way between two ranks, looked up once and used for every message.
     type Path: Copy + Send;
+    /// What the machine does in the order of time; [`Infallible`](std::convert::Infallible) where that is nothing.
+    type Order: Copy + Send;
     /// Why there is no way.
     type Error: std::error::Error + Send + Sync + 'static;
 
@@ -18,12 +27,44 @@ pub trait Machine: Sync {
     /// Where there is none.
     fn path(&self, from: Rank, to: Rank) -> Result<Self::Path, Self::Error>;
 
+    /// Makes an order of some work, which begins when the order is filed; `None` where the cost of the work is known
+    /// without, which is the default.
+    #[inline]
+    fn order(&self, work: Work<Self::Path>, notice: Notice) -> Option<Self::Order> {
+        let _ = (work, notice);
+        None
+    }
+
     /// Returns the time from the moment when both sides are ready to the arrival of the last byte, or `None` where
     /// that is more than a [`SimDuration`] holds.
     ///
-    /// `bytes` includes the envelope. Called for every message.
+    /// `bytes` includes the envelope. Called for every message of which no order is made.
     fn transfer(&self, path: Self::Path, bytes: Bytes) -> Option<SimDuration>;
 
-    /// Returns how fast a rank computes [flop/s].
+    /// Returns how fast a rank computes [flop/s], where no order is made of it.
     fn speed(&self, rank: Rank) -> f64;
+}
+
+/// What ranks have a machine do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Work<Path> {
+    /// Moves a message.
+    Transfer {
+        /// The way.
+        path: Path,
+        /// The size on the wire, the envelope included.
+        bytes: Bytes,
+    },
+    /// Computes on a core of the rank's host.
+    Compute {
+        /// The rank.
+        rank: Rank,
+        /// How many floating-point operations.
+        flops: f64,
+    },
+    /// Lets time pass.
+    Sleep {
+        /// How much.
+        duration: SimDuration,
+    },
 }

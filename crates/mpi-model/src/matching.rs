@@ -119,7 +119,7 @@ mod tests {
     use crate::request::Requests;
 
     fn message(tag: u32) -> Message {
-        Message { posted: SimTime::ZERO, bytes: Bytes::new(u64::from(tag)), tag, reply: None }
+        Message { posted: SimTime::ZERO, bytes: Bytes::new(u64::from(tag)), tag, reply: None, flight: None }
     }
 
     fn receive(tag: Option<u32>) -> Receive {

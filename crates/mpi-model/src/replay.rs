@@ -1,5 +1,6 @@
 //! The replay of one rank: a process of the engine.
 
+mod flights;
 mod message;
 mod pending;
 mod test;
@@ -12,13 +13,15 @@ use trace_mmap::{Action, RankTrace, SendRecv, Slot, Trace};
 
 use crate::collective::{Member, Step};
 use crate::error::{ReplayError, ReplayErrorKind};
-use crate::machine::Machine;
+use crate::machine::{Machine, Work};
 use crate::matching::{Port, Ports, Receive};
+use crate::notice::Notice;
 use crate::parameters::Parameters;
 use crate::program::{Next, Program};
 use crate::request::{Awaited, Completion, Request, RequestId, Requests};
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::{Message, Token};
+use flights::Flights;
 use pending::Pending;
 
 /// What all ranks of a replay share.
@@ -62,6 +65,7 @@ pub struct RankProcess<'t, M: Machine> {
     awaited: Option<RequestId>,
     requests: Requests,
     ports: Ports<M::Path>,
+    flights: Flights,
     /// Failures of messages that were there before their receives were posted; see [`Token::Clash`].
     clashes: VecDeque<Failure<M::Error>>,
     picos_per_flop: f64,
@@ -116,6 +120,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             requests: Requests::new(trace.slots()),
             // Every port number belongs to an incoming channel.
             ports: Ports::new(ports.into_iter().flatten().collect()),
+            flights: Flights::default(),
             clashes: VecDeque::new(),
             picos_per_flop: 1e12 / world.machine.speed(me),
             statistics: Statistics::default(),
@@ -168,7 +173,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Runs action after action.
-    fn run(&mut self, turn: &mut Turn, outbox: &mut Outbox<Token>) -> Result<Pause, Failure<M::Error>> {
+    fn run(
+        &mut self,
+        turn: &mut Turn,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<Pause, Failure<M::Error>> {
         if let Flow::Pause(pause) = self.proceed(turn.granted)? {
             return Ok(pause);
         }
@@ -207,12 +216,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     #[inline]
-    fn begin(&mut self, action: Action, outbox: &mut Outbox<Token>) -> Outcome<M::Error> {
+    fn begin(&mut self, action: Action, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         match action {
-            Action::Compute { flops } => {
-                self.compute(flops)?;
-                Ok(self.end(ActionKind::Compute))
-            }
+            Action::Compute { flops } => self.compute(flops, Some(ActionKind::Compute), outbox),
             Action::Send { to, bytes } => match self.send(to, bytes, outbox) {
                 Some(request) => self.complete(Pending::One { request, kind: ActionKind::Send }),
                 None => Ok(self.end(ActionKind::Send)),
@@ -252,10 +258,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.complete(self.both(Some(ActionKind::SendRecv)))
             }
             Action::Test { slot } => self.test(slot),
-            Action::Sleep { seconds } => {
-                self.sleep(seconds)?;
-                Ok(self.end(ActionKind::Sleep))
-            }
+            Action::Sleep { seconds } => self.sleep(seconds, outbox),
             Action::Init | Action::Communicator | Action::Location(_) => Ok(self.end(ActionKind::Marker)),
             Action::Finalize => Ok(self.end(ActionKind::Finalize)),
             Action::Null { slot } => {
@@ -266,7 +269,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    fn step(&mut self, step: Step, outbox: &mut Outbox<Token>) -> Outcome<M::Error> {
+    fn step(&mut self, step: Step, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         match step {
             Step::Send { to, bytes } => {
                 let request = self.requests.send();
@@ -308,10 +311,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Step::WaitEach => {
                 self.complete(Pending::EachOfCollective { next: self.requests.first_collective() })
             }
-            Step::Compute { flops } => {
-                self.compute(flops)?;
-                Ok(Flow::Continue)
-            }
+            Step::Compute { flops } => self.compute(flops, None, outbox),
         }
     }
 
@@ -328,17 +328,48 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Pending::all(self.requests.send(), self.requests.first_collective(), kind)
     }
 
+    /// Computes, as an action of this kind or as part of a collective operation.
     #[inline]
-    fn compute(&mut self, flops: f64) -> Result<(), Failure<M::Error>> {
+    fn compute(
+        &mut self,
+        flops: f64,
+        kind: Option<ActionKind>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
+        if let Some(flow) = self.order(Work::Compute { rank: self.me, flops }, kind, outbox) {
+            return Ok(flow);
+        }
         let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
-        self.advance(duration, "a computation", || format!("{flops} flop"))
+        self.advance(duration, "a computation", || format!("{flops} flop"))?;
+        Ok(kind.map_or(Flow::Continue, |kind| self.end(kind)))
     }
 
-    fn sleep(&mut self, seconds: f64) -> Result<(), Failure<M::Error>> {
+    fn sleep(&mut self, seconds: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         // SimGrid's shortest sleep, but for none at all, is one nanosecond.
         let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
         let duration = SimDuration::try_from_secs_f64(seconds.max(shortest));
-        self.advance(duration, "a sleep", || format!("{seconds} s"))
+        let work = duration.filter(|&duration| duration > SimDuration::ZERO);
+        let order = |duration| self.order(Work::Sleep { duration }, Some(ActionKind::Sleep), outbox);
+        if let Some(flow) = work.and_then(order) {
+            return Ok(flow);
+        }
+        self.advance(duration, "a sleep", || format!("{seconds} s"))?;
+        Ok(self.end(ActionKind::Sleep))
+    }
+
+    /// Has the machine do some work in the order of time, if it does such work so; the rank then waits for its end.
+    #[inline]
+    fn order(
+        &mut self,
+        work: Work<M::Path>,
+        kind: Option<ActionKind>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Option<Flow> {
+        let order = self.world.machine.order(work, Notice::rank(self.me))?;
+        outbox.file(self.clock, order);
+        self.pending = Pending::Work { kind };
+        self.awaited = None;
+        Some(Flow::Pause(Pause::Blocked))
     }
 
     /// Moves the clock on, unless it would leave its range.
@@ -378,27 +409,41 @@ fn path<M: Machine>(
 
 impl<M: Machine> Process for RankProcess<'_, M> {
     type Token = Token;
+    type Order = M::Order;
     /// Boxed: results are returned for every action.
     type Error = Box<ReplayError<M::Error>>;
 
     #[inline]
-    fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<bool, Fault<Self::Error>> {
+    fn deliver(
+        &mut self,
+        token: Token,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<bool, Fault<Self::Error>> {
         let completed = match token {
             Token::Message { lane, message } => self.arrive(lane, message, outbox)?,
             Token::Clash => match self.clashes.pop_front() {
                 Some(failure) => return Err(failure),
                 None => None,
             },
-            Token::Arrived { request, at } => {
-                self.requests.set(request, Request::Complete(Completion { at, received: None }));
+            Token::Arrived { request, at, received } => {
+                self.requests.set(request, Request::Complete(Completion { at, received }));
                 Some(request)
+            }
+            Token::Landed { flight, at } => self.land(flight, at),
+            Token::Resume { at } => {
+                self.clock = at;
+                return Ok(true);
             }
         };
         Ok(completed.is_some() && completed == self.awaited)
     }
 
     #[inline]
-    fn resume(&mut self, turn: &mut Turn, outbox: &mut Outbox<Token>) -> Result<Pause, Fault<Self::Error>> {
+    fn resume(
+        &mut self,
+        turn: &mut Turn,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<Pause, Fault<Self::Error>> {
         self.run(turn, outbox)
     }
 

@@ -1,5 +1,7 @@
 //! What ranks send to each other through the engine.
 
+use std::num::NonZeroU32;
+
 use pdes_core::{Bytes, SimTime};
 use trace_mmap::PortId;
 
@@ -18,11 +20,25 @@ pub enum Token {
     /// A receive of this rank does not suit the message that was there already. The rank tells itself, because the
     /// failure lies at the later of the two, perhaps after its clock, and what it does before must not be lost.
     Clash,
-    /// The data of a rendezvous send has arrived.
+    /// The data of a message has arrived.
     Arrived {
-        /// The request of the sender.
+        /// The request that waits for it, of the sender or of the receiver.
         request: RequestId,
         /// When the last byte arrived.
+        at: SimTime,
+        /// The size of a detached message, to its receiver.
+        received: Option<Bytes>,
+    },
+    /// The data of an eager message has arrived, perhaps before its receive is posted.
+    Landed {
+        /// The message.
+        flight: Flight,
+        /// When the last byte arrived.
+        at: SimTime,
+    },
+    /// What the rank had the machine do is done.
+    Resume {
+        /// When.
         at: SimTime,
     },
 }
@@ -47,4 +63,10 @@ pub struct Message {
     pub tag: u32,
     /// The sender's request that waits for the arrival; `None` for a detached message.
     pub reply: Option<RequestId>,
+    /// The flight of an eager message that is under way already.
+    pub flight: Option<Flight>,
 }
+
+/// Numbers the eager messages of a receiver that are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flight(pub(crate) NonZeroU32);

@@ -1,7 +1,8 @@
 //! Models of machines: platforms, the routes on them, and what a message costs.
 //!
 //! A [`Platform`] is hosts, links and the route between any two hosts. [`LogGps`] says how long a message takes over a
-//! route that it shares with no other.
+//! route that it shares with no other; in a [`FlowNetwork`] messages share the links ([`MaxMin`]) and computations the
+//! cores.
 //!
 //! ```
 //! use netmodel::{LogGps, NetworkParameters, Platform, Preset};
@@ -55,21 +56,26 @@
 
 mod error;
 mod factor;
+pub mod flow;
 mod identifier;
 pub mod loggps;
+pub mod maxmin;
 pub mod measures;
 mod parameters;
 mod platform;
 mod resource;
+mod route_cost;
 mod topology;
 mod unit;
 mod xml;
 
 pub use error::{Location, PlatformError, RouteError};
 pub use factor::{FactorError, FactorTable};
+pub use flow::FlowNetwork;
 pub use identifier::{HostId, LinkId};
 pub use loggps::{LogGps, PathCost};
-pub use parameters::{NetworkParameters, Preset};
+pub use maxmin::{MaxMin, Usage};
+pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};
 pub use resource::{Host, Link, Sharing};

@@ -11,10 +11,8 @@
 
 use pdes_core::{Bytes, SimDuration};
 
-use crate::{HostId, LinkId, NetworkParameters, Platform, RouteError, Sharing};
-
-/// What a flow takes from each link of the way back, in units of its rate (network_cm02.cpp).
-const CROSS_TRAFFIC: f64 = 0.05;
+use crate::route_cost::{RouteCost, SizeFactors};
+use crate::{HostId, NetworkParameters, Platform, RouteError};
 
 /// Picoseconds in a second.
 const PICOS: f64 = 1e12;
@@ -22,19 +20,8 @@ const PICOS: f64 = 1e12;
 /// The model: what a message costs, from its size and what its route costs.
 #[derive(Clone, Debug)]
 pub struct LogGps {
-    /// The largest size of each section but the last, in growing order.
-    ends: Box<[u64]>,
-    sections: Box<[Section]>,
-    tcp_gamma: f64,
-    cross_traffic: bool,
-}
-
-/// The factors of the sizes of one section.
-#[derive(Clone, Copy, Debug)]
-struct Section {
-    latency_factor: f64,
-    /// The inverse of the bandwidth factor.
-    gap_factor: f64,
+    factors: SizeFactors,
+    parameters: NetworkParameters,
 }
 
 /// What a route costs a message, before the factors for its size.
@@ -64,17 +51,7 @@ impl PathCost {
 impl LogGps {
     /// Makes the model with these parameters.
     pub fn new(parameters: &NetworkParameters) -> Self {
-        let (latency, bandwidth) = (&parameters.latency_factor, &parameters.bandwidth_factor);
-        let mut ends: Vec<u64> = latency.steps().chain(bandwidth.steps()).collect();
-        ends.sort_unstable();
-        ends.dedup();
-        let section = |size: u64| Section {
-            latency_factor: latency.factor(Bytes::new(size)),
-            gap_factor: 1.0 / bandwidth.factor(Bytes::new(size)),
-        };
-        let sections = ends.iter().copied().chain([u64::MAX]).map(section).collect();
-        let (tcp_gamma, cross_traffic) = (parameters.tcp_gamma, parameters.cross_traffic);
-        Self { ends: ends.into(), sections, tcp_gamma, cross_traffic }
+        Self { factors: SizeFactors::new(parameters), parameters: parameters.clone() }
     }
 
     /// Returns what the route from one host to another costs.
@@ -84,15 +61,11 @@ impl LogGps {
     /// # Errors
     /// Where there is no such route. A way back that the platform does not list carries no cross traffic.
     pub fn path(&self, platform: &Platform, src: HostId, dst: HostId) -> Result<PathCost, RouteError> {
-        let mut route = Vec::new();
-        platform.route(src, dst, &mut route)?;
-        let latency: f64 = route.iter().map(|&link| platform.link(link).latency).sum();
-        let way_back = self.way_back(platform, src, dst)?;
-        let mut bandwidth = bottleneck(platform, &route, &way_back);
-        if self.tcp_gamma > 0.0 && latency > 0.0 {
-            bandwidth = bandwidth.min(self.tcp_gamma / (2.0 * latency));
-        }
-        Ok(PathCost { latency: latency * PICOS, gap: PICOS / bandwidth })
+        let cost = RouteCost::new(&self.parameters, platform, src, dst)?;
+        let rate = |&(link, weight): &(_, f64)| platform.link(link).bandwidth / weight;
+        // The bound of SimGrid's flows, the least bandwidth of the route, binds where a route crosses fat pipes only.
+        let bandwidth = cost.weights.iter().map(rate).fold(cost.bound, f64::min);
+        Ok(PathCost { latency: cost.latency * PICOS, gap: PICOS / bandwidth })
     }
 
     /// Returns the time from the start of a flow to the arrival of its last byte.
@@ -115,42 +88,7 @@ impl LogGps {
 
     #[inline]
     fn picos(&self, path: PathCost, size_on_the_wire: Bytes) -> f64 {
-        let size = size_on_the_wire.get();
-        // Counting, not searching: the sum over a dozen sections has no branch to mispredict.
-        let index: usize = self.ends.iter().map(|&end| usize::from(size > end)).sum();
-        let Section { latency_factor, gap_factor } = self.sections[index];
-        path.latency * latency_factor + size as f64 * (path.gap * gap_factor)
+        let factors = self.factors.of(size_on_the_wire);
+        path.latency * factors.latency + size_on_the_wire.get() as f64 * (path.gap * factors.gap)
     }
-
-    fn way_back(&self, platform: &Platform, src: HostId, dst: HostId) -> Result<Vec<LinkId>, RouteError> {
-        let mut links = Vec::new();
-        if !self.cross_traffic {
-            return Ok(links);
-        }
-        match platform.route(dst, src, &mut links) {
-            Ok(()) | Err(RouteError::Missing { .. }) => Ok(links),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-/// Returns the largest rate of a lone flow that no link of its route and way back is too narrow for [B/s].
-fn bottleneck(platform: &Platform, route: &[LinkId], way_back: &[LinkId]) -> f64 {
-    let there = route.iter().map(|&link| (link, 1.0));
-    let back = way_back.iter().map(|&link| (link, CROSS_TRAFFIC));
-    let mut shares: Vec<(LinkId, f64)> = there.chain(back).collect();
-    // The sort is stable: whole shares come before fractions, so that sums have one order.
-    shares.sort_by_key(|&(link, _)| link);
-    let rate = |shares: &[(LinkId, f64)]| {
-        let link = platform.link(shares[0].0);
-        let shares = shares.iter().map(|&(_, share)| share);
-        let share = match link.sharing {
-            Sharing::Shared => shares.sum(),
-            Sharing::FatPipe => shares.fold(0.0, f64::max),
-        };
-        link.bandwidth / share
-    };
-    let rates = shares.chunk_by(|one, other| one.0 == other.0).map(rate);
-    // The user bound of SimGrid's flows, the least bandwidth of the route, binds where a route crosses fat pipes only.
-    rates.chain(route.iter().map(|&link| platform.link(link).bandwidth)).fold(f64::INFINITY, f64::min)
 }

@@ -33,6 +33,9 @@ const SMPI_LATENCY: [(u64, f64); 9] = [
 /// The largest TCP window, in SimGrid `network/TCP-gamma` (NetworkModel.cpp, lines 27-31), in bytes.
 const TCP_GAMMA: f64 = 4_194_304.0;
 
+/// The distance in seconds below which SimGrid completes events together (surf/precision; network_cm02.cpp:155).
+const PRECISION_S: f64 = 1e-9;
+
 /// Sets of parameters that SimGrid has names for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -45,7 +48,8 @@ pub enum Preset {
     Lv08,
     /// No factors (Casanova and Marchal, "A Network Model for Simulation of Grid Application", 2002).
     Cm02,
-    /// No factors, no TCP window, no cross traffic: latency plus size over bandwidth.
+    /// No factors, no TCP window, no cross traffic, and none of SimGrid's peculiarities: latency plus size over
+    /// bandwidth.
     Raw,
 }
 
@@ -57,12 +61,28 @@ pub struct NetworkParameters {
     /// The factor that multiplies the rate of a flow, after sharing.
     pub bandwidth_factor: FactorTable,
     /// What each link adds to the weight of a flow in the sharing of its links, times the inverse of its bandwidth; in bytes.
-    /// It has no effect on a flow that is alone.
+    /// It has no effect on a flow that is alone (network/weight-S).
     pub weight_s: f64,
     /// The TCP window in bytes: no flow exceeds the window over twice its latency. Zero lifts the limit.
     pub tcp_gamma: f64,
     /// Whether a flow also takes 0.05 of its rate from each link of the way back, for acknowledgements.
     pub cross_traffic: bool,
+    /// How flows of different penalties use a fat pipe. In contention only.
+    pub fat_pipes: FatPipes,
+    /// Events that lie less than this after another one, in seconds, happen with it. In contention only.
+    pub precision_s: f64,
+}
+
+/// How flows use a fat pipe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FatPipes {
+    /// When the most demanding flow fills the pipe, all flows on it stop where they are (lmm/maxmin.cpp): a flow of a
+    /// higher penalty gets less than the capacity, as if they shared it.
+    #[default]
+    Joint,
+    /// Each flow has the capacity to itself.
+    Separate,
 }
 
 impl NetworkParameters {
@@ -74,6 +94,8 @@ impl NetworkParameters {
             weight_s,
             tcp_gamma: TCP_GAMMA,
             cross_traffic: true,
+            fat_pipes: FatPipes::Joint,
+            precision_s: PRECISION_S,
         };
         match preset {
             Preset::Smpi => Self {
@@ -83,7 +105,13 @@ impl NetworkParameters {
             },
             Preset::Lv08 => constant(13.01, 0.97, 20537.0),
             Preset::Cm02 => constant(1.0, 1.0, 0.0),
-            Preset::Raw => Self { tcp_gamma: 0.0, cross_traffic: false, ..constant(1.0, 1.0, 0.0) },
+            Preset::Raw => Self {
+                tcp_gamma: 0.0,
+                cross_traffic: false,
+                fat_pipes: FatPipes::Separate,
+                precision_s: 0.0,
+                ..constant(1.0, 1.0, 0.0)
+            },
         }
     }
 }

@@ -2,9 +2,11 @@
 
 mod exchange;
 mod horizon;
-mod jitter;
+pub(crate) mod jitter;
 mod quiescence;
 mod worker;
+
+use std::convert::Infallible;
 
 use crate::{Fault, Process, Progress, Rank, SimDuration};
 use exchange::Exchange;
@@ -99,7 +101,7 @@ impl Engine {
     ///
     /// # Panics
     /// Where a process panics; the panic is passed on after all workers have stopped.
-    pub fn run<P: Process>(&self, processes: Vec<P>) -> Run<P> {
+    pub fn run<P: Process<Order = Infallible>>(&self, processes: Vec<P>) -> Run<P> {
         self.run_watched(processes, &Progress::new(self.workers))
     }
 
@@ -107,7 +109,10 @@ impl Engine {
     ///
     /// # Panics
     /// Where a process panics, and where `progress` was made for fewer workers.
-    pub fn run_watched<P: Process>(&self, processes: Vec<P>, progress: &Progress) -> Run<P> {
+    pub fn run_watched<P>(&self, processes: Vec<P>, progress: &Progress) -> Run<P>
+    where
+        P: Process<Order = Infallible>,
+    {
         let total = processes.len();
         let quiescence = Quiescence::new(self.workers);
         let floors = Floors::new(self.workers);

@@ -7,7 +7,11 @@
 //! needed (Kahn 1974; used for MPI by Bagrodia, Prakash and Deelman, MPI-SIM, TSE 26(5) 2000). What does depend on
 //! the order of time is a conditional event, committed at global quiescence: see [`Pause::Conditional`].
 //!
+//! What all processes share, and share in the order of time, such as a network with contention, is an [`Arbiter`]; an
+//! [`OrderedEngine`] runs the two together on one thread.
+//!
 //! ```
+//! use std::convert::Infallible;
 //! use pdes_core::{Ending, Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
 //!
 //! /// Adds a nanosecond to every token that comes by and passes it on, three times around the ring.
@@ -15,7 +19,8 @@
 //!
 //! impl Process for Station {
 //!     type Token = SimTime;
-//!     type Error = std::convert::Infallible;
+//!     type Order = Infallible;
+//!     type Error = Infallible;
 //!
 //!     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<bool, Fault<Self::Error>> {
 //!         self.inbox.push(token);
@@ -50,13 +55,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arbiter;
 mod engine;
+mod ordered;
 mod process;
 mod progress;
 mod quantity;
 mod time;
 
+pub use arbiter::Arbiter;
 pub use engine::{Ending, Engine, Run, RunAhead};
+pub use ordered::OrderedEngine;
 pub use process::{Fault, Outbox, Pause, Process, Turn};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};

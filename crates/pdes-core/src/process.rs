@@ -1,5 +1,7 @@
 //! Logical processes: what the engine runs.
 
+use std::convert::Infallible;
+
 use crate::{Rank, SimTime};
 
 /// A sequential program with its own clock that reads and writes timestamped tokens.
@@ -16,6 +18,9 @@ use crate::{Rank, SimTime};
 pub trait Process: Send {
     /// What processes send to each other.
     type Token: Copy + Send;
+    /// What processes ask of the part of the simulation that runs in the order of time, an
+    /// [`Arbiter`](crate::Arbiter); [`Infallible`] where there is none.
+    type Order: Copy + Send;
     /// Why a process may fail.
     type Error: Send;
 
@@ -29,7 +34,7 @@ pub trait Process: Send {
     fn deliver(
         &mut self,
         token: Self::Token,
-        outbox: &mut Outbox<Self::Token>,
+        outbox: &mut Outbox<Self::Token, Self::Order>,
     ) -> Result<bool, Fault<Self::Error>>;
 
     /// Runs until the process must pause, or the turn is over.
@@ -41,7 +46,7 @@ pub trait Process: Send {
     fn resume(
         &mut self,
         turn: &mut Turn,
-        outbox: &mut Outbox<Self::Token>,
+        outbox: &mut Outbox<Self::Token, Self::Order>,
     ) -> Result<Pause, Fault<Self::Error>>;
 
     /// Returns the process's own simulated time; it never decreases.
@@ -93,15 +98,16 @@ pub struct Fault<E> {
     pub error: E,
 }
 
-/// Tokens on their way out of a process.
+/// Tokens and orders on their way out of a process.
 #[derive(Debug)]
-pub struct Outbox<T> {
+pub struct Outbox<T, O = Infallible> {
     packets: Vec<(Rank, T)>,
+    orders: Vec<(SimTime, O)>,
 }
 
-impl<T: Copy> Outbox<T> {
+impl<T: Copy, O: Copy> Outbox<T, O> {
     pub(crate) fn new() -> Self {
-        Self { packets: Vec::new() }
+        Self { packets: Vec::new(), orders: Vec::new() }
     }
 
     /// Sends a token. Tokens of one sender reach one receiver in the order of these calls.
@@ -110,10 +116,22 @@ impl<T: Copy> Outbox<T> {
         self.packets.push((to, token));
     }
 
+    /// Files an order that is to be carried out at an instant.
+    #[inline]
+    pub fn file(&mut self, at: SimTime, order: O) {
+        self.orders.push((at, order));
+    }
+
     /// Returns packet number `index`, while there are as many.
     #[inline]
     pub(crate) fn packet(&self, index: usize) -> Option<(Rank, T)> {
         self.packets.get(index).copied()
+    }
+
+    /// Takes the orders.
+    #[inline]
+    pub(crate) fn take_orders(&mut self) -> impl Iterator<Item = (SimTime, O)> + '_ {
+        self.orders.drain(..)
     }
 
     pub(crate) fn clear(&mut self) {

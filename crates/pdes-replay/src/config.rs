@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netmodel::{FactorTable, PlatformDescription, Preset};
+use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset};
 use serde::Deserialize;
 
 use crate::job::Job;
@@ -181,6 +181,8 @@ struct NetworkSection {
     weight_s: Option<f64>,
     tcp_gamma: Option<f64>,
     cross_traffic: Option<bool>,
+    fat_pipes: Option<FatPipes>,
+    precision_s: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -49,6 +49,8 @@ pub enum PlatformSource {
 pub enum Model {
     /// Not at all: every message is alone on its route.
     LogGps,
+    /// Messages share links and computations share cores, solved anew at every change.
+    Flow,
 }
 
 impl Model {
@@ -56,6 +58,7 @@ impl Model {
     pub fn name(self) -> &'static str {
         match self {
             Self::LogGps => "loggps",
+            Self::Flow => "flow",
         }
     }
 }

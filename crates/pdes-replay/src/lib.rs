@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod contention;
 mod deadlock;
 mod digest;
 mod job;
@@ -37,6 +38,7 @@ mod report;
 mod scene;
 
 pub use config::{Config, ConfigError};
+pub use contention::{Contention, HostPair, Order, SharedMachine};
 pub use deadlock::{Deadlock, Link};
 pub use digest::Digest;
 pub use job::{Job, Model, PlatformSource};

@@ -1,5 +1,7 @@
 //! The machine that the MPI model sees: a platform, a network model, and the ranks' places.
 
+use std::convert::Infallible;
+
 use mpi_model::Machine;
 use netmodel::{LogGps, PathCost, Platform, RouteError};
 use pdes_core::{Bytes, Rank, SimDuration};
@@ -23,6 +25,7 @@ impl<'a> PlacedMachine<'a> {
 
 impl Machine for PlacedMachine<'_> {
     type Path = PathCost;
+    type Order = Infallible;
     type Error = RouteError;
 
     fn path(&self, from: Rank, to: Rank) -> Result<PathCost, RouteError> {

@@ -3,13 +3,14 @@
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use mpi_model::{ReplayError, ReplayErrorKind, Statistics, World};
+use mpi_model::{Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
 use netmodel::{LogGps, Platform, PlatformError, RouteError};
-use pdes_core::{Ending, Engine, Process, Progress, Rank, SimTime};
+use pdes_core::{Ending, Engine, OrderedEngine, Process, Progress, Rank, Run, SimTime};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
+use crate::contention::{Contention, SharedMachine};
 use crate::deadlock::Deadlock;
-use crate::job::{Job, PlatformSource};
+use crate::job::{Job, Model, PlatformSource};
 use crate::machine::PlacedMachine;
 use crate::placement::{Placement, PlacementError};
 
@@ -135,25 +136,39 @@ impl Scene {
         let mut warnings: Vec<String> = self.platform.warnings().to_vec();
         warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
         warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
-        warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
-            let host = self.platform.host(host);
-            format!(
-                "{} has {ranks} ranks for {} core(s); the model \"{}\" gives each rank a core of its own",
-                host.name,
-                host.cores,
-                self.job.model.name()
-            )
-        }));
+        if self.job.model == Model::LogGps {
+            warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
+                let host = self.platform.host(host);
+                format!(
+                    "{} has {ranks} ranks for {} core(s); the model \"loggps\" gives each rank a core of its own",
+                    host.name, host.cores
+                )
+            }));
+        } else if self.job.threads > 1 {
+            let threads = self.job.threads;
+            warnings.push(format!(
+                "the model \"flow\" runs on one thread; {threads} threads help \"loggps\" only"
+            ));
+        }
         warnings
     }
 
     /// Replays the trace on the platform.
     ///
-    /// The outcome is the same for any number of threads and any bound on run-ahead.
+    /// The outcome is the same for any number of threads and any bound on run-ahead. With contention the replay runs on
+    /// one thread.
     ///
     /// # Errors
     /// Where the program is wrong: a deadlock, a message longer than its receive, ranks in different collectives.
     pub fn replay(&self, progress: &Progress) -> Result<Outcome, RunError> {
+        match self.job.model {
+            Model::LogGps => self.replay_alone(progress),
+            Model::Flow => self.replay_shared(progress),
+        }
+    }
+
+    /// Replays without contention.
+    fn replay_alone(&self, progress: &Progress) -> Result<Outcome, RunError> {
         let started = Instant::now();
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
         let world = World::new(&self.trace, &machine, &self.job.mpi);
@@ -162,7 +177,25 @@ impl Scene {
         if let Some(seed) = self.jitter {
             engine = engine.jitter(seed);
         }
-        let run = engine.run_watched(processes, progress);
+        self.conclude(started, engine.run_watched(processes, progress))
+    }
+
+    /// Replays with contention.
+    fn replay_shared(&self, progress: &Progress) -> Result<Outcome, RunError> {
+        let started = Instant::now();
+        let machine = SharedMachine::new(&self.platform, &self.placement);
+        let world = World::new(&self.trace, &machine, &self.job.mpi);
+        let processes = world.processes().map_err(|error| self.locate(error))?;
+        let mut contention = Contention::new(&self.platform, &self.job.network);
+        let engine = OrderedEngine::default();
+        let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
+        self.conclude(started, engine.run(processes, &mut contention, progress))
+    }
+
+    fn conclude<M>(&self, started: Instant, run: Run<RankProcess<'_, M>>) -> Result<Outcome, RunError>
+    where
+        M: Machine<Error = RouteError>,
+    {
         // Damage of an archive shows while it is read; what was computed meanwhile means nothing.
         self.trace.integrity().map_err(TraceError::from)?;
         match run.ending {

@@ -5,8 +5,9 @@ use trace_mmap::OutIdx;
 
 use super::{Failure, RankProcess, path};
 use crate::error::ReplayErrorKind;
-use crate::machine::Machine;
+use crate::machine::{Machine, Work};
 use crate::matching::{Port, Receive};
+use crate::notice::Notice;
 use crate::request::{Awaited, Completion, Direction, Request, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Lane, Message, Token};
@@ -16,9 +17,29 @@ impl<M: Machine> RankProcess<'_, M> {
         bytes < self.world.parameters.detached_below
     }
 
+    pub(super) fn is_eager(&self, bytes: Bytes) -> bool {
+        bytes < self.world.parameters.eager_below
+    }
+
+    /// Returns the path of a port, which is looked up where it is not known yet.
+    pub(super) fn path(&mut self, port: usize) -> Result<M::Path, Failure<M::Error>> {
+        let Port { peer, path: known, .. } = *self.ports.get_mut(port);
+        if let Some(path) = known {
+            return Ok(path);
+        }
+        let path = path(self.world, peer, self.me).map_err(|kind| self.fail(kind))?;
+        self.ports.get_mut(port).path = Some(path);
+        Ok(path)
+    }
+
     /// Issues a blocking send; returns the request to wait for where the message is not detached.
     #[inline]
-    pub(super) fn send(&mut self, to: OutIdx, bytes: Bytes, outbox: &mut Outbox<Token>) -> Option<RequestId> {
+    pub(super) fn send(
+        &mut self,
+        to: OutIdx,
+        bytes: Bytes,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Option<RequestId> {
         let channel = &self.trace.outgoing()[to.index()];
         let lane = channel.port.map(Lane::Port);
         let tag = channel.tag.get() as u32;
@@ -33,7 +54,13 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     #[inline]
-    pub(super) fn isend(&mut self, to: OutIdx, bytes: Bytes, request: RequestId, outbox: &mut Outbox<Token>) {
+    pub(super) fn isend(
+        &mut self,
+        to: OutIdx,
+        bytes: Bytes,
+        request: RequestId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) {
         let channel = &self.trace.outgoing()[to.index()];
         let lane = channel.port.map(Lane::Port);
         let (peer, tag) = (channel.peer, channel.tag.get() as u32);
@@ -46,7 +73,7 @@ impl<M: Machine> RankProcess<'_, M> {
         to: Rank,
         bytes: Bytes,
         request: RequestId,
-        outbox: &mut Outbox<Token>,
+        outbox: &mut Outbox<Token, M::Order>,
     ) {
         let lane = Lane::Collective(self.me.get());
         self.issue(to, Some(lane), self.operation_tag(), bytes, request, outbox);
@@ -66,7 +93,7 @@ impl<M: Machine> RankProcess<'_, M> {
         tag: u32,
         bytes: Bytes,
         request: RequestId,
-        outbox: &mut Outbox<Token>,
+        outbox: &mut Outbox<Token, M::Order>,
     ) {
         let (state, reply) = if self.is_detached(bytes) {
             (Request::Complete(Completion { at: self.clock, received: None }), None)
@@ -76,7 +103,7 @@ impl<M: Machine> RankProcess<'_, M> {
         self.requests.set(request, state);
         self.statistics.add_message(bytes);
         if let Some(lane) = lane {
-            let message = Message { posted: self.clock, bytes, tag, reply };
+            let message = Message { posted: self.clock, bytes, tag, reply, flight: None };
             outbox.send(to, Token::Message { lane, message });
         }
     }
@@ -88,7 +115,7 @@ impl<M: Machine> RankProcess<'_, M> {
         channel: usize,
         capacity: Bytes,
         request: RequestId,
-        outbox: &mut Outbox<Token>,
+        outbox: &mut Outbox<Token, M::Order>,
     ) {
         let incoming = &self.trace.incoming()[channel];
         let tag = incoming.tag.map(|tag| tag.get() as u32);
@@ -101,14 +128,11 @@ impl<M: Machine> RankProcess<'_, M> {
         from: Rank,
         capacity: Bytes,
         request: RequestId,
-        outbox: &mut Outbox<Token>,
+        outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<(), Failure<M::Error>> {
         let tag = Some(self.operation_tag());
         let port = self.ports.collective(from);
-        if self.ports.get_mut(port).path.is_none() {
-            let path = path(self.world, from, self.me).map_err(|kind| self.fail(kind))?;
-            self.ports.get_mut(port).path = Some(path);
-        }
+        self.path(port)?;
         let receive = Receive { posted: self.clock, request, action: self.action(), capacity, tag };
         self.post(port, receive, outbox);
         if let Err(failure) = self.check_operation(port) {
@@ -119,13 +143,14 @@ impl<M: Machine> RankProcess<'_, M> {
 
     /// Posts a receive.
     #[inline]
-    fn post(&mut self, port: usize, receive: Receive, outbox: &mut Outbox<Token>) {
+    fn post(&mut self, port: usize, receive: Receive, outbox: &mut Outbox<Token, M::Order>) {
         let queue = self.ports.get_mut(port);
         let awaited = Awaited { direction: Direction::Receive, peer: queue.peer };
         match queue.post(receive) {
             Some(message) => {
+                // Pending until the match completes it: it may fail, or take until the data has arrived.
+                self.requests.set(receive.request, Request::Pending(awaited));
                 if let Err(failure) = self.matched(port, message, receive, outbox) {
-                    self.requests.set(receive.request, Request::Pending(awaited));
                     self.tell_itself(failure, outbox);
                 }
             }
@@ -135,41 +160,50 @@ impl<M: Machine> RankProcess<'_, M> {
 
     /// Files a failure that may lie after the clock; see [`Token::Clash`].
     #[cold]
-    fn tell_itself(&mut self, failure: Failure<M::Error>, outbox: &mut Outbox<Token>) {
+    fn tell_itself(&mut self, failure: Failure<M::Error>, outbox: &mut Outbox<Token, M::Order>) {
         self.clashes.push_back(failure);
         outbox.send(self.me, Token::Clash);
     }
 
-    /// Lets the data of a message flow: it starts when both sides are there, eager data when it is sent.
+    /// Lets the data of a message flow: it starts when both sides are there, eager data when it is sent. Returns whether
+    /// the receive is complete.
     #[inline]
     fn matched(
         &mut self,
         port: usize,
         message: Message,
         receive: Receive,
-        outbox: &mut Outbox<Token>,
-    ) -> Result<(), Failure<M::Error>> {
-        let Message { posted, bytes, reply, .. } = message;
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<bool, Failure<M::Error>> {
+        let Message { posted, bytes, reply, flight, .. } = message;
         let Port { peer, path, .. } = *self.ports.get_mut(port);
         if bytes > receive.capacity {
             let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room: receive.capacity };
             return Err(self.clash(message, receive, kind));
         }
+        let received = reply.is_none().then_some(bytes);
+        if let Some(flight) = flight {
+            return Ok(self.await_flight(flight, receive.request, received));
+        }
         let path = path.expect("a receive is posted after its path is known");
         let wire = bytes + self.world.parameters.envelope;
-        let eager = bytes < self.world.parameters.eager_below;
-        let start = if eager { posted } else { posted.max(receive.posted) };
+        let start = if self.is_eager(bytes) { posted } else { posted.max(receive.posted) };
+        let sender = reply.map(|request| (peer, request));
+        let notice = Notice::message(self.me, receive.request, received, sender);
+        if let Some(order) = self.world.machine.order(Work::Transfer { path, bytes: wire }, notice) {
+            outbox.file(start, order);
+            return Ok(false);
+        }
         let arrival = self.world.machine.transfer(path, wire).and_then(|time| start.checked_add(time));
         let Some(at) = arrival else {
             let kind = ReplayErrorKind::TooLong { what: "a message", amount: bytes.to_string() };
             return Err(self.clash(message, receive, kind));
         };
         if let Some(request) = reply {
-            outbox.send(peer, Token::Arrived { request, at });
+            outbox.send(peer, Token::Arrived { request, at, received: None });
         }
-        let received = reply.is_none().then_some(bytes);
         self.requests.set(receive.request, Request::Complete(Completion { at, received }));
-        Ok(())
+        Ok(true)
     }
 
     /// Refuses a message and a receive that face each other in a collective port: their operations differ.
@@ -185,17 +219,20 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn arrive(
         &mut self,
         lane: Lane,
-        message: Message,
-        outbox: &mut Outbox<Token>,
+        mut message: Message,
+        outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let port = match lane {
             Lane::Port(port) => port.index(),
             Lane::Collective(from) => self.ports.collective(Rank::new(from)),
         };
+        if self.is_eager(message.bytes) {
+            message.flight = self.launch(port, message, outbox)?;
+        }
         match self.ports.get_mut(port).arrive(message) {
             Some(receive) => {
-                self.matched(port, message, receive, outbox)?;
-                Ok(Some(receive.request))
+                let complete = self.matched(port, message, receive, outbox)?;
+                Ok(complete.then_some(receive.request))
             }
             None => {
                 if matches!(lane, Lane::Collective(_)) {

@@ -24,6 +24,8 @@ pub(super) enum Pending {
     EachOfCollective { next: RequestId },
     /// The requests that are still pending at the end of the trace, from number `next` on.
     AtEnd { next: usize },
+    /// The machine works for the rank; `kind` where that ends an action of the program.
+    Work { kind: Option<ActionKind> },
     /// A test that waits to be granted.
     Test { slot: Slot, paid: bool },
 }
@@ -42,6 +44,7 @@ impl<M: Machine> RankProcess<'_, M> {
             Pending::Nothing => Ok(Flow::Continue),
             Pending::Test { slot, paid } if granted => self.granted_test(slot, paid),
             Pending::Test { .. } => unreachable!("a conditional event goes on only where it is granted"),
+            Pending::Work { kind } => Ok(kind.map_or(Flow::Continue, |kind| self.end(kind))),
             pending => self.complete(pending),
         }
     }
@@ -64,7 +67,9 @@ impl<M: Machine> RankProcess<'_, M> {
             },
             Pending::EachOfCollective { next } => self.complete_each(next),
             Pending::AtEnd { next } => self.complete_at_end(next),
-            Pending::Nothing | Pending::Test { .. } => unreachable!("there are no requests to complete"),
+            Pending::Nothing | Pending::Work { .. } | Pending::Test { .. } => {
+                unreachable!("there are no requests to complete")
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A worker: one thread and the processes that it owns.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::convert::Infallible;
 
 use super::Engine;
 use super::exchange::{Exchange, Message};
@@ -68,7 +69,7 @@ pub(crate) struct Finished<P: Process> {
     pub(crate) steps: u64,
 }
 
-impl<'a, P: Process> Worker<'a, P> {
+impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     pub(crate) fn new(
         engine: &Engine,
         processes: Vec<P>,

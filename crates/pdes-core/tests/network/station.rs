@@ -193,6 +193,7 @@ impl Station {
 
 impl Process for Station {
     type Token = Token;
+    type Order = std::convert::Infallible;
     type Error = Failure;
 
     fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<bool, Fault<Failure>> {

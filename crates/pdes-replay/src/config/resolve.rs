@@ -57,27 +57,30 @@ fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigErr
 }
 
 fn model(section: &NetworkSection) -> Result<Model, ConfigError> {
-    match section.model.as_deref() {
-        None | Some("loggps") => {}
-        Some("flow") => {
-            return Err(value(
-                "network",
-                "model",
-                "\"flow\" (contention) is not available in this version; use \"loggps\" (no contention)",
-            ));
-        }
+    let model = match section.model.as_deref() {
+        None | Some("flow") => Model::Flow,
+        Some("loggps") => Model::LogGps,
         Some(other) => {
-            return Err(value("network", "model", format!("found {other:?}, expected \"loggps\"")));
+            let message = format!("found {other:?}, expected \"flow\" or \"loggps\"");
+            return Err(value("network", "model", message));
+        }
+    };
+    match (&section.epoch_s, model) {
+        (None, _) => Ok(model),
+        (Some(epoch), _) if is_zero(epoch) => Ok(model),
+        (Some(epoch), Model::LogGps) => {
+            let message = format!("found {epoch}, but the model \"loggps\" has no epochs; remove the key");
+            Err(value("network", "epoch_s", message))
+        }
+        (Some(epoch), Model::Flow) => {
+            let message = format!("found {epoch}, but this version has no epochs; use 0, which is exact");
+            Err(value("network", "epoch_s", message))
         }
     }
-    match &section.epoch_s {
-        None | Some(toml::Value::Integer(0)) => Ok(Model::LogGps),
-        Some(epoch) => Err(value(
-            "network",
-            "epoch_s",
-            format!("found {epoch}, but the model \"loggps\" has no epochs; remove the key"),
-        )),
-    }
+}
+
+fn is_zero(number: &toml::Value) -> bool {
+    number.as_integer() == Some(0) || number.as_float() == Some(0.0)
 }
 
 fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, ConfigError> {
@@ -96,6 +99,16 @@ fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, Conf
     }
     if let Some(cross_traffic) = section.cross_traffic {
         parameters.cross_traffic = cross_traffic;
+    }
+    if let Some(fat_pipes) = section.fat_pipes {
+        parameters.fat_pipes = fat_pipes;
+    }
+    if let Some(precision) = section.precision_s {
+        let expected = "expected a time in seconds from 0 to 1";
+        if !(0.0..=1.0).contains(&precision) {
+            return Err(value("network", "precision_s", format!("found {precision}, {expected}")));
+        }
+        parameters.precision_s = precision;
     }
     Ok(parameters)
 }

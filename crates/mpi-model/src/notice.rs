@@ -1,0 +1,68 @@
+//! What ranks are told when a machine has carried out their orders.
+
+use pdes_core::{Bytes, Outbox, Rank, SimTime};
+
+use crate::request::RequestId;
+use crate::token::{Flight, Token};
+
+/// Who waits for the end of some work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice(Wait);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// The rank itself cannot go on.
+    Rank { me: Rank },
+    /// A receive, and the rendezvous send that it matches.
+    Message { receiver: Rank, receive: RequestId, received: Option<Bytes>, sender: Option<(Rank, RequestId)> },
+    /// An eager message, whether or not its receive is posted yet.
+    Eager { receiver: Rank, flight: Flight },
+}
+
+impl Notice {
+    pub(crate) fn rank(me: Rank) -> Self {
+        Self(Wait::Rank { me })
+    }
+
+    pub(crate) fn message(
+        receiver: Rank,
+        receive: RequestId,
+        received: Option<Bytes>,
+        sender: Option<(Rank, RequestId)>,
+    ) -> Self {
+        Self(Wait::Message { receiver, receive, received, sender })
+    }
+
+    pub(crate) fn eager(receiver: Rank, flight: Flight) -> Self {
+        Self(Wait::Eager { receiver, flight })
+    }
+
+    /// Returns the rank on whose behalf the work is done: of a message, the receiver.
+    pub fn rank_concerned(self) -> Rank {
+        match self.0 {
+            Wait::Rank { me } => me,
+            Wait::Message { receiver, .. } | Wait::Eager { receiver, .. } => receiver,
+        }
+    }
+
+    /// Tells all who wait that the work was done at this instant.
+    pub fn give<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
+        let sender = match self.0 {
+            Wait::Rank { me } => {
+                outbox.send(me, Token::Resume { at });
+                None
+            }
+            Wait::Message { receiver, receive, received, sender } => {
+                outbox.send(receiver, Token::Arrived { request: receive, at, received });
+                sender
+            }
+            Wait::Eager { receiver, flight } => {
+                outbox.send(receiver, Token::Landed { flight, at });
+                None
+            }
+        };
+        if let Some((rank, request)) = sender {
+            outbox.send(rank, Token::Arrived { request, at, received: None });
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Eager messages on machines that share their links: their data flows whether or not the receive is posted.
+
+use std::num::NonZeroU32;
+
+use pdes_core::{Bytes, Outbox, SimTime};
+use rustc_hash::FxHashMap;
+
+use super::{Failure, RankProcess};
+use crate::machine::{Machine, Work};
+use crate::notice::Notice;
+use crate::request::{Completion, Request, RequestId};
+use crate::token::{Flight, Message, Token};
+
+/// The eager messages to a rank that have not both arrived and been received.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    states: FxHashMap<Flight, State>,
+    launched: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Under way, and no receive posted.
+    Unexpected,
+    /// Under way to this receive.
+    Expected { receive: RequestId, received: Option<Bytes> },
+    /// Arrived, and no receive posted.
+    Landed(SimTime),
+}
+
+impl<M: Machine> RankProcess<'_, M> {
+    /// Lets the data of an eager message flow; returns `None` where its cost is known without.
+    #[cold]
+    pub(super) fn launch(
+        &mut self,
+        port: usize,
+        message: Message,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<Option<Flight>, Failure<M::Error>> {
+        let path = self.path(port)?;
+        let bytes = message.bytes + self.world.parameters.envelope;
+        let number = NonZeroU32::MIN.saturating_add(self.flights.launched);
+        let flight = Flight(number);
+        let notice = Notice::eager(self.me, flight);
+        let Some(order) = self.world.machine.order(Work::Transfer { path, bytes }, notice) else {
+            return Ok(None);
+        };
+        outbox.file(message.posted, order);
+        self.flights.launched += 1;
+        self.flights.states.insert(flight, State::Unexpected);
+        Ok(Some(flight))
+    }
+
+    /// Lets a receive wait for an eager message; returns whether that has arrived.
+    #[cold]
+    pub(super) fn await_flight(
+        &mut self,
+        flight: Flight,
+        receive: RequestId,
+        received: Option<Bytes>,
+    ) -> bool {
+        match self.flights.states.insert(flight, State::Expected { receive, received }) {
+            Some(State::Landed(at)) => {
+                self.flights.states.remove(&flight);
+                self.requests.set(receive, Request::Complete(Completion { at, received }));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes in the arrival of an eager message; returns the receive that it completes.
+    #[cold]
+    pub(super) fn land(&mut self, flight: Flight, at: SimTime) -> Option<RequestId> {
+        match self.flights.states.insert(flight, State::Landed(at)) {
+            Some(State::Expected { receive, received }) => {
+                self.flights.states.remove(&flight);
+                self.requests.set(receive, Request::Complete(Completion { at, received }));
+                Some(receive)
+            }
+            _ => None,
+        }
+    }
+}

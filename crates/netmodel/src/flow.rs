@@ -1,0 +1,257 @@
+//! Messages and computations that share the machine, in the order of time.
+//!
+//! This is SimGrid's flow model (network_cm02.cpp, cpu_cas01.cpp; Velho, Schnorr, Casanova and Legrand, "On the Validity
+//! of Flow-level TCP Network Models for Grid and Cloud Simulations", TOMACS 23(4), 2013). A message of `s` bytes on the wire,
+//! over a route of latency `L`,
+//!
+//! 1. for `L * latency_factor(s)` takes nothing from the network;
+//! 2. then is a flow with penalty `L + sum_l weight_s / b_l`, or 1 where `L` is zero, and at most the rate
+//!    `min(min_l b_l, gamma / (2 L))`, that takes 1 of its rate from each link of the route and, with cross traffic, 0.05
+//!    from each link of the way back. Rates are max-min fair ([`MaxMin`]), solved anew whenever a flow begins or ends;
+//! 3. progresses at `bandwidth_factor(s)` times that rate, and arrives when its `s` bytes have passed.
+//!
+//! Computations on a host with `C` cores of speed `v` progress at `v`, or at `C v / n` each where `n > C` of them run.
+//!
+//! Events that lie less than `precision` after the earliest one are completed with it, at its instant, as SimGrid does
+//! with `surf/precision`; with a precision of zero nothing moves.
+
+mod agenda;
+mod cpu;
+mod way;
+
+use pdes_core::{Bytes, SimDuration, SimTime};
+
+use crate::maxmin::{FlowIndex, LinkIndex};
+use crate::route_cost::SizeFactors;
+use crate::{HostId, MaxMin, NetworkParameters, Platform, RouteError};
+use agenda::{Agenda, Earliest};
+use cpu::Cpus;
+use way::Ways;
+
+/// Picoseconds in a second.
+const PICOS: f64 = 1e12;
+
+/// A machine at work: messages under way, computations in progress, and what happens next.
+///
+/// `T` is what the caller wants back when something is done.
+///
+/// ```
+/// use netmodel::{FlowNetwork, NetworkParameters, Platform, Preset};
+/// use pdes_core::{Bytes, SimTime};
+///
+/// let text = "[topology]\nkind = \"cluster\"\nhosts = 3\nspeed = \"1Gf\"\nbandwidth = \"1MBps\"\nlatency = \"0s\"\n";
+/// let platform = Platform::from_toml(text, "flat.toml")?;
+/// let host = |number| netmodel::HostId::new(number);
+/// let parameters = NetworkParameters::preset(Preset::Raw);
+/// let mut network = FlowNetwork::new(&platform, &parameters);
+/// // Two messages to one host: they share its link until the shorter one is there.
+/// network.send(SimTime::ZERO, host(0), host(2), Bytes::new(1_000_000), "long")?;
+/// network.send(SimTime::ZERO, host(1), host(2), Bytes::new(500_000), "short")?;
+/// let mut done = Vec::new();
+/// assert_eq!(network.next_event(), Some(SimTime::from_picos(1_000_000_000_000)));
+/// network.advance(&mut done);
+/// assert_eq!(network.next_event(), Some(SimTime::from_picos(1_500_000_000_000)));
+/// network.advance(&mut done);
+/// assert_eq!(done, ["short", "long"]);
+/// assert_eq!(network.next_event(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FlowNetwork<'p, T> {
+    factors: SizeFactors,
+    /// At least a picosecond, so that events at one instant are one.
+    precision: SimDuration,
+    ways: Ways<'p>,
+    sharing: MaxMin,
+    /// By the numbers of the flows of `sharing`.
+    transfers: Vec<Transfer<T>>,
+    agenda: Agenda<Plan<T>>,
+    /// The earliest arrival of the flows at home on each link of `sharing`.
+    arrivals: Earliest,
+    cpus: Cpus<T>,
+    now: SimTime,
+    due: Vec<Plan<T>>,
+    arrived: Vec<FlowIndex>,
+}
+
+/// What will happen at an instant that is known.
+#[derive(Clone, Copy, Debug)]
+enum Plan<T> {
+    /// A message begins its way.
+    Send { way: u32, size: Bytes, tag: T },
+    /// A message has been under way for its latency: its data begins to flow.
+    Flow { way: u32, size: Bytes, tag: T },
+    /// A computation begins.
+    Compute { host: HostId, flops: f64, tag: T },
+    /// Something is over.
+    Wake { tag: T },
+}
+
+/// The data of a message that flows.
+#[derive(Clone, Copy, Debug)]
+struct Transfer<T> {
+    tag: T,
+    /// What is left, in bytes over the bandwidth factor, at `since`.
+    left: f64,
+    /// [B/ps].
+    rate: f64,
+    since: SimTime,
+    arrival: SimTime,
+}
+
+impl<'p, T: Copy> FlowNetwork<'p, T> {
+    /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the pairs
+    /// of hosts that talk and to what is under way.
+    pub fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
+        let precision = SimDuration::try_from_secs_f64(parameters.precision_s).unwrap_or(SimDuration::ZERO);
+        Self {
+            factors: SizeFactors::new(parameters),
+            precision: precision.max(SimDuration::from_picos(1)),
+            ways: Ways::new(platform, parameters),
+            sharing: MaxMin::default(),
+            transfers: Vec::new(),
+            agenda: Agenda::default(),
+            arrivals: Earliest::default(),
+            cpus: Cpus::new(platform),
+            now: SimTime::ZERO,
+            due: Vec::new(),
+            arrived: Vec::new(),
+        }
+    }
+
+    /// Returns the instant of the last [`FlowNetwork::advance`].
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Sends a message of this size on the wire from one host to another at an instant, which is not before the last
+    /// [`FlowNetwork::advance`].
+    ///
+    /// # Errors
+    /// Where there is no route.
+    pub fn send(
+        &mut self,
+        at: SimTime,
+        src: HostId,
+        dst: HostId,
+        size: Bytes,
+        tag: T,
+    ) -> Result<(), RouteError> {
+        let way = self.ways.find(src, dst, &mut self.sharing)?;
+        self.arrivals.grow(self.sharing.links());
+        if at > self.now {
+            self.agenda.add(at, Plan::Send { way, size, tag });
+        } else {
+            self.begin(way, size, tag);
+        }
+        Ok(())
+    }
+
+    /// Computes so many floating-point operations on a host, on one of its cores or what is left of it, from an instant
+    /// on that is not before the last [`FlowNetwork::advance`].
+    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        if at > self.now {
+            self.agenda.add(at, Plan::Compute { host, flops, tag });
+        } else {
+            self.cpus.begin(self.now, host, flops, tag);
+        }
+    }
+
+    /// Lets something happen at an instant.
+    pub fn wake(&mut self, at: SimTime, tag: T) {
+        self.agenda.add(at, Plan::Wake { tag });
+    }
+
+    /// Returns the instant at which the next thing happens; [`SimTime::MAX`] where that is past the range of simulated
+    /// time.
+    pub fn next_event(&mut self) -> Option<SimTime> {
+        if self.sharing.is_disturbed() {
+            self.share();
+        }
+        let times = [self.agenda.next(), self.arrivals.next(), self.cpus.next()];
+        times.into_iter().flatten().min()
+    }
+
+    /// Moves to the next instant and appends the tags of all that is done by then, in an order that depends on the calls
+    /// alone.
+    pub fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(now) = self.next_event() else { return };
+        self.now = now;
+        let end = now.saturating_add(self.precision);
+        self.cpus.finish(now, end, done);
+        let mut due = std::mem::take(&mut self.due);
+        due.extend(std::iter::from_fn(|| self.agenda.take_before(end)));
+        self.arrive(end, done);
+        for plan in due.drain(..) {
+            match plan {
+                Plan::Send { way, size, tag } => self.begin(way, size, tag),
+                Plan::Flow { way, size, tag } => self.flow(way, size, tag),
+                Plan::Compute { host, flops, tag } => self.cpus.begin(now, host, flops, tag),
+                Plan::Wake { tag } => done.push(tag),
+            }
+        }
+        self.due = due;
+    }
+
+    /// Sends a message on its way now.
+    fn begin(&mut self, way: u32, size: Bytes, tag: T) {
+        let latency = self.ways.latency(way);
+        if latency > 0.0 {
+            let at = later(self.now, latency * self.factors.of(size).latency * PICOS);
+            self.agenda.add(at, Plan::Flow { way, size, tag });
+        } else {
+            self.flow(way, size, tag);
+        }
+    }
+
+    /// Lets the data of a message flow from now on.
+    fn flow(&mut self, way: u32, size: Bytes, tag: T) {
+        let flow = self.ways.add_flow(way, &mut self.sharing);
+        let left = size.get() as f64 * self.factors.of(size).gap;
+        let transfer = Transfer { tag, left, rate: 0.0, since: self.now, arrival: SimTime::MAX };
+        match self.transfers.get_mut(flow.index()) {
+            Some(place) => *place = transfer,
+            None => self.transfers.push(transfer),
+        }
+    }
+
+    /// Ends the flows that arrive before `end`.
+    fn arrive(&mut self, end: SimTime, done: &mut Vec<T>) {
+        while let Some(link) = self.arrivals.take_before(end) {
+            let due = |flow: &FlowIndex| self.transfers[flow.index()].arrival < end;
+            self.arrived.extend(self.sharing.home_flows(LinkIndex::new(link)).filter(due));
+        }
+        for flow in self.arrived.drain(..) {
+            done.push(self.transfers[flow.index()].tag);
+            self.sharing.remove_flow(flow);
+        }
+    }
+
+    /// Solves the sharing for the flows that there are now.
+    fn share(&mut self) {
+        self.sharing.solve();
+        for flow in self.sharing.changed_flows() {
+            self.transfers[flow.index()].go_on(self.now, self.sharing.rate(flow) / PICOS);
+        }
+        for link in self.sharing.touched_links() {
+            let arrivals = self.sharing.home_flows(link).map(|flow| self.transfers[flow.index()].arrival);
+            self.arrivals.set(link.get(), arrivals.min());
+        }
+    }
+}
+
+impl<T> Transfer<T> {
+    /// Goes on at another rate from now on.
+    fn go_on(&mut self, now: SimTime, rate: f64) {
+        self.left -= self.rate * (now - self.since).as_picos() as f64;
+        self.rate = rate;
+        self.since = now;
+        self.arrival = later(now, (self.left / rate).max(0.0));
+    }
+}
+
+/// Adds picoseconds to an instant, up to the end of time.
+fn later(at: SimTime, picos: f64) -> SimTime {
+    let duration = SimDuration::try_from_picos_f64(picos);
+    duration.and_then(|duration| at.checked_add(duration)).unwrap_or(SimTime::MAX)
+}

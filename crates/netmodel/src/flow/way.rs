@@ -1,0 +1,99 @@
+//! The ways that messages take, looked up once for each pair of hosts.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::maxmin::{FlowIndex, LinkIndex};
+use crate::route_cost::RouteCost;
+use crate::{FatPipes, HostId, LinkId, MaxMin, NetworkParameters, Platform, RouteError, Sharing, Usage};
+
+/// The ways between the pairs of hosts that have talked so far, and the links that these use.
+#[derive(Debug)]
+pub(super) struct Ways<'p> {
+    platform: &'p Platform,
+    parameters: NetworkParameters,
+    of_pair: FxHashMap<(HostId, HostId), u32>,
+    ways: Vec<Way>,
+    usages: Vec<Usage>,
+    /// The links of the platform that are in use.
+    links: Vec<Option<LinkIndex>>,
+}
+
+#[derive(Debug)]
+struct Way {
+    /// In seconds.
+    latency: f64,
+    penalty: f64,
+    bound: f64,
+    usages: Range<usize>,
+}
+
+impl<'p> Ways<'p> {
+    pub(super) fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
+        Self {
+            platform,
+            parameters: parameters.clone(),
+            of_pair: FxHashMap::default(),
+            ways: Vec::new(),
+            usages: Vec::new(),
+            links: vec![None; platform.links().len()],
+        }
+    }
+
+    /// Returns the number of the way from one host to another.
+    #[inline]
+    pub(super) fn find(&mut self, src: HostId, dst: HostId, sharing: &mut MaxMin) -> Result<u32, RouteError> {
+        match self.of_pair.get(&(src, dst)) {
+            Some(&way) => Ok(way),
+            None => self.add(src, dst, sharing),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, src: HostId, dst: HostId, sharing: &mut MaxMin) -> Result<u32, RouteError> {
+        let cost = RouteCost::new(&self.parameters, self.platform, src, dst)?;
+        let first = self.usages.len();
+        let mut bound = cost.bound;
+        for (link, weight) in cost.weights {
+            let separate = self.is_separate(link);
+            if separate {
+                bound = bound.min(self.platform.link(link).bandwidth / weight);
+            }
+            let link = self.link(link, separate, sharing);
+            self.usages.push(Usage { link, weight });
+        }
+        // Without latency the penalty is not that of the weights, but one (network_cm02.cpp:393-405).
+        let penalty = if cost.latency > 0.0 { cost.latency + cost.resistance } else { 1.0 };
+        let usages = first..self.usages.len();
+        self.ways.push(Way { latency: cost.latency, penalty, bound, usages });
+        let way = self.ways.len() as u32 - 1;
+        self.of_pair.insert((src, dst), way);
+        Ok(way)
+    }
+
+    /// Returns whether each flow has the link to itself.
+    fn is_separate(&self, link: LinkId) -> bool {
+        self.parameters.fat_pipes == FatPipes::Separate
+            && self.platform.link(link).sharing == Sharing::FatPipe
+    }
+
+    fn link(&mut self, id: LinkId, separate: bool, sharing: &mut MaxMin) -> LinkIndex {
+        *self.links[id.index()].get_or_insert_with(|| {
+            let link = self.platform.link(id);
+            let capacity = if separate { f64::INFINITY } else { link.bandwidth };
+            sharing.add_link(capacity, link.sharing)
+        })
+    }
+
+    /// Returns the latency of a way in seconds.
+    pub(super) fn latency(&self, way: u32) -> f64 {
+        self.ways[way as usize].latency
+    }
+
+    /// Adds a flow on a way.
+    pub(super) fn add_flow(&self, way: u32, sharing: &mut MaxMin) -> FlowIndex {
+        let Way { penalty, bound, ref usages, .. } = self.ways[way as usize];
+        sharing.add_flow(&self.usages[usages.clone()], penalty, bound)
+    }
+}

@@ -1,0 +1,303 @@
+//! Weighted max-min fair sharing, kept up to date while flows come and go.
+//!
+//! # The equation
+//! Flow `f` has a penalty `w_f > 0`, a rate limit `b_f` and, for each link `l` that it uses, a weight `a_lf > 0`. Rates
+//! `x_f` are the max-min fair allocation of `y_f = w_f x_f`, the flow's *level*, under
+//!
+//! - `sum_f a_lf x_f <= C_l` on a shared link,
+//! - `max_f a_lf x_f <= C_l` on a fat pipe,
+//! - `x_f <= b_f`:
+//!
+//! no level can be raised without lowering one that is not higher. Progressive filling finds it (Bertsekas and
+//! Gallager, "Data Networks", 2nd ed., 6.5.2): all levels rise together until a link is full; the flows that are not yet
+//! frozen on it freeze there, and the others go on. The *level of a link* is where it fills; a flow freezes at the least
+//! level of its links, or at its own ceiling `w_f b_f`.
+//!
+//! A fat pipe is full when its most demanding flow that is not yet frozen fills it, and then freezes all of them: that is
+//! what SimGrid does (lmm/maxmin.cpp), and differs from giving each flow the whole capacity only where penalties differ.
+//!
+//! # Incremental repair
+//! [`MaxMin::solve`] replays progressive filling as a sweep over levels, restricted to what a change can reach: a link
+//! whose flows keep their rates below some level fills as before up to that level, so changes propagate upward only.
+//! A link is *disturbed* where a flow came, went, or changed its rate; `maxmin/repair.rs` has the sweep. Where
+//! everything is disturbed this is progressive filling with a heap of link levels.
+//!
+//! # Determinism
+//! The result depends on the sequence of calls only. Levels that differ by less than a part in 10^11 count as equal,
+//! so that rounding does not travel; rates are exact to that.
+
+mod certificate;
+mod level;
+mod repair;
+
+pub use certificate::Violation;
+use repair::Sweep;
+
+use crate::Sharing;
+
+/// Levels closer than this, relatively, are equal.
+const TOLERANCE: f64 = 1e-11;
+
+/// One solve in so many is checked in release builds; in debug builds each is.
+const CHECKED_SOLVES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
+
+/// A set of links and the flows that share them.
+///
+/// ```
+/// use netmodel::{MaxMin, Sharing, Usage};
+/// let mut sharing = MaxMin::default();
+/// let (near, far) = (sharing.add_link(10.0, Sharing::Shared), sharing.add_link(4.0, Sharing::Shared));
+/// let whole = |link| Usage { link, weight: 1.0 };
+/// let long = sharing.add_flow(&[whole(near), whole(far)], 1.0, f64::INFINITY);
+/// let short = sharing.add_flow(&[whole(near)], 1.0, f64::INFINITY);
+/// sharing.solve();
+/// assert_eq!((sharing.rate(long), sharing.rate(short)), (4.0, 6.0));
+/// sharing.remove_flow(long);
+/// sharing.solve();
+/// assert_eq!(sharing.rate(short), 10.0);
+/// ```
+#[derive(Debug, Default)]
+pub struct MaxMin {
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    /// The level up to which each flow is known not to be frozen elsewhere; apart from the flows, because the sums over
+    /// the flows of a link read it alone.
+    limits: Vec<f64>,
+    vacant: Vec<u32>,
+    /// Links whose flows came or went since the last solve.
+    disturbed: Vec<u32>,
+    sweep: Sweep,
+    solves: u64,
+}
+
+/// Names a link of a [`MaxMin`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkIndex(u32);
+
+/// Names a flow of a [`MaxMin`], from its addition to its removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowIndex(u32);
+
+/// How much of a link a flow takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    /// The link.
+    pub link: LinkIndex,
+    /// What the link carries per unit of the flow's rate; greater than zero.
+    pub weight: f64,
+}
+
+#[derive(Debug)]
+struct Link {
+    capacity: f64,
+    sharing: Sharing,
+    /// The level at which it is full; infinite where no flow is frozen by it.
+    level: f64,
+    members: Vec<Member>,
+    /// Where the link stands in the sweep.
+    mark: repair::Mark,
+}
+
+/// A flow as a link sees it.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    flow: u32,
+    /// The place of this link among those of the flow.
+    place: u32,
+    /// What the link carries per unit of the flow's level: weight over penalty.
+    share: f64,
+}
+
+#[derive(Debug)]
+struct Flow {
+    penalty: f64,
+    /// The level at which the flow reaches its own limit.
+    ceiling: f64,
+    /// The level; zero before the first solve.
+    level: f64,
+    bottleneck: Bottleneck,
+    /// The sweep that froze the flow last.
+    frozen_in: u64,
+    uses: Vec<Use>,
+}
+
+/// A link as a flow sees it.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    link: u32,
+    /// The place of the flow among the link's members.
+    place: u32,
+}
+
+/// What keeps a flow from a higher rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bottleneck {
+    /// The flow is new.
+    Unknown,
+    /// A link that is full.
+    Link(u32),
+    /// The flow's own limit.
+    Ceiling,
+}
+
+impl LinkIndex {
+    /// Names the link of this number: links are numbered from 0 in the order of their addition.
+    pub fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number of the link.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the number of the link as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl FlowIndex {
+    /// Returns the number of the flow; numbers of removed flows are used again.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl MaxMin {
+    /// Returns the number of links.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Adds a link of this capacity, which may be infinite.
+    ///
+    /// # Panics
+    /// Where the capacity is not greater than zero.
+    pub fn add_link(&mut self, capacity: f64, sharing: Sharing) -> LinkIndex {
+        assert!(capacity > 0.0, "a link of capacity {capacity}");
+        let mark = repair::Mark::default();
+        self.links.push(Link { capacity, sharing, level: f64::INFINITY, members: Vec::new(), mark });
+        LinkIndex(self.links.len() as u32 - 1)
+    }
+
+    /// Adds a flow; it has no rate until the next solve. Costs the number of usages.
+    ///
+    /// `bound` is the most that the flow's rate may be, or infinity.
+    ///
+    /// # Panics
+    /// Where a penalty, a bound or a weight is not greater than zero, a link occurs twice, or there is no usage.
+    pub fn add_flow(&mut self, usages: &[Usage], penalty: f64, bound: f64) -> FlowIndex {
+        assert!(penalty > 0.0 && bound > 0.0, "a flow of penalty {penalty} and bound {bound}");
+        assert!(!usages.is_empty(), "a flow uses at least one link");
+        let index = self.vacant_flow(penalty, penalty * bound);
+        for (place, &Usage { link, weight }) in usages.iter().enumerate() {
+            assert!(weight > 0.0, "a weight of {weight}");
+            let members = &mut self.links[link.index()].members;
+            let member = Member { flow: index, place: place as u32, share: weight / penalty };
+            self.flows[index as usize].uses.push(Use { link: link.0, place: members.len() as u32 });
+            members.push(member);
+            self.disturbed.push(link.0);
+        }
+        FlowIndex(index)
+    }
+
+    fn vacant_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            let (level, bottleneck, frozen_in) = (0.0, Bottleneck::Unknown, 0);
+            self.flows.push(Flow { penalty, ceiling, level, bottleneck, frozen_in, uses: Vec::new() });
+            self.limits.push(ceiling);
+            self.flows.len() as u32 - 1
+        });
+        let flow = &mut self.flows[index as usize];
+        (flow.penalty, flow.ceiling, flow.level) = (penalty, ceiling, 0.0);
+        (flow.bottleneck, flow.frozen_in) = (Bottleneck::Unknown, 0);
+        self.limits[index as usize] = ceiling;
+        index
+    }
+
+    /// Removes a flow. Costs the number of its usages.
+    ///
+    /// # Panics
+    /// Where the flow was removed before and its number not used again.
+    pub fn remove_flow(&mut self, flow: FlowIndex) {
+        let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
+        assert!(!uses.is_empty(), "flow {} is removed twice", flow.0);
+        for &Use { link, place } in &uses {
+            let members = &mut self.links[link as usize].members;
+            members.swap_remove(place as usize);
+            if let Some(&moved) = members.get(place as usize) {
+                self.flows[moved.flow as usize].uses[moved.place as usize].place = place;
+            }
+            self.disturbed.push(link);
+        }
+        uses.clear();
+        self.flows[flow.index()].uses = uses;
+        self.vacant.push(flow.0);
+    }
+
+    /// Returns the rate of a flow as of the last solve; zero for one added since.
+    #[inline]
+    pub fn rate(&self, flow: FlowIndex) -> f64 {
+        let flow = &self.flows[flow.index()];
+        flow.level / flow.penalty
+    }
+
+    /// Returns whether flows came or went since the last solve.
+    #[inline]
+    pub fn is_disturbed(&self) -> bool {
+        !self.disturbed.is_empty()
+    }
+
+    /// Returns the flows whose home the link is: those for which it is the bottleneck, and of those at their own limit
+    /// the ones that name it first. Every flow has one home. Costs the number of flows on the link.
+    #[inline]
+    pub fn home_flows(&self, link: LinkIndex) -> impl Iterator<Item = FlowIndex> + '_ {
+        let is_home = move |member: &&Member| match self.flows[member.flow as usize].bottleneck {
+            Bottleneck::Link(bottleneck) => bottleneck == link.0,
+            Bottleneck::Ceiling => member.place == 0,
+            Bottleneck::Unknown => false,
+        };
+        self.links[link.index()].members.iter().filter(is_home).map(|member| FlowIndex(member.flow))
+    }
+
+    /// Brings the rates up to date.
+    ///
+    /// Costs the sum over the disturbed links of the number of their flows, a few times, and `O(log n)` per such link.
+    ///
+    /// # Panics
+    /// Where a solution fails the check of [`MaxMin::check`], which is made after every solve in debug builds and after
+    /// one in 4096 in release builds: that would be an error of this module.
+    pub fn solve(&mut self) {
+        self.repair();
+        self.solves += 1;
+        if self.solves.is_multiple_of(CHECKED_SOLVES)
+            && let Err(violation) = self.check()
+        {
+            panic!("the allocation is not max-min fair: {violation}");
+        }
+    }
+
+    /// Returns the flows whose rates the last solve changed, each once, those that it met for the first time included.
+    pub fn changed_flows(&self) -> impl Iterator<Item = FlowIndex> + '_ {
+        self.sweep.changed.iter().copied().map(FlowIndex)
+    }
+
+    /// Returns the links whose [home flows](MaxMin::home_flows), or the rates of these, the last solve may have changed,
+    /// each once.
+    pub fn touched_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
+        self.sweep.touched.iter().copied().map(LinkIndex)
+    }
+
+    /// Solves from scratch: forgets all rates and fills progressively. The result is that of [`MaxMin::solve`], to a
+    /// part in 10^11.
+    pub fn solve_afresh(&mut self) {
+        for (flow, limit) in self.flows.iter_mut().zip(&mut self.limits) {
+            flow.bottleneck = Bottleneck::Unknown;
+            *limit = flow.ceiling;
+        }
+        self.links.iter_mut().for_each(|link| link.level = f64::INFINITY);
+        self.disturbed.extend(0..self.links.len() as u32);
+        self.solve();
+    }
+}

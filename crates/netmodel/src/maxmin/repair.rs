@@ -1,0 +1,221 @@
+//! The sweep over levels that brings an allocation up to date.
+//!
+//! A link is *marked* when it may fill at another level than before. From then on the flows that it froze may rise to
+//! their ceilings for all it knows: their limits say so. Two kinds of events wait in a heap, ordered by level:
+//!
+//! - *fill*: a marked link is full; its flows that could rise further freeze. A flow that so gets another rate marks its
+//!   other links. The event's level is a lower bound, because freezing a flow elsewhere leaves more room: it is computed
+//!   again when the event comes up, and filed again where it has risen.
+//! - *release*: the sweep passes the old level of a marked link that is not full yet. The flows that it froze rise, so
+//!   that their other links are marked.
+//!
+//! Every link fills at most once per sweep. A link that is marked when the sweep is at some level has its own level, the
+//! old one and the new one, at or above that: below, nothing that it carries has changed.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Bottleneck, MaxMin, Member, TOLERANCE, Use};
+
+/// The state of a sweep; kept between sweeps for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Sweep {
+    /// The number of the sweep, from 1.
+    number: u64,
+    /// Counts marks and evaluations.
+    step: u64,
+    events: BinaryHeap<Reverse<Event>>,
+    /// The flows that got another rate.
+    pub(super) changed: Vec<u32>,
+    /// The links that were marked.
+    pub(super) touched: Vec<u32>,
+}
+
+/// Where a link stands in the sweep.
+#[derive(Debug, Default)]
+pub(super) struct Mark {
+    /// The last sweep that marked the link.
+    sweep: u64,
+    full: bool,
+    /// Whether a flow of the link was frozen elsewhere since the last evaluation.
+    stale: bool,
+    /// The level of its valid fill event.
+    level: f64,
+    /// The steps at which the link was marked and evaluated.
+    marked_at: u64,
+    evaluated_at: u64,
+}
+
+/// Ordered by level, fills before releases, then by link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    /// The bits of a level, which is not negative: they are ordered as the levels are.
+    level: u64,
+    kind: Kind,
+    link: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Fill,
+    Release,
+}
+
+impl MaxMin {
+    pub(super) fn repair(&mut self) {
+        self.sweep.number += 1;
+        self.sweep.changed.clear();
+        self.sweep.touched.clear();
+        let mut disturbed = std::mem::take(&mut self.disturbed);
+        for link in disturbed.drain(..) {
+            self.mark(link);
+        }
+        self.disturbed = disturbed;
+        for index in 0..self.sweep.touched.len() {
+            self.evaluate(self.sweep.touched[index]);
+        }
+        while let Some(Reverse(Event { level, kind, link })) = self.sweep.events.pop() {
+            match kind {
+                Kind::Fill => self.fill(link, f64::from_bits(level)),
+                Kind::Release => self.release(link),
+            }
+        }
+        for index in 0..self.sweep.touched.len() {
+            self.leave_unfilled(self.sweep.touched[index]);
+        }
+        debug_assert!(
+            self.sweep.events.is_empty(),
+            "flows that rise to their ceilings have marked their links"
+        );
+    }
+
+    /// Marks a link, unless the sweep has done so before; returns whether it did now.
+    fn mark(&mut self, index: u32) -> bool {
+        let link = &mut self.links[index as usize];
+        if link.mark.sweep == self.sweep.number {
+            return false;
+        }
+        self.sweep.step += 1;
+        link.mark.sweep = self.sweep.number;
+        link.mark.marked_at = self.sweep.step;
+        link.mark.full = false;
+        self.sweep.touched.push(index);
+        if link.level.is_finite() {
+            for member in &link.members {
+                let flow = &self.flows[member.flow as usize];
+                if flow.bottleneck == Bottleneck::Link(index) {
+                    self.limits[member.flow as usize] = flow.ceiling;
+                }
+            }
+            // A level that is equal but for rounding fills before it releases.
+            let level = (link.level * (1.0 + TOLERANCE)).to_bits();
+            self.sweep.events.push(Reverse(Event { level, kind: Kind::Release, link: index }));
+        }
+        true
+    }
+
+    /// Computes the level of a marked link and files its fill event.
+    fn evaluate(&mut self, index: u32) {
+        let level = self.level_of(index);
+        self.sweep.step += 1;
+        let mark = &mut self.links[index as usize].mark;
+        (mark.level, mark.stale, mark.evaluated_at) = (level, false, self.sweep.step);
+        if level.is_finite() {
+            self.sweep.events.push(Reverse(Event { level: level.to_bits(), kind: Kind::Fill, link: index }));
+        }
+    }
+
+    fn fill(&mut self, index: u32, level: f64) {
+        let Mark { full, stale, level: valid, .. } = self.links[index as usize].mark;
+        if full || valid.to_bits() != level.to_bits() {
+            return;
+        }
+        if stale {
+            self.evaluate(index);
+            // Its event has just been filed; it comes up next unless the level has risen.
+            return;
+        }
+        self.links[index as usize].mark.full = true;
+        let most = level * (1.0 + TOLERANCE);
+        let mut freezes = false;
+        for place in 0..self.links[index as usize].members.len() {
+            let flow = self.links[index as usize].members[place].flow;
+            if self.limits[flow as usize] > most {
+                freezes = true;
+                self.freeze(flow, level, Bottleneck::Link(index));
+            } else {
+                self.settle_at_ceiling(flow);
+            }
+        }
+        self.links[index as usize].level = if freezes { level } else { f64::INFINITY };
+    }
+
+    /// Freezes a flow that may rise and whose ceiling the sweep has passed.
+    fn settle_at_ceiling(&mut self, index: u32) {
+        let flow = &self.flows[index as usize];
+        let rises = match flow.bottleneck {
+            Bottleneck::Unknown => true,
+            Bottleneck::Link(link) => self.links[link as usize].mark.sweep == self.sweep.number,
+            Bottleneck::Ceiling => false,
+        };
+        if rises && flow.frozen_in != self.sweep.number {
+            self.freeze(index, flow.ceiling, Bottleneck::Ceiling);
+        }
+    }
+
+    fn freeze(&mut self, index: u32, level: f64, bottleneck: Bottleneck) {
+        let flow = &mut self.flows[index as usize];
+        flow.frozen_in = self.sweep.number;
+        flow.bottleneck = bottleneck;
+        let changes = (level - flow.level).abs() > level * TOLERANCE;
+        if changes {
+            flow.level = level;
+            self.sweep.changed.push(index);
+        }
+        self.limits[index as usize] = flow.level;
+        for place in 0..self.flows[index as usize].uses.len() {
+            let Use { link, .. } = self.flows[index as usize].uses[place];
+            if changes && self.mark(link) {
+                self.evaluate(link);
+            } else {
+                self.links[link as usize].mark.stale = true;
+            }
+        }
+    }
+
+    /// Lets the flows that a link froze rise beyond its old level.
+    fn release(&mut self, index: u32) {
+        if self.links[index as usize].mark.full {
+            return;
+        }
+        let marked_at = self.links[index as usize].mark.marked_at;
+        for member in 0..self.links[index as usize].members.len() {
+            let Member { flow, .. } = self.links[index as usize].members[member];
+            let state = &self.flows[flow as usize];
+            if state.bottleneck != Bottleneck::Link(index) {
+                continue;
+            }
+            for place in 0..state.uses.len() {
+                let link = self.flows[flow as usize].uses[place].link;
+                let mark = &self.links[link as usize].mark;
+                if mark.sweep != self.sweep.number {
+                    self.mark(link);
+                    self.evaluate(link);
+                } else if link != index && !mark.full && mark.evaluated_at < marked_at {
+                    self.evaluate(link);
+                }
+            }
+        }
+    }
+
+    /// Ends the sweep for a link that is not full: its flows are frozen elsewhere, or rise to their ceilings.
+    fn leave_unfilled(&mut self, index: u32) {
+        if self.links[index as usize].mark.full {
+            return;
+        }
+        self.links[index as usize].level = f64::INFINITY;
+        for place in 0..self.links[index as usize].members.len() {
+            self.settle_at_ceiling(self.links[index as usize].members[place].flow);
+        }
+    }
+}

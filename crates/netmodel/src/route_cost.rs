@@ -1,0 +1,111 @@
+//! What a message takes from the links of its route and of the way back.
+
+use pdes_core::Bytes;
+
+use crate::{HostId, LinkId, NetworkParameters, Platform, RouteError, Sharing};
+
+/// What a flow takes from each link of the way back, in units of its rate (network_cm02.cpp).
+const CROSS_TRAFFIC: f64 = 0.05;
+
+/// The links that the messages from one host to another use, whatever their size.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RouteCost {
+    /// The sum of the latencies of the route, in seconds.
+    pub(crate) latency: f64,
+    /// What the route adds to the penalty of a flow beside its latency: the sum over its links of `weight_s` over
+    /// bandwidth, in seconds.
+    pub(crate) resistance: f64,
+    /// No message is faster: the least bandwidth of the route, or the TCP window over twice the latency [B/s].
+    pub(crate) bound: f64,
+    /// What each link carries per unit of a message's rate, by growing link number: one for each time that the route
+    /// crosses it and 0.05 for each time that the way back does. On fat pipes the largest counts.
+    pub(crate) weights: Vec<(LinkId, f64)>,
+}
+
+impl RouteCost {
+    /// Looks up the route and the way back. `O(n log n)` in the length of the route.
+    ///
+    /// # Errors
+    /// Where there is no such route. A way back that the platform does not list carries no cross traffic.
+    pub(crate) fn new(
+        parameters: &NetworkParameters,
+        platform: &Platform,
+        src: HostId,
+        dst: HostId,
+    ) -> Result<Self, RouteError> {
+        let mut route = Vec::new();
+        platform.route(src, dst, &mut route)?;
+        let links = || route.iter().map(|&link| platform.link(link));
+        let latency: f64 = links().map(|link| link.latency).sum();
+        let resistance = links().map(|link| parameters.weight_s / link.bandwidth).sum();
+        let mut bound = links().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
+        if parameters.tcp_gamma > 0.0 && latency > 0.0 {
+            bound = bound.min(parameters.tcp_gamma / (2.0 * latency));
+        }
+        let mut way_back = Vec::new();
+        if parameters.cross_traffic {
+            match platform.route(dst, src, &mut way_back) {
+                Ok(()) | Err(RouteError::Missing { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self { latency, resistance, bound, weights: weights(platform, &route, &way_back) })
+    }
+}
+
+fn weights(platform: &Platform, route: &[LinkId], way_back: &[LinkId]) -> Vec<(LinkId, f64)> {
+    let there = route.iter().map(|&link| (link, 1.0));
+    let back = way_back.iter().map(|&link| (link, CROSS_TRAFFIC));
+    let mut crossings: Vec<(LinkId, f64)> = there.chain(back).collect();
+    // The sort is stable: whole weights come before fractions, so that sums have one order.
+    crossings.sort_by_key(|&(link, _)| link);
+    let of_link = |crossings: &[(LinkId, f64)]| {
+        let link = crossings[0].0;
+        let weights = crossings.iter().map(|&(_, weight)| weight);
+        let weight = match platform.link(link).sharing {
+            Sharing::Shared => weights.sum(),
+            Sharing::FatPipe => weights.fold(0.0, f64::max),
+        };
+        (link, weight)
+    };
+    crossings.chunk_by(|one, other| one.0 == other.0).map(of_link).collect()
+}
+
+/// The factors for a message's size, looked up together.
+#[derive(Clone, Debug)]
+pub(crate) struct SizeFactors {
+    /// The largest size of each section but the last, in growing order.
+    ends: Box<[u64]>,
+    sections: Box<[Factors]>,
+}
+
+/// The factors of one size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factors {
+    /// Multiplies the latency.
+    pub(crate) latency: f64,
+    /// Multiplies the time per byte: the inverse of the bandwidth factor.
+    pub(crate) gap: f64,
+}
+
+impl SizeFactors {
+    pub(crate) fn new(parameters: &NetworkParameters) -> Self {
+        let (latency, bandwidth) = (&parameters.latency_factor, &parameters.bandwidth_factor);
+        let mut ends: Vec<u64> = latency.steps().chain(bandwidth.steps()).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let factors = |size: u64| Factors {
+            latency: latency.factor(Bytes::new(size)),
+            gap: 1.0 / bandwidth.factor(Bytes::new(size)),
+        };
+        let sections = ends.iter().copied().chain([u64::MAX]).map(factors).collect();
+        Self { ends: ends.into(), sections }
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, size: Bytes) -> Factors {
+        // Counting, not searching: the sum over a dozen sections has no branch to mispredict.
+        let index: usize = self.ends.iter().map(|&end| usize::from(size.get() > end)).sum();
+        self.sections[index]
+    }
+}

@@ -1,0 +1,133 @@
+//! The machine whose links and cores are shared, and the arbiter that shares them out in the order of time.
+
+use mpi_model::{Machine, Notice, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
+use netmodel::{FlowNetwork, HostId, NetworkParameters, Platform, RouteError};
+use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
+
+use crate::Placement;
+
+/// A platform on which ranks are placed, with contention: all work is ordered from a [`Contention`].
+#[derive(Debug)]
+pub struct SharedMachine<'a> {
+    platform: &'a Platform,
+    placement: &'a Placement,
+}
+
+/// The hosts at the ends of a message's way.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPair {
+    src: HostId,
+    dst: HostId,
+}
+
+/// Work on a machine, and who waits for its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    kind: OrderKind,
+    notice: Notice,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum OrderKind {
+    Send { pair: HostPair, size: Bytes },
+    Compute { host: HostId, flops: f64 },
+    Sleep { duration: SimDuration },
+}
+
+impl<'a> SharedMachine<'a> {
+    /// Places ranks on a platform.
+    pub fn new(platform: &'a Platform, placement: &'a Placement) -> Self {
+        Self { platform, placement }
+    }
+}
+
+impl Machine for SharedMachine<'_> {
+    type Path = HostPair;
+    type Order = Order;
+    type Error = RouteError;
+
+    fn path(&self, from: Rank, to: Rank) -> Result<HostPair, RouteError> {
+        let pair = HostPair { src: self.placement.host(from), dst: self.placement.host(to) };
+        self.platform.route(pair.src, pair.dst, &mut Vec::new()).map(|()| pair)
+    }
+
+    #[inline]
+    fn order(&self, work: Work<HostPair>, notice: Notice) -> Option<Order> {
+        let kind = match work {
+            Work::Transfer { path: pair, bytes: size } => OrderKind::Send { pair, size },
+            Work::Compute { rank, flops } => OrderKind::Compute { host: self.placement.host(rank), flops },
+            Work::Sleep { duration } => OrderKind::Sleep { duration },
+        };
+        Some(Order { kind, notice })
+    }
+
+    fn transfer(&self, _: HostPair, _: Bytes) -> Option<SimDuration> {
+        unreachable!("messages are ordered")
+    }
+
+    fn speed(&self, rank: Rank) -> f64 {
+        self.platform.host(self.placement.host(rank)).speed
+    }
+}
+
+/// The network and the cores of a [`SharedMachine`] at work.
+#[derive(Debug)]
+pub struct Contention<'a> {
+    network: FlowNetwork<'a, Notice>,
+    done: Vec<Notice>,
+}
+
+impl<'a> Contention<'a> {
+    /// Makes an idle network.
+    pub fn new(platform: &'a Platform, parameters: &NetworkParameters) -> Self {
+        Self { network: FlowNetwork::new(platform, parameters), done: Vec::new() }
+    }
+}
+
+impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
+    #[inline]
+    fn file(&mut self, _: Rank, at: SimTime, order: Order) {
+        let Order { kind, notice } = order;
+        match kind {
+            OrderKind::Send { pair: HostPair { src, dst }, size } => {
+                let sent = self.network.send(at, src, dst, size, notice);
+                sent.expect("a rank looks for the way before it sends");
+            }
+            OrderKind::Compute { host, flops } => self.network.compute(at, host, flops, notice),
+            OrderKind::Sleep { duration } => self.network.wake(at.saturating_add(duration), notice),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<SimTime> {
+        self.network.next_event()
+    }
+
+    fn advance(
+        &mut self,
+        outbox: &mut Outbox<Token, Order>,
+    ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
+        self.network.advance(&mut self.done);
+        let at = self.network.now();
+        if at == SimTime::MAX {
+            return Err(self.out_of_time());
+        }
+        for notice in self.done.drain(..) {
+            notice.give(at, outbox);
+        }
+        Ok(())
+    }
+}
+
+impl Contention<'_> {
+    /// The failure of whatever would end after the end of time.
+    fn out_of_time(&mut self) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {
+        let rank = self.done.drain(..).map(Notice::rank_concerned).min().unwrap_or(Rank::new(0));
+        let kind = ReplayErrorKind::TooLong {
+            what: "a message, a computation or a sleep",
+            amount: "this rank".to_owned(),
+        };
+        let error = Box::new(ReplayError { rank, action: 0, kind });
+        (rank, Fault { at: SimTime::MAX, order: 0, error })
+    }
+}
