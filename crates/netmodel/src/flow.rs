@@ -70,6 +70,8 @@ pub struct FlowNetwork<'p, T> {
     arrivals: Earliest,
     cpus: Cpus<T>,
     now: SimTime,
+    /// The next event, while nothing has been begun since it was looked for.
+    upcoming: Option<SimTime>,
     due: Vec<Plan<T>>,
     arrived: Vec<FlowIndex>,
 }
@@ -114,6 +116,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             arrivals: Earliest::default(),
             cpus: Cpus::new(platform),
             now: SimTime::ZERO,
+            upcoming: None,
             due: Vec::new(),
             arrived: Vec::new(),
         }
@@ -137,6 +140,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         size: Bytes,
         tag: T,
     ) -> Result<(), RouteError> {
+        self.upcoming = None;
         let way = self.ways.find(src, dst, &mut self.sharing)?;
         self.arrivals.grow(self.sharing.links());
         if at > self.now {
@@ -150,6 +154,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     /// Computes so many floating-point operations on a host, on one of its cores or what is left of it, from an instant
     /// on that is not before the last [`FlowNetwork::advance`].
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        self.upcoming = None;
         if at > self.now {
             self.agenda.add(at, Plan::Compute { host, flops, tag });
         } else {
@@ -159,6 +164,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
 
     /// Lets something happen at an instant.
     pub fn wake(&mut self, at: SimTime, tag: T) {
+        self.upcoming = None;
         self.agenda.add(at, Plan::Wake { tag });
     }
 
@@ -169,13 +175,15 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             self.share();
         }
         let times = [self.agenda.next(), self.arrivals.next(), self.cpus.next()];
-        times.into_iter().flatten().min()
+        self.upcoming = times.into_iter().flatten().min();
+        self.upcoming
     }
 
     /// Moves to the next instant and appends the tags of all that is done by then, in an order that depends on the calls
     /// alone.
     pub fn advance(&mut self, done: &mut Vec<T>) {
-        let Some(now) = self.next_event() else { return };
+        let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
+        self.upcoming = None;
         self.now = now;
         let end = now.saturating_add(self.precision);
         self.cpus.finish(now, end, done);

@@ -94,6 +94,8 @@ struct Link {
     /// The level at which it is full; infinite where no flow is frozen by it.
     level: f64,
     members: Vec<Member>,
+    /// The flows whose home the link is.
+    home: Vec<u32>,
     /// Where the link stands in the sweep.
     mark: repair::Mark,
 }
@@ -116,6 +118,8 @@ struct Flow {
     /// The level; zero before the first solve.
     level: f64,
     bottleneck: Bottleneck,
+    /// Where the flow is at home, and its place there.
+    home: Option<Use>,
     /// The sweep that froze the flow last.
     frozen_in: u64,
     uses: Vec<Use>,
@@ -177,7 +181,14 @@ impl MaxMin {
     pub fn add_link(&mut self, capacity: f64, sharing: Sharing) -> LinkIndex {
         assert!(capacity > 0.0, "a link of capacity {capacity}");
         let mark = repair::Mark::default();
-        self.links.push(Link { capacity, sharing, level: f64::INFINITY, members: Vec::new(), mark });
+        self.links.push(Link {
+            capacity,
+            sharing,
+            level: f64::INFINITY,
+            members: Vec::new(),
+            home: Vec::new(),
+            mark,
+        });
         LinkIndex(self.links.len() as u32 - 1)
     }
 
@@ -205,7 +216,15 @@ impl MaxMin {
     fn vacant_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
         let index = self.vacant.pop().unwrap_or_else(|| {
             let (level, bottleneck, frozen_in) = (0.0, Bottleneck::Unknown, 0);
-            self.flows.push(Flow { penalty, ceiling, level, bottleneck, frozen_in, uses: Vec::new() });
+            self.flows.push(Flow {
+                penalty,
+                ceiling,
+                level,
+                bottleneck,
+                home: None,
+                frozen_in,
+                uses: Vec::new(),
+            });
             self.limits.push(ceiling);
             self.flows.len() as u32 - 1
         });
@@ -221,6 +240,7 @@ impl MaxMin {
     /// # Panics
     /// Where the flow was removed before and its number not used again.
     pub fn remove_flow(&mut self, flow: FlowIndex) {
+        self.move_home(flow.0, None);
         let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
         assert!(!uses.is_empty(), "flow {} is removed twice", flow.0);
         for &Use { link, place } in &uses {
@@ -229,7 +249,11 @@ impl MaxMin {
             if let Some(&moved) = members.get(place as usize) {
                 self.flows[moved.flow as usize].uses[moved.place as usize].place = place;
             }
-            self.disturbed.push(link);
+            if members.is_empty() {
+                self.links[link as usize].level = f64::INFINITY;
+            } else {
+                self.disturbed.push(link);
+            }
         }
         uses.clear();
         self.flows[flow.index()].uses = uses;
@@ -250,15 +274,27 @@ impl MaxMin {
     }
 
     /// Returns the flows whose home the link is: those for which it is the bottleneck, and of those at their own limit
-    /// the ones that name it first. Every flow has one home. Costs the number of flows on the link.
+    /// the ones that name it first. Every flow has one home after a solve.
     #[inline]
     pub fn home_flows(&self, link: LinkIndex) -> impl Iterator<Item = FlowIndex> + '_ {
-        let is_home = move |member: &&Member| match self.flows[member.flow as usize].bottleneck {
-            Bottleneck::Link(bottleneck) => bottleneck == link.0,
-            Bottleneck::Ceiling => member.place == 0,
-            Bottleneck::Unknown => false,
-        };
-        self.links[link.index()].members.iter().filter(is_home).map(|member| FlowIndex(member.flow))
+        self.links[link.index()].home.iter().copied().map(FlowIndex)
+    }
+
+    /// Moves a flow to the home that its bottleneck gives it, or to none.
+    fn move_home(&mut self, index: u32, to: Option<u32>) {
+        let flow = &mut self.flows[index as usize];
+        let left = flow.home.take();
+        if let Some(to) = to {
+            let home = &mut self.links[to as usize].home;
+            flow.home = Some(Use { link: to, place: home.len() as u32 });
+            home.push(index);
+        }
+        let Some(Use { link, place }) = left else { return };
+        let home = &mut self.links[link as usize].home;
+        home.swap_remove(place as usize);
+        if let Some(&moved) = home.get(place as usize) {
+            self.flows[moved as usize].home = Some(Use { link, place });
+        }
     }
 
     /// Brings the rates up to date.
@@ -292,9 +328,11 @@ impl MaxMin {
     /// Solves from scratch: forgets all rates and fills progressively. The result is that of [`MaxMin::solve`], to a
     /// part in 10^11.
     pub fn solve_afresh(&mut self) {
-        for (flow, limit) in self.flows.iter_mut().zip(&mut self.limits) {
+        for index in 0..self.flows.len() as u32 {
+            self.move_home(index, None);
+            let flow = &mut self.flows[index as usize];
             flow.bottleneck = Bottleneck::Unknown;
-            *limit = flow.ceiling;
+            self.limits[index as usize] = flow.ceiling;
         }
         self.links.iter_mut().for_each(|link| link.level = f64::INFINITY);
         self.disturbed.extend(0..self.links.len() as u32);

@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bottleneck, MaxMin, Member, TOLERANCE, Use};
+use super::{Bottleneck, MaxMin, TOLERANCE, Use};
 
 /// The state of a sweep; kept between sweeps for its memory.
 #[derive(Debug, Default)]
@@ -39,8 +39,8 @@ pub(super) struct Mark {
     full: bool,
     /// Whether a flow of the link was frozen elsewhere since the last evaluation.
     stale: bool,
-    /// The level of its valid fill event.
-    level: f64,
+    /// The level of its valid fill event, and where the search for the next one starts.
+    pub(super) level: f64,
     /// The steps at which the link was marked and evaluated.
     marked_at: u64,
     evaluated_at: u64,
@@ -101,10 +101,10 @@ impl MaxMin {
         link.mark.full = false;
         self.sweep.touched.push(index);
         if link.level.is_finite() {
-            for member in &link.members {
-                let flow = &self.flows[member.flow as usize];
-                if flow.bottleneck == Bottleneck::Link(index) {
-                    self.limits[member.flow as usize] = flow.ceiling;
+            for &flow in &link.home {
+                let state = &self.flows[flow as usize];
+                if state.bottleneck == Bottleneck::Link(index) {
+                    self.limits[flow as usize] = state.ceiling;
                 }
             }
             // A level that is equal but for rounding fills before it releases.
@@ -137,16 +137,28 @@ impl MaxMin {
         }
         self.links[index as usize].mark.full = true;
         let most = level * (1.0 + TOLERANCE);
-        let mut freezes = false;
-        for place in 0..self.links[index as usize].members.len() {
-            let flow = self.links[index as usize].members[place].flow;
+        // The flows at home first: nearly all of them freeze here again, nearly all others have been frozen before, so
+        // that each loop's branch goes one way. Backwards, because flows that move away leave gaps.
+        for place in (0..self.links[index as usize].home.len()).rev() {
+            let flow = self.links[index as usize].home[place];
             if self.limits[flow as usize] > most {
-                freezes = true;
                 self.freeze(flow, level, Bottleneck::Link(index));
             } else {
                 self.settle_at_ceiling(flow);
             }
         }
+        for place in 0..self.links[index as usize].members.len() {
+            let flow = self.links[index as usize].members[place].flow;
+            if self.limits[flow as usize] > most {
+                self.freeze(flow, level, Bottleneck::Link(index));
+            } else {
+                self.settle_at_ceiling(flow);
+            }
+        }
+        let freezes = self.links[index as usize]
+            .home
+            .iter()
+            .any(|&flow| self.flows[flow as usize].bottleneck == Bottleneck::Link(index));
         self.links[index as usize].level = if freezes { level } else { f64::INFINITY };
     }
 
@@ -166,6 +178,11 @@ impl MaxMin {
     fn freeze(&mut self, index: u32, level: f64, bottleneck: Bottleneck) {
         let flow = &mut self.flows[index as usize];
         flow.frozen_in = self.sweep.number;
+        let home = match bottleneck {
+            Bottleneck::Link(link) => link,
+            Bottleneck::Ceiling | Bottleneck::Unknown => flow.uses[0].link,
+        };
+        let moves = flow.home.is_none_or(|old| old.link != home);
         flow.bottleneck = bottleneck;
         let changes = (level - flow.level).abs() > level * TOLERANCE;
         if changes {
@@ -173,6 +190,9 @@ impl MaxMin {
             self.sweep.changed.push(index);
         }
         self.limits[index as usize] = flow.level;
+        if moves {
+            self.move_home(index, Some(home));
+        }
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, .. } = self.flows[index as usize].uses[place];
             if changes && self.mark(link) {
@@ -189,8 +209,8 @@ impl MaxMin {
             return;
         }
         let marked_at = self.links[index as usize].mark.marked_at;
-        for member in 0..self.links[index as usize].members.len() {
-            let Member { flow, .. } = self.links[index as usize].members[member];
+        for member in 0..self.links[index as usize].home.len() {
+            let flow = self.links[index as usize].home[member];
             let state = &self.flows[flow as usize];
             if state.bottleneck != Bottleneck::Link(index) {
                 continue;
