@@ -143,7 +143,7 @@ pub enum PlatformError {
     Duplicate {
         /// Where the second one is.
         at: Location,
-        /// "host", "link" or "zone".
+        /// "host", "link", "zone", "router", "backbone" or "cable of the host".
         kind: &'static str,
         /// The name.
         name: String,
@@ -159,7 +159,7 @@ pub enum PlatformError {
         src: String,
         /// Where it ends.
         dst: String,
-        /// "host" or "link".
+        /// "host or router", "zone" or "link".
         kind: &'static str,
         /// The name that is not declared.
         name: String,
@@ -191,6 +191,36 @@ pub enum PlatformError {
         src: String,
         /// Where it ends.
         dst: String,
+    },
+    /// A gateway that is not a host or router inside the zone that it should lead into.
+    #[error(
+        "{at}: the route from {src:?} to {dst:?} has the gateway {gateway:?}, expected a host or router in the zone {zone:?} that is declared before it (clusters other than FLAT have no router)"
+    )]
+    Gateway {
+        /// Where.
+        at: Location,
+        /// The zone that the route begins in.
+        src: String,
+        /// The zone that it ends in.
+        dst: String,
+        /// The gateway found.
+        gateway: String,
+        /// The zone that it should be in.
+        zone: String,
+    },
+    /// An element that the routing of its zone has no use for.
+    #[error("{at}: <{element}> in the zone {zone:?} of routing {routing}, expected {expected}")]
+    Routing {
+        /// Where.
+        at: Location,
+        /// The element.
+        element: &'static str,
+        /// The zone.
+        zone: String,
+        /// Its routing.
+        routing: &'static str,
+        /// What would fit.
+        expected: &'static str,
     },
     /// A route without links.
     #[error("{at}: the route from {src:?} to {dst:?} has no links")]
@@ -239,7 +269,7 @@ pub enum PlatformError {
     TooLarge {
         /// Where the limit is passed.
         at: Location,
-        /// "hosts" or "links".
+        /// "hosts", "links", or what a zone holds.
         kind: &'static str,
         /// The limit.
         limit: u64,
@@ -250,35 +280,26 @@ pub enum PlatformError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RouteError {
-    /// The zone lists its routes, and this one is not among them.
-    #[error("{zone_at}: the zone {zone:?} declares no route from {src:?} to {dst:?}")]
-    Missing {
+    /// A zone on the way lists no route, or none of its paths leads there.
+    #[error("{0}")]
+    Missing(Box<MissingRoute>),
+    /// The route between two hosts crosses no link, so that it says nothing about the time of a message.
+    #[error(
+        "the route from {src:?} to {dst:?} crosses no link: tie the hosts of the zone {zone:?} to links ({zone_at})"
+    )]
+    Empty {
         /// The host that sends.
         src: String,
         /// The host that receives.
         dst: String,
-        /// The zone.
+        /// The zone of the one that sends.
         zone: String,
         /// Where the zone is declared.
         zone_at: Location,
     },
-    /// The hosts are in different zones.
-    #[error(
-        "the route from {src:?} in zone {src_zone:?} to {dst:?} in zone {dst_zone:?} is not supported yet: routes lead inside one zone"
-    )]
-    BetweenZones {
-        /// The host that sends.
-        src: String,
-        /// Its zone.
-        src_zone: String,
-        /// The host that receives.
-        dst: String,
-        /// Its zone.
-        dst_zone: String,
-    },
     /// A host that sends to itself has no loopback link and no other link to use.
     #[error(
-        "the host {host:?} of the cluster {zone:?} cannot send to itself: a torus needs a loopback link for that ({zone_at})"
+        "the host {host:?} of {zone:?} cannot send to itself: it needs a loopback link for that ({zone_at})"
     )]
     NoLoopback {
         /// The host.
@@ -288,4 +309,24 @@ pub enum RouteError {
         /// Where the zone is declared.
         zone_at: Location,
     },
+}
+
+/// Two hosts without a route between them, and where on the way it breaks off.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{zone_at}: no route from {src:?} to {dst:?}: the zone {zone:?} declares none from {from:?} to {to:?}"
+)]
+pub struct MissingRoute {
+    /// The host that sends.
+    pub src: String,
+    /// The host that receives.
+    pub dst: String,
+    /// The zone that has no route.
+    pub zone: String,
+    /// Where the zone is declared.
+    pub zone_at: Location,
+    /// The host, router or zone inside it where the route breaks off.
+    pub from: String,
+    /// The one that it should lead to.
+    pub to: String,
 }

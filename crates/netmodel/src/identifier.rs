@@ -3,24 +3,24 @@
 use std::fmt;
 
 macro_rules! identifier {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $visibility:vis $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(u32);
+        $visibility struct $name(u32);
 
         impl $name {
             /// Makes the identifier with this number.
-            pub const fn new(number: u32) -> Self {
+            $visibility const fn new(number: u32) -> Self {
                 Self(number)
             }
 
             /// Returns the number.
-            pub const fn get(self) -> u32 {
+            $visibility const fn get(self) -> u32 {
                 self.0
             }
 
             /// Returns the number as an index into the platform's array.
-            pub const fn index(self) -> usize {
+            $visibility const fn index(self) -> usize {
                 self.0 as usize
             }
         }
@@ -35,10 +35,15 @@ macro_rules! identifier {
 
 identifier! {
     /// A host by its position in [`Platform::hosts`](crate::Platform::hosts).
-    HostId
+    pub HostId
 }
 
 identifier! {
     /// A link by its position in [`Platform::links`](crate::Platform::links).
-    LinkId
+    pub LinkId
+}
+
+identifier! {
+    /// A zone by its position in the platform's list.
+    pub(crate) ZoneId
 }

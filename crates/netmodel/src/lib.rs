@@ -34,17 +34,24 @@
 //! ```
 //!
 //! # SimGrid's XML
-//! Of SimGrid's platform format (version 4.x) the following is read, with SimGrid's units, names of links, and routes:
-//! - `<zone routing="Full">` with hosts, links (`SHARED`, `SPLITDUPLEX`, `FULLDUPLEX`, `FATPIPE`) and routes; where a
-//!   host has no route to itself it has the link `__loopback__` (a fat pipe of 1e10 B/s without latency);
+//! Of SimGrid's platform format (version 4.x) what makes sense for MPI programs is read, with SimGrid's units, names of
+//! links, and routes, link by link:
+//! - `<zone>` of routing `Full`, `Floyd`, `Dijkstra`, `DijkstraCache`, `Cluster` and `None`, with hosts, routers, links
+//!   (`SHARED`, `SPLITDUPLEX`, `FULLDUPLEX`, `FATPIPE`) and routes; where a host of the first four has no route to itself
+//!   it has the link `__loopback__` (a fat pipe of 1e10 B/s without latency);
+//! - in zones of routing `Cluster` the elements `<host_link>`, `<cabinet>` and `<backbone>`;
 //! - `<cluster>` of the topologies `FLAT` (with or without backbone), `TORUS`, `FAT_TREE` and `DRAGONFLY`, with limiters
-//!   and loopback links;
-//! - zones in zones. Routes lead inside one zone; a route between two is an error until zone routes are supported.
+//!   and loopback links; a flat one has a router;
+//! - zones in zones, to any depth, joined by `<zoneRoute>` through gateways; `<bypassRoute>` and `<bypassZoneRoute>`.
 //!
 //! Disks, coordinates and properties are read over, because they do not change simulated times; options of the simulator
-//! in `<config>` are refused, because they do. All else of the format is refused by name with its line: other routing
-//! (`Floyd`, `Dijkstra`, `Vivaldi`, `Wifi`, `Cluster`, `None`), zone routes and bypasses, routers, cabinets, peers, and
-//! profiles that change resources over time. Nothing is skipped in silence.
+//! in `<config>` are refused, because they do. All else of the format is refused by name with its line: routing `Vivaldi`
+//! and `Wifi`, peers, included files, storage, and profiles that change resources over time. Nothing is skipped in
+//! silence.
+//!
+//! Where SimGrid 3.32 accepts a route, ours is the same. Where it aborts, we name the line, or find the route that it
+//! meant: a Dijkstra zone around zones crosses a zone from one gateway to another, and sees past hosts that the source
+//! cannot reach.
 //!
 //! # Our TOML
 //! [`description`] shows how the same things are said shorter.
@@ -69,7 +76,7 @@ mod topology;
 mod unit;
 mod xml;
 
-pub use error::{Location, PlatformError, RouteError};
+pub use error::{Location, MissingRoute, PlatformError, RouteError};
 pub use factor::{FactorError, FactorTable};
 pub use flow::FlowNetwork;
 pub use identifier::{HostId, LinkId};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::platform::{Routing, Zone};
-use crate::{HostId, Platform, RouteError, Sharing};
+use crate::platform::routing::Routing;
+use crate::{HostId, Platform, Sharing};
 
 /// The most hosts of which all pairs are looked at for the diameter.
 const ALL_PAIRS_LIMIT: u32 = 2048;
@@ -20,7 +20,7 @@ pub struct Measures {
     pub links: usize,
     /// The longest routes.
     pub diameter: Diameter,
-    /// What one half of the hosts can send to the other [B/s]. `None` for platforms of several zones, for listed
+    /// What one half of the hosts can send to the other [B/s]. `None` where no cluster holds all hosts, for listed
     /// routes, and where no closed form is known for the parameters of the topology:
     ///
     /// | topology | with `b` = bandwidth of a cable |
@@ -34,14 +34,14 @@ pub struct Measures {
     pub bisection: Option<f64>,
 }
 
-/// The longest routes between different hosts of one zone.
+/// The longest routes between different hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Diameter {
     /// The number of links of the longest route.
     pub links: usize,
     /// The latency of the slowest route in seconds.
     pub latency: f64,
-    /// The pairs of hosts of one zone between which no route is listed.
+    /// The pairs of different hosts between which there is no route.
     pub missing: u64,
     /// Which routes were followed.
     pub coverage: Coverage,
@@ -94,10 +94,9 @@ fn diameter(platform: &Platform) -> Diameter {
     let mut route = Vec::new();
     for sample in 0..sources {
         let src = (u64::from(sample) * u64::from(hosts) / u64::from(sources)) as u32;
-        let zone = platform.zones().iter().find(|zone| zone.hosts.contains(&src));
-        for dst in zone.map_or(0..0, |zone| zone.hosts.clone()).filter(|&dst| dst != src) {
+        for dst in (0..hosts).filter(|&dst| dst != src) {
             let found = platform.route(HostId::new(src), HostId::new(dst), &mut route);
-            diameter.missing += u64::from(matches!(found, Err(RouteError::Missing { .. })));
+            diameter.missing += u64::from(found.is_err());
             diameter.links = diameter.links.max(route.len());
             let latency = route.iter().map(|&link| platform.link(link).latency).sum();
             diameter.latency = diameter.latency.max(latency);
@@ -107,7 +106,10 @@ fn diameter(platform: &Platform) -> Diameter {
 }
 
 fn bisection(platform: &Platform) -> Option<f64> {
-    let [Zone { routing: Routing::Cluster(topology, wiring), .. }] = platform.zones() else { return None };
+    let whole = platform.zones().iter().find(|zone| {
+        matches!(zone.routing, Routing::Cluster(..)) && zone.hosts.len() == platform.hosts().len()
+    });
+    let Routing::Cluster(topology, wiring) = &whole?.routing else { return None };
     let cable = platform.links().get(wiring.cables as usize)?.bandwidth;
     let cut = topology.bisection()? * cable;
     match wiring.backbone.map(|backbone| platform.link(backbone)) {

@@ -1,52 +1,37 @@
 //! A machine: its hosts and links, and the route between two hosts.
 
 use std::collections::HashMap;
-use std::ops::Range;
-use std::path::Path;
 
-use crate::topology::{Topology, Wiring};
-use crate::{Host, HostId, Link, LinkId, Location, PlatformDescription, PlatformError, RouteError, xml};
+use crate::{Host, HostId, Link, LinkId, MissingRoute, PlatformDescription, PlatformError, RouteError, xml};
 
 pub(crate) mod assembly;
 pub(crate) mod cluster;
 pub mod description;
+pub(crate) mod draft;
+mod path;
 pub(crate) mod quantity;
-pub(crate) mod table;
+pub(crate) mod routing;
+mod summary;
+pub(crate) mod zone;
 
-use table::RouteTable;
+use path::{Gap, Path};
+use zone::{Place, Vertex, Zone};
 
 /// A machine that programs run on.
 ///
 /// Hosts and links are numbered in the order of their declaration, the hosts of a cluster in the order of its
 /// `radical`. Of each cluster the links come in the order cables (`_UP` before `_DOWN`), backbone, loopbacks, limiters.
-/// Routes of clusters are computed, those of other zones looked up; memory is proportional to hosts, links and
-/// declared routes.
+/// Routes of clusters are computed, those of other zones looked up or, in zones of shortest paths, put together; memory
+/// is proportional to hosts, links and declared routes, and for a zone of routing Floyd to the square of what is in it.
 #[derive(Debug)]
 pub struct Platform {
     hosts: Vec<Host>,
     links: Vec<Link>,
     host_names: HashMap<String, HostId>,
+    /// The place of each host.
+    places: Vec<Place>,
     zones: Vec<Zone>,
     warnings: Vec<String>,
-}
-
-/// Hosts between which routes lead, by one rule.
-#[derive(Debug)]
-pub(crate) struct Zone {
-    pub(crate) name: String,
-    pub(crate) at: Location,
-    /// The numbers of the zone's hosts.
-    pub(crate) hosts: Range<u32>,
-    pub(crate) routing: Routing,
-}
-
-/// The rule by which a zone routes.
-#[derive(Debug)]
-pub(crate) enum Routing {
-    /// Routes that the platform lists.
-    Table(RouteTable),
-    /// Routes that follow from coordinates.
-    Cluster(Box<dyn Topology>, Wiring),
 }
 
 impl Platform {
@@ -54,7 +39,7 @@ impl Platform {
     ///
     /// # Errors
     /// Where the file cannot be read, and as [`Platform::from_xml`] and [`Platform::from_toml`].
-    pub fn from_path(path: &Path) -> Result<Self, PlatformError> {
+    pub fn from_path(path: &std::path::Path) -> Result<Self, PlatformError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -136,85 +121,62 @@ impl Platform {
     /// Writes the links from one host to another into `out`, in the order in which a message crosses them. What `out`
     /// held before is gone, also after an error. A link that a route crosses twice is in it twice.
     ///
-    /// Costs the length of the route; one lookup in `O(log n)` where routes are listed.
+    /// Costs the length of the route and the depth of the zones that it passes, times `O(log n)` per listed route of
+    /// zones with `n` of them. A Dijkstra zone computes its paths from a vertex when the first route from there is asked
+    /// for, which changes no route.
     ///
     /// # Errors
-    /// Where the hosts are in different zones, their zone lists no route, or a host without loopback link has no way to
-    /// itself.
+    /// Where a zone on the way has no route, or the route would cross no link, as from a host without loopback link in a
+    /// torus to itself.
     ///
     /// # Panics
     /// Where the platform has no host of one of these numbers.
     pub fn route(&self, src: HostId, dst: HostId, out: &mut Vec<LinkId>) -> Result<(), RouteError> {
         out.clear();
-        let zone = self.zone(src);
-        if !zone.hosts.contains(&dst.get()) {
-            return Err(self.between_zones(src, dst));
-        }
-        match &zone.routing {
-            Routing::Table(table) => {
-                out.extend_from_slice(table.route(src, dst).ok_or_else(|| self.missing(zone, src, dst))?);
-            }
-            Routing::Cluster(topology, wiring) => {
-                let (from, to) = (src.get() - zone.hosts.start, dst.get() - zone.hosts.start);
-                match wiring.loopback(from) {
-                    Some(loopback) if from == to => out.push(loopback),
-                    _ => topology.route(wiring, from, to, out),
-                }
-                if out.is_empty() {
-                    return Err(self.no_loopback(zone, src));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Describes the zones and their topologies on one line.
-    pub fn topology(&self) -> String {
-        let describe = |zone: &Zone| match &zone.routing {
-            Routing::Table(table) => {
-                format!("{}: graph of {} hosts, {} routes", zone.name, zone.hosts.len(), table.len())
-            }
-            Routing::Cluster(topology, wiring) => {
-                let backbone = if wiring.backbone.is_some() { " on a backbone" } else { "" };
-                format!("{}: {topology}{backbone}, {} hosts", zone.name, zone.hosts.len())
-            }
+        let place = |host: HostId| {
+            assert!(host.index() < self.hosts.len(), "host {host} of a platform of {}", self.hosts.len());
+            self.places[host.index()]
         };
-        self.zones.iter().map(describe).collect::<Vec<_>>().join("; ")
+        let mut path = Path { zones: &self.zones, out, unlisted: None };
+        let joined = path.join(place(src), place(dst), 0);
+        match (joined, path.unlisted) {
+            (Ok(()), _) if !out.is_empty() => Ok(()),
+            (Err(gap), _) | (Ok(()), Some(gap)) => {
+                out.clear();
+                Err(self.missing(src, dst, gap))
+            }
+            (Ok(()), None) => Err(self.empty(src, dst)),
+        }
     }
 
     pub(crate) fn zones(&self) -> &[Zone] {
         &self.zones
     }
 
-    /// Returns the zone of a host. The zones partition the hosts, in their order.
-    fn zone(&self, host: HostId) -> &Zone {
-        assert!(host.index() < self.hosts.len(), "host {host} of a platform of {}", self.hosts.len());
-        &self.zones[self.zones.partition_point(|zone| zone.hosts.end <= host.get())]
-    }
-
-    fn missing(&self, zone: &Zone, src: HostId, dst: HostId) -> RouteError {
-        RouteError::Missing {
+    fn missing(&self, src: HostId, dst: HostId, gap: Gap) -> RouteError {
+        let zone = &self.zones[gap.zone.index()];
+        let name = |vertex: u32| match &zone.vertices[vertex as usize] {
+            Vertex::Host(host) => self.host(*host).name.clone(),
+            Vertex::Router(name) => name.to_string(),
+            Vertex::Zone(zone) => self.zones[zone.index()].name.clone(),
+        };
+        RouteError::Missing(Box::new(MissingRoute {
             src: self.host(src).name.clone(),
             dst: self.host(dst).name.clone(),
             zone: zone.name.clone(),
             zone_at: zone.at.clone(),
-        }
+            from: name(gap.src),
+            to: name(gap.dst),
+        }))
     }
 
-    fn between_zones(&self, src: HostId, dst: HostId) -> RouteError {
-        RouteError::BetweenZones {
-            src: self.host(src).name.clone(),
-            src_zone: self.zone(src).name.clone(),
-            dst: self.host(dst).name.clone(),
-            dst_zone: self.zone(dst).name.clone(),
+    fn empty(&self, src: HostId, dst: HostId) -> RouteError {
+        let zone = &self.zones[self.places[src.index()].zone.index()];
+        let (zone, zone_at) = (zone.name.clone(), zone.at.clone());
+        if src == dst {
+            return RouteError::NoLoopback { host: self.host(src).name.clone(), zone, zone_at };
         }
-    }
-
-    fn no_loopback(&self, zone: &Zone, host: HostId) -> RouteError {
-        RouteError::NoLoopback {
-            host: self.host(host).name.clone(),
-            zone: zone.name.clone(),
-            zone_at: zone.at.clone(),
-        }
+        let [src, dst] = [src, dst].map(|host| self.host(host).name.clone());
+        RouteError::Empty { src, dst, zone, zone_at }
     }
 }

@@ -45,7 +45,7 @@ impl RouteCost {
         let mut way_back = Vec::new();
         if parameters.cross_traffic {
             match platform.route(dst, src, &mut way_back) {
-                Ok(()) | Err(RouteError::Missing { .. }) => {}
+                Ok(()) | Err(RouteError::Missing(_) | RouteError::Empty { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

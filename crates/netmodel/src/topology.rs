@@ -35,7 +35,8 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
     /// Lists the cables of the cluster of this name, in the order in which `route` numbers them.
     fn cables(&self, cluster: &str) -> Vec<Cable>;
 
-    /// Appends the links from one host to another, which may be itself where there is no loopback link.
+    /// Appends the links from one host to another, which may be itself where there is no loopback link. In a flat
+    /// cluster the number after those of the hosts is the router.
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>);
 
     /// Returns what one half of the hosts can send to the other, in cables of the cluster's bandwidth, or `None`

@@ -5,7 +5,11 @@ use crate::{Platform, PlatformError};
 
 mod cluster;
 mod element;
+mod host;
+mod link;
 mod radical;
+mod route;
+mod star;
 mod zone;
 
 use element::Element;
@@ -27,6 +31,10 @@ pub(crate) fn read(text: &str, origin: &str) -> Result<Platform, PlatformError> 
         match child.name.as_str() {
             "config" => read_config(&assembly, child)?,
             "random" => {}
+            // SimGrid finds no route between two outermost zones, and none of the links of the second.
+            "zone" | "AS" | "cluster" if assembly.has_zones() => {
+                return Err(child.misplaced(&assembly, "a platform that has an outermost zone already"));
+            }
             "zone" | "AS" => zone::read(&mut assembly, child)?,
             "cluster" => cluster::read(&mut assembly, child)?,
             "include" | "cabinet" | "peer" | "trace" | "trace_connect" | "actor" | "process" => {

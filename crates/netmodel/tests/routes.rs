@@ -5,7 +5,7 @@ mod support;
 use proptest::prelude::*;
 use support::{cluster, route, xml};
 
-use netmodel::{HostId, LinkId, Platform, RouteError};
+use netmodel::{HostId, Platform, RouteError};
 
 #[test]
 fn a_flat_cluster_goes_up_and_down() {
@@ -164,27 +164,6 @@ fn a_dragonfly_changes_groups_over_the_blade_that_faces_the_other() {
     assert_eq!(bandwidth(expected[1]), 1e9);
     assert_eq!(bandwidth(expected[2]), 2e9);
     assert_eq!(bandwidth(expected[3]), 4e9);
-}
-
-#[test]
-fn routes_between_zones_are_refused_by_name() {
-    let cluster = |id, prefix| {
-        format!(
-            "<cluster id=\"{id}\" prefix=\"{prefix}\" suffix=\"\" radical=\"0-1\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/>"
-        )
-    };
-    let platform = Platform::from_xml(&xml(&(cluster("c", "n") + &cluster("d", "m"))), "test.xml").unwrap();
-    assert_eq!(route(&platform, 2, 3), ["d_link_0_UP", "d_link_1_DOWN"]);
-    let mut links = vec![LinkId::new(0)];
-    let error = platform.route(HostId::new(0), HostId::new(3), &mut links).unwrap_err();
-    let expected = RouteError::BetweenZones {
-        src: "n0".to_owned(),
-        src_zone: "c".to_owned(),
-        dst: "m1".to_owned(),
-        dst_zone: "d".to_owned(),
-    };
-    assert_eq!(error, expected);
-    assert!(links.is_empty());
 }
 
 /// Reads "c_link_from_A_to_B_UP" or "_DOWN" as a step.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use netmodel::{Location, Platform, PlatformError, RouteError, Sharing, UnitError};
+use netmodel::{Location, MissingRoute, Platform, PlatformError, RouteError, Sharing, UnitError};
 use support::{route, xml};
 
 /// Reads a platform whose elements begin on line 2.
@@ -47,8 +47,15 @@ fn a_route_that_is_not_listed_is_missing() {
     let platform = read("<host id=\"a\" speed=\"1f\"/><host id=\"b\" speed=\"1f\"/>").unwrap();
     let [a, b] = ["a", "b"].map(|name| platform.host_by_name(name).unwrap());
     let at = Location { origin: "p.xml".into(), line: Some(1) };
-    let expected = RouteError::Missing { src: "a".into(), dst: "b".into(), zone: "w".into(), zone_at: at };
-    assert_eq!(platform.route(a, b, &mut Vec::new()), Err(expected));
+    let expected = MissingRoute {
+        src: "a".into(),
+        dst: "b".into(),
+        zone: "w".into(),
+        zone_at: at,
+        from: "a".into(),
+        to: "b".into(),
+    };
+    assert_eq!(platform.route(a, b, &mut Vec::new()), Err(RouteError::Missing(Box::new(expected))));
 }
 
 #[test]
@@ -88,11 +95,14 @@ fn a_fat_pipe_cluster_is_shared_with_a_warning() {
 #[test]
 fn unsupported_features_are_refused_by_name() {
     let cases = [
-        ("<zone id=\"z\" routing=\"Floyd\"/>", "routing=\"Floyd\""),
+        ("<zone id=\"z\" routing=\"Wifi\"/>", "routing=\"Wifi\""),
         ("<AS id=\"z\" routing=\"vivaldi\"/>", "routing=\"vivaldi\""),
-        ("<zoneRoute src=\"a\" dst=\"b\" gw_src=\"c\" gw_dst=\"d\"/>", "the element <zoneRoute>"),
-        ("<router id=\"r\"/>", "the element <router>"),
-        ("<cabinet id=\"r\"/>", "the element <cabinet>"),
+        ("<peer id=\"p\" speed=\"1f\" bw_in=\"1Bps\" bw_out=\"1Bps\"/>", "the element <peer>"),
+        ("<trace id=\"t\" periodicity=\"1\">0 1\n1 0.5</trace>", "the element <trace>"),
+        ("<trace_connect trace=\"t\" element=\"h\"/>", "the element <trace_connect>"),
+        ("<include file=\"f\"/>", "the element <include>"),
+        ("<storage id=\"s\" typeId=\"t\" attach=\"h\"/>", "the element <storage>"),
+        ("<host id=\"a\" speed=\"1f\"><mount storageId=\"s\" name=\"n\"/></host>", "the element <mount>"),
         ("<host id=\"a\" speed=\"1f\" speed_file=\"s\"/>", "speed_file=\"s\" of <host>"),
         ("<link id=\"a\" bandwidth=\"1Bps\" latency_file=\"s\"/>", "latency_file=\"s\" of <link>"),
         ("<link id=\"a\" bandwidth=\"1Bps\" sharing_policy=\"WIFI\"/>", "sharing_policy=\"WIFI\" of <link>"),
@@ -155,7 +165,9 @@ fn routes_name_what_is_declared() {
         matches!(error, PlatformError::UnknownInRoute { at, kind: "link", name, .. } if at == line(4) && name == "x")
     );
     let error = route("<route src=\"a\" dst=\"x\"><link_ctn id=\"l\"/></route>");
-    assert!(matches!(error, PlatformError::UnknownInRoute { kind: "host", name, .. } if name == "x"));
+    assert!(
+        matches!(error, PlatformError::UnknownInRoute { kind: "host or router", name, .. } if name == "x")
+    );
     let error = route("<route src=\"a\" dst=\"b\"/>");
     assert!(matches!(error, PlatformError::EmptyRoute { at, .. } if at == line(4)));
     let error = route("<route src=\"a\" dst=\"b\"><link_ctn id=\"s\"/></route>");

@@ -1,14 +1,19 @@
 //! A platform under construction: names are resolved and checked as they are declared.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::description::{CableSharing, Hop, HostDescription, LinkDescription, RouteDescription};
-use super::table::RouteTable;
-use super::{Platform, Routing, Zone};
+use super::Platform;
+use super::description::{CableSharing, HostDescription, LinkDescription};
+use super::zone::{Place, Vertex, Zone};
+use crate::identifier::ZoneId;
 use crate::topology::fat_tree::FatTreeOrigin;
 use crate::{Host, HostId, Link, LinkId, Location, PlatformError, Sharing};
+
+mod routes;
+mod zones;
+
+pub(crate) use routes::RouteEnds;
 
 /// The most hosts of a platform.
 pub(crate) const HOST_LIMIT: u64 = 1 << 24;
@@ -27,6 +32,14 @@ enum LinkName {
     Split { up: LinkId, down: LinkId },
 }
 
+/// What a name in a route or of a gateway stands for.
+#[derive(Clone, Copy, Debug)]
+enum Node {
+    Host(HostId),
+    Router(Place),
+    Zone(ZoneId),
+}
+
 /// A platform to which hosts, links and zones are added in the order of their declaration.
 #[derive(Debug)]
 pub(crate) struct Assembly {
@@ -35,8 +48,13 @@ pub(crate) struct Assembly {
     links: Vec<Link>,
     host_names: HashMap<String, HostId>,
     link_names: HashMap<String, LinkName>,
-    zone_names: BTreeSet<String>,
+    /// The places of the hosts.
+    places: Vec<Place>,
+    /// Hosts, routers and zones have one space of names.
+    nodes: HashMap<String, Node>,
     zones: Vec<Zone>,
+    /// The zones that are not closed yet, the outermost first.
+    open: Vec<ZoneId>,
     warnings: Vec<String>,
     /// Where the next fat tree begins to number.
     pub(crate) fat_tree_origin: FatTreeOrigin,
@@ -53,8 +71,10 @@ impl Assembly {
             links: Vec::new(),
             host_names: HashMap::new(),
             link_names: HashMap::new(),
-            zone_names: BTreeSet::new(),
+            places: Vec::new(),
+            nodes: HashMap::new(),
             zones: Vec::new(),
+            open: Vec::new(),
             warnings: Vec::new(),
             fat_tree_origin: FatTreeOrigin::default(),
             dragonfly_cables: 0,
@@ -137,21 +157,12 @@ impl Assembly {
         self.links.len() as u32
     }
 
-    /// Declares the name of a zone.
-    pub(crate) fn open_zone(&mut self, name: &str, line: Option<u32>) -> Result<(), PlatformError> {
-        if self.zone_names.insert(name.to_owned()) { Ok(()) } else { Err(self.duplicate(line, "zone", name)) }
-    }
-
-    /// Ends a zone: its hosts are those declared since `first_host`. A zone without hosts leaves no trace.
-    pub(crate) fn close_zone(&mut self, name: &str, line: Option<u32>, first_host: u32, routing: Routing) {
-        let hosts = first_host..self.next_host();
-        if !hosts.is_empty() {
-            self.zones.push(Zone { name: name.to_owned(), at: self.at(line), hosts, routing });
-        }
-    }
-
-    /// Adds a host.
-    pub(crate) fn add_host(&mut self, host: HostDescription, line: Option<u32>) -> Result<(), PlatformError> {
+    /// Adds a host to the zone that was opened last, and returns its place.
+    pub(crate) fn add_host(
+        &mut self,
+        host: HostDescription,
+        line: Option<u32>,
+    ) -> Result<Place, PlatformError> {
         let owner = format!("the host {:?}", host.name);
         self.check_room(line, Some(1), Some(0))?;
         self.check_positive(line, &owner, "speed", host.speed)?;
@@ -162,8 +173,12 @@ impl Assembly {
         if self.host_names.insert(host.name.clone(), id).is_some() {
             return Err(self.duplicate(line, "host", &host.name));
         }
+        // A zone may have the name of a host in it, and then gives it up.
+        self.nodes.insert(host.name.clone(), Node::Host(id));
+        let place = self.add_vertex(Vertex::Host(id));
+        self.places.push(place);
         self.hosts.push(Host { name: host.name, speed: host.speed, cores: host.cores });
-        Ok(())
+        Ok(place)
     }
 
     /// Adds a link that is not checked further: its cluster has done so.
@@ -193,6 +208,10 @@ impl Assembly {
         self.check_room(line, Some(0), Some(2))?;
         self.check_positive(line, &owner, "bandwidth", link.bandwidth)?;
         self.check_not_negative(line, &owner, "latency", link.latency)?;
+        if link.name == LOOPBACK_NAME {
+            let expected = "another name: this is that of the built-in loopback link";
+            return Err(self.value_error(line, "a link", "id", &link.name, expected));
+        }
         let LinkDescription { name, bandwidth, latency, sharing } = link;
         let sharing_of_one =
             if sharing == CableSharing::FatPipe { Sharing::FatPipe } else { Sharing::Shared };
@@ -203,51 +222,12 @@ impl Assembly {
         }
     }
 
-    /// Adds a route, and the reverse one where it is symmetrical, to the table of a zone with these hosts.
-    pub(crate) fn add_route(
-        &self,
-        table: &mut RouteTable,
-        hosts: Range<u32>,
-        route: &RouteDescription,
-        line: Option<u32>,
-    ) -> Result<(), PlatformError> {
-        let src = self.end_of_route(route, &route.src, &hosts, line)?;
-        let dst = self.end_of_route(route, &route.dst, &hosts, line)?;
-        if route.links.is_empty() {
-            let (src, dst) = (route.src.clone(), route.dst.clone());
-            return Err(PlatformError::EmptyRoute { at: self.at(line), src, dst });
+    /// Returns the loopback link of vertices that have no route to themselves.
+    pub(crate) fn default_loopback(&mut self, line: Option<u32>) -> Result<LinkId, PlatformError> {
+        match self.link_names.get(LOOPBACK_NAME) {
+            Some(&LinkName::One(loopback)) => Ok(loopback),
+            _ => self.add_plain_link(default_loopback(), line),
         }
-        let resolve = |hop: &Hop| self.hop(route, hop, line);
-        let hops = route.links.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-        let forward: Vec<LinkId> = hops.iter().map(|&(there, _)| there).collect();
-        let mut fresh = table.insert(src, dst, &forward);
-        if fresh && route.symmetrical && src != dst {
-            let backward: Vec<LinkId> = hops.iter().rev().map(|&(_, back)| back).collect();
-            fresh = table.insert(dst, src, &backward);
-        }
-        if fresh {
-            return Ok(());
-        }
-        let (src, dst) = (route.src.clone(), route.dst.clone());
-        Err(PlatformError::DuplicateRoute { at: self.at(line), src, dst })
-    }
-
-    /// Gives the hosts of a zone without a route to themselves the default loopback link.
-    pub(crate) fn add_default_loopback(
-        &mut self,
-        table: &mut RouteTable,
-        hosts: Range<u32>,
-        line: Option<u32>,
-    ) -> Result<(), PlatformError> {
-        if hosts.map(HostId::new).all(|host| table.has_self_route(host)) {
-            return Ok(());
-        }
-        let loopback = match self.link_names.get(LOOPBACK_NAME) {
-            Some(&LinkName::One(loopback)) => loopback,
-            _ => self.add_plain_link(default_loopback(), line)?,
-        };
-        table.set_loopback(loopback);
-        Ok(())
     }
 
     /// Ends the platform.
@@ -255,70 +235,12 @@ impl Assembly {
         if self.hosts.is_empty() {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }
-        let Self { hosts, links, host_names, zones, warnings, .. } = self;
-        Ok(Platform { hosts, links, host_names, zones, warnings })
+        let Self { hosts, links, host_names, places, zones, warnings, .. } = self;
+        Ok(Platform { hosts, links, host_names, places, zones, warnings })
     }
 
-    fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {
+    pub(crate) fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {
         PlatformError::Duplicate { at: self.at(line), kind, name: name.to_owned() }
-    }
-
-    fn end_of_route(
-        &self,
-        route: &RouteDescription,
-        name: &str,
-        hosts: &Range<u32>,
-        line: Option<u32>,
-    ) -> Result<HostId, PlatformError> {
-        let host = self.host_names.get(name).copied();
-        let inside = host.filter(|host| hosts.contains(&host.get()));
-        inside.ok_or_else(|| self.unknown_in_route(route, "host", name, line))
-    }
-
-    /// Returns the link of a hop, and that of the same hop in the other direction.
-    fn hop(
-        &self,
-        route: &RouteDescription,
-        hop: &Hop,
-        line: Option<u32>,
-    ) -> Result<(LinkId, LinkId), PlatformError> {
-        let name = hop.link();
-        let link = self.link_names.get(name).copied();
-        match (link.ok_or_else(|| self.unknown_in_route(route, "link", name, line))?, hop) {
-            (LinkName::One(link), Hop::Either(_)) => Ok((link, link)),
-            (LinkName::Split { up, down }, Hop::Up { .. }) => Ok((up, down)),
-            (LinkName::Split { up, down }, Hop::Down { .. }) => Ok((down, up)),
-            (LinkName::Split { .. }, Hop::Either(_)) => {
-                let expected = "a direction, because it is a split-duplex link";
-                Err(self.direction_error(route, name, expected, line))
-            }
-            (LinkName::One(_), Hop::Up { .. } | Hop::Down { .. }) => {
-                let expected = "no direction, because it is not a split-duplex link";
-                Err(self.direction_error(route, name, expected, line))
-            }
-        }
-    }
-
-    fn direction_error(
-        &self,
-        route: &RouteDescription,
-        link: &str,
-        expected: &'static str,
-        line: Option<u32>,
-    ) -> PlatformError {
-        let (src, dst, link) = (route.src.clone(), route.dst.clone(), link.to_owned());
-        PlatformError::Direction { at: self.at(line), src, dst, link, expected }
-    }
-
-    fn unknown_in_route(
-        &self,
-        route: &RouteDescription,
-        kind: &'static str,
-        name: &str,
-        line: Option<u32>,
-    ) -> PlatformError {
-        let (src, dst, name) = (route.src.clone(), route.dst.clone(), name.to_owned());
-        PlatformError::UnknownInRoute { at: self.at(line), src, dst, kind, name }
     }
 }
 

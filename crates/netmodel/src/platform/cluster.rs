@@ -1,10 +1,11 @@
 //! Clusters: many equal hosts on a regular network.
 
-use super::Routing;
 use super::assembly::Assembly;
 use super::description::{
     BackboneDescription, CableSharing, ClusterDescription, HostDescription, LoopbackDescription, Shape,
 };
+use super::routing::Routing;
+use super::routing::table::RouteTable;
 use crate::topology::dragonfly::Dragonfly;
 use crate::topology::fat_tree::{FatTree, FatTreeOrigin};
 use crate::topology::star::Star;
@@ -21,14 +22,22 @@ pub(crate) fn add(
     let topology = shape(assembly, cluster, line)?;
     check(assembly, cluster, topology.as_ref(), line)?;
     assembly.open_zone(&cluster.name, line)?;
-    let first_host = assembly.next_host();
     for number in &cluster.numbers {
         let name = format!("{}{number}{}", cluster.prefix, cluster.suffix);
         assembly.add_host(HostDescription { name, speed: cluster.speed, cores: cluster.cores }, line)?;
     }
     let wiring = wire(assembly, cluster, topology.as_ref(), line)?;
-    assembly.close_zone(&cluster.name, line, first_host, Routing::Cluster(topology, wiring));
+    if cluster.shape == Shape::Flat {
+        assembly.add_router(&router_name(cluster), line)?;
+    }
+    assembly.close_zone(Routing::Cluster(topology, wiring), RouteTable::default());
     Ok(())
+}
+
+/// Returns the name of the router of a flat cluster. It is the vertex after the hosts, in the middle of the star.
+fn router_name(cluster: &ClusterDescription) -> String {
+    let ClusterDescription { name, prefix, suffix, .. } = cluster;
+    cluster.router.clone().unwrap_or_else(|| format!("{prefix}{name}_router{suffix}"))
 }
 
 fn shape(

@@ -73,9 +73,9 @@
 use serde::Deserialize;
 
 use super::assembly::Assembly;
+use super::draft::{RoutingKind, ZoneDraft};
 use super::quantity::{Bandwidth, Speed, Time, plain};
-use super::table::RouteTable;
-use super::{Platform, Routing, cluster};
+use super::{Platform, cluster};
 use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
 use crate::{PlatformError, Sharing};
@@ -140,6 +140,9 @@ pub struct ClusterDescription {
     pub loopback: Option<LoopbackDescription>,
     /// What one host or switch carries in both directions together [B/s].
     pub limiter: Option<f64>,
+    /// The name of the router in the middle, through which routes between zones lead; flat clusters only. By default
+    /// `prefix`, `name`, `"_router"` and `suffix`, one after the other.
+    pub router: Option<String>,
 }
 
 /// The network of a cluster.
@@ -300,21 +303,17 @@ impl PlatformDescription {
     }
 
     fn assemble_graph(self, assembly: &mut Assembly) -> Result<(), PlatformError> {
-        const NAME: &str = "graph";
-        assembly.open_zone(NAME, None)?;
+        let zone = assembly.open_zone("graph", None)?;
         for host in self.host {
             assembly.add_host(host, None)?;
         }
         for link in self.link {
             assembly.add_link(link, None)?;
         }
-        let hosts = 0..assembly.next_host();
-        let mut table = RouteTable::default();
+        let mut draft = ZoneDraft::new(zone, RoutingKind::Full);
         for route in &self.route {
-            assembly.add_route(&mut table, hosts.clone(), route, None)?;
+            draft.add_route(assembly, route, None)?;
         }
-        assembly.add_default_loopback(&mut table, hosts, None)?;
-        assembly.close_zone(NAME, None, 0, Routing::Table(table));
-        Ok(())
+        draft.finish(assembly, None)
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use super::{Cable, Topology, Wiring};
 use crate::LinkId;
 
-/// A star of hosts. A route is limiter, up, backbone, down, limiter.
+/// A star of hosts. A route is limiter, up, backbone, down, limiter. The station after the last host is the router: it
+/// sits in the middle, so that a route to it ends with the backbone and one from it begins there.
 ///
 /// No link appears twice on a route, as in SimGrid (StarZone.cpp): its backbone is in the list of both ends but counts
 /// once, and a host without loopback link that sends to itself crosses its own cable up and down, its limiter once.
@@ -46,14 +47,19 @@ impl Topology for Star {
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
-        wiring.limit(src.into(), out);
-        out.push(wiring.up(src.into()));
-        out.extend(wiring.backbone);
-        if src != dst {
+        let is_host = |station: u32| (station as usize) < self.numbers.len();
+        if is_host(src) {
+            wiring.limit(src.into(), out);
+            out.push(wiring.up(src.into()));
+        }
+        if is_host(src) || is_host(dst) {
+            out.extend(wiring.backbone);
+        }
+        if is_host(dst) && (src != dst || wiring.duplex) {
             out.push(wiring.down(dst.into()));
+        }
+        if is_host(dst) && src != dst {
             wiring.limit(dst.into(), out);
-        } else if wiring.duplex {
-            out.push(wiring.down(dst.into()));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::element::Element;
 use super::{radical, read_property};
-use crate::platform::assembly::{Assembly, HOST_LIMIT};
+use crate::platform::assembly::Assembly;
 use crate::platform::cluster;
 use crate::platform::description::{
     BackboneDescription, CableSharing, ClusterDescription, LoopbackDescription, Shape,
@@ -42,11 +42,7 @@ pub(super) fn read(assembly: &mut Assembly, element: &Element) -> Result<(), Pla
             _ => return Err(child.misplaced(assembly, "cluster")),
         }
     }
-    let text = element.required(assembly, "radical")?;
-    let numbers = radical::parse(text, HOST_LIMIT).ok_or_else(|| {
-        let expected = "numbers and ranges such as \"1-4,6,9-11\", at most 2^24 hosts";
-        element.value_error(assembly, "radical", text, expected)
-    })?;
+    let numbers = radical::read(assembly, element)?;
     let shape = shape(assembly, element)?;
     let backbone = backbone(assembly, element, &shape)?;
     let loopback = attached_link(assembly, element, "loopback_bw", "loopback_lat")?;
@@ -65,6 +61,7 @@ pub(super) fn read(assembly: &mut Assembly, element: &Element) -> Result<(), Pla
         backbone,
         loopback: loopback.map(|(bandwidth, latency)| LoopbackDescription { bandwidth, latency }),
         limiter: (limiter != 0.0).then_some(limiter),
+        router: element.optional("router_id").map(str::to_owned),
     };
     cluster::add(assembly, &description, Some(element.line))
 }

@@ -183,6 +183,8 @@ pub(super) fn parse(text: &str, assembly: &Assembly) -> Result<Element, Platform
             }
             Event::End(_) => open.pop(),
             Event::Text(content) if content.iter().all(u8::is_ascii_whitespace) => None,
+            // The only element of the format that holds text. What reads it decides what becomes of it.
+            Event::Text(_) if open.last().is_some_and(|element| element.name == "trace") => None,
             Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {
                 return Err(malformed("text between elements".to_owned()));
             }

@@ -1,7 +1,20 @@
 //! Lists of numbers such as "1-4,6,9-11".
 
+use super::element::Element;
+use crate::PlatformError;
+use crate::platform::assembly::{Assembly, HOST_LIMIT};
+
+/// Reads the attribute `radical` of an element.
+pub(super) fn read(assembly: &Assembly, element: &Element) -> Result<Vec<u32>, PlatformError> {
+    let text = element.required(assembly, "radical")?;
+    parse(text, HOST_LIMIT).ok_or_else(|| {
+        let expected = "numbers and ranges such as \"1-4,6,9-11\", at most 2^24 hosts";
+        element.value_error(assembly, "radical", text, expected)
+    })
+}
+
 /// Reads a radical into its numbers, in its order, or returns `None` where it is not one or has more than `limit`.
-pub(super) fn parse(text: &str, limit: u64) -> Option<Vec<u32>> {
+fn parse(text: &str, limit: u64) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for group in text.split(',') {
         let (first, last) = match group.split_once('-') {

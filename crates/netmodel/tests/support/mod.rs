@@ -26,6 +26,17 @@ pub(crate) fn route(platform: &Platform, src: u32, dst: u32) -> Vec<String> {
     links.into_iter().map(|link| platform.link(link).name.clone()).collect()
 }
 
+/// Declares a zone.
+pub(crate) fn zone(id: &str, routing: &str, elements: &str) -> String {
+    format!("<zone id=\"{id}\" routing=\"{routing}\">{elements}</zone>")
+}
+
+/// Returns the names of the links between two hosts, which are given by name.
+pub(crate) fn route_by_name(platform: &Platform, src: &str, dst: &str) -> Vec<String> {
+    let host = |name| platform.host_by_name(name).unwrap_or_else(|| panic!("no host {name}"));
+    route(platform, host(src).get(), host(dst).get())
+}
+
 /// Returns a path relative to the root of the repository.
 pub(crate) fn repository(path: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)

@@ -140,6 +140,7 @@ impl TopologyFields {
             backbone: self.backbone,
             loopback: self.loopback,
             limiter: self.limiter.map(|limiter| limiter.0),
+            router: None,
         })
     }
 

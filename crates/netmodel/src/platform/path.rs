@@ -1,0 +1,146 @@
+//! The way through the zones from one host to another.
+//!
+//! Two hosts of one zone are joined by its routing. Otherwise the route between the two zones that hold them, side by
+//! side in the innermost zone around both, says through which gateways it leads; the ways from the source to the first
+//! gateway and from the second one to the destination are found in the same manner, each inside a smaller zone
+//! (NetZoneImpl.cpp; Bobelin et al., "Scalable Multi-Purpose Network Representation for Large Scale Distributed System
+//! Simulation", 2012). Bypasses come before anything else.
+
+use super::routing::{Gateways, LinkOrder, ListedRoute, Routing, Way};
+use super::zone::{Place, Zone};
+use crate::LinkId;
+use crate::identifier::ZoneId;
+
+/// A missing piece of a route: no way between two vertices of a zone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    pub(crate) zone: ZoneId,
+    pub(crate) src: u32,
+    pub(crate) dst: u32,
+}
+
+/// A route under construction.
+pub(crate) struct Path<'a> {
+    pub(crate) zones: &'a [Zone],
+    pub(crate) out: &'a mut Vec<LinkId>,
+    /// The first piece that its zone does not list and that counts as a piece without links.
+    pub(crate) unlisted: Option<Gap>,
+}
+
+impl<'a> Path<'a> {
+    fn zone(&self, zone: ZoneId) -> &'a Zone {
+        &self.zones[zone.index()]
+    }
+
+    /// Appends the links from one place to another. The links from `base` on are those of the way that this one
+    /// continues. Each call goes down one level of zones.
+    pub(crate) fn join(&mut self, src: Place, dst: Place, base: usize) -> Result<(), Gap> {
+        if src.zone == dst.zone {
+            return self.join_in_zone(src.zone, (src.vertex, dst.vertex), base);
+        }
+        let (around, ends) = self.split(src.zone, dst.zone);
+        let zone = self.zone(around);
+        if let Some(ListedRoute { links, gateways: Some(gateways) }) = self.bypass(zone, src.zone, dst.zone) {
+            // A gateway that is the source itself goes through its loopback link here, as in SimGrid.
+            self.join(src, gateways.src, base)?;
+            self.out.extend_from_slice(links);
+            return self.join(gateways.dst, dst, base);
+        }
+        let gap = Gap { zone: around, src: ends.0, dst: ends.1 };
+        let way = zone.routing.way(ends.0, ends.1).ok_or(gap)?;
+        let gateways = way.gateways().ok_or(gap)?;
+        if src != gateways.src {
+            self.join(src, gateways.src, base)?;
+        }
+        let middle = self.out.len();
+        self.follow(&way, middle)?;
+        if gateways.dst != dst { self.join(gateways.dst, dst, base) } else { Ok(()) }
+    }
+
+    fn join_in_zone(&mut self, id: ZoneId, ends: (u32, u32), base: usize) -> Result<(), Gap> {
+        let zone = self.zone(id);
+        let gap = Gap { zone: id, src: ends.0, dst: ends.1 };
+        if let Some(bypass) = zone.bypasses.as_ref().and_then(|bypasses| bypasses.route(ends.0, ends.1)) {
+            self.out.extend_from_slice(bypass.links);
+            return Ok(());
+        }
+        match &zone.routing {
+            Routing::Cluster(topology, wiring) => {
+                let itself = ends.0 == ends.1 && (ends.0 as usize) < zone.hosts.len();
+                match wiring.loopback(ends.0).filter(|_| itself) {
+                    Some(loopback) => self.out.push(loopback),
+                    None => topology.route(wiring, ends.0, ends.1, self.out),
+                }
+                Ok(())
+            }
+            Routing::Star(star) => star.route(ends.0, ends.1, self.out).ok_or(gap),
+            routing => match routing.way(ends.0, ends.1) {
+                Some(way) => self.follow(&way, base),
+                // As in SimGrid (FullZone.cpp), the rest of the route decides whether that is an error.
+                None if matches!(routing, Routing::Full(_)) => {
+                    self.unlisted.get_or_insert(gap);
+                    Ok(())
+                }
+                None => Err(gap),
+            },
+        }
+    }
+
+    /// Writes the links of a way, and between two of its routes those from one gateway to the next.
+    fn follow(&mut self, way: &Way<'_>, base: usize) -> Result<(), Gap> {
+        let start = self.out.len();
+        let mut entered: Option<Place> = None;
+        for route in way.routes() {
+            if let (Some(entered), Some(Gateways { src: leaving, .. })) = (entered, route.gateways)
+                && entered != leaving
+            {
+                let base = if way.order == LinkOrder::Appended { base } else { self.out.len() };
+                self.join(entered, leaving, base)?;
+            }
+            match way.order {
+                LinkOrder::Appended => self.out.extend_from_slice(route.links),
+                LinkOrder::Inserted => self.out.extend(route.links.iter().rev()),
+            }
+            entered = route.gateways.map(|gateways| gateways.dst);
+        }
+        if way.order == LinkOrder::Inserted {
+            let written = self.out.len() - start;
+            self.out[base..].rotate_right(written);
+        }
+        Ok(())
+    }
+
+    /// Returns the innermost zone around two different ones, and its vertices that hold these. Zones that hold hosts or
+    /// routers hold no zones, so that neither is around the other.
+    fn split(&self, one: ZoneId, other: ZoneId) -> (ZoneId, (u32, u32)) {
+        let place = |zone: ZoneId| self.zone(zone).place.expect("a zone beside another is in one");
+        let (mut src, mut dst) = (one, other);
+        while self.zone(src).depth > self.zone(dst).depth {
+            src = place(src).zone;
+        }
+        while self.zone(dst).depth > self.zone(src).depth {
+            dst = place(dst).zone;
+        }
+        while place(src).zone != place(dst).zone {
+            (src, dst) = (place(src).zone, place(dst).zone);
+        }
+        (place(src).zone, (place(src).vertex, place(dst).vertex))
+    }
+
+    /// Finds the bypass between zones around the source and zones around the destination, all inside `around`, the
+    /// innermost of them first. The order is SimGrid's (`get_bypass_route` in NetZoneImpl.cpp).
+    fn bypass(&self, around: &'a Zone, src: ZoneId, dst: ZoneId) -> Option<ListedRoute<'a>> {
+        let bypasses = around.bypasses.as_ref()?;
+        let chain = |zone: ZoneId| -> Vec<ZoneId> {
+            let outwards = |zone: &ZoneId| self.zone(*zone).place.map(|place| place.zone);
+            let inside = |zone: &ZoneId| self.zone(*zone).depth > around.depth;
+            std::iter::successors(Some(zone), outwards).take_while(inside).collect()
+        };
+        let (from, to) = (chain(src), chain(dst));
+        let listed = |i: usize, j: usize| bypasses.route(from.get(i)?.get(), to.get(j)?.get());
+        (0..from.len().max(to.len())).find_map(|most| {
+            let uneven = (0..most).find_map(|less| listed(less, most).or_else(|| listed(most, less)));
+            uneven.or_else(|| listed(most, most))
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! The rules by which zones route: listed routes, shortest paths over them, stars, and computed networks.
+
+use super::zone::Place;
+use crate::LinkId;
+use crate::topology::{Topology, Wiring};
+
+pub(crate) mod dijkstra;
+pub(crate) mod floyd;
+pub(crate) mod star;
+pub(crate) mod table;
+
+use dijkstra::Dijkstra;
+use floyd::Floyd;
+use star::Star;
+use table::RouteTable;
+
+/// The rule by which a zone routes between its vertices.
+#[derive(Debug)]
+pub(crate) enum Routing {
+    /// No rule: only bypasses lead through the zone.
+    None,
+    /// Routes that the platform lists, one per pair.
+    Full(RouteTable),
+    /// Shortest paths over listed routes, all computed when the platform is read.
+    Floyd(Floyd),
+    /// Shortest paths over listed routes, computed from each source when it is first asked for.
+    Dijkstra(Dijkstra),
+    /// A cable from each vertex to the middle, listed one by one.
+    Star(Star),
+    /// Routes that follow from coordinates.
+    Cluster(Box<dyn Topology>, Wiring),
+}
+
+/// Where a route enters and leaves the zones that it joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gateways {
+    /// The host or router of the zone that the route begins in.
+    pub(crate) src: Place,
+    /// The host or router of the zone that the route ends in.
+    pub(crate) dst: Place,
+}
+
+/// A listed route: its links, and its gateways where it joins zones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListedRoute<'a> {
+    pub(crate) links: &'a [LinkId],
+    pub(crate) gateways: Option<Gateways>,
+}
+
+/// The listed routes that lead from one vertex of a zone to another, in order.
+#[derive(Debug)]
+pub(crate) struct Way<'a> {
+    routes: WayRoutes<'a>,
+    pub(crate) order: LinkOrder,
+}
+
+#[derive(Debug)]
+enum WayRoutes<'a> {
+    One([ListedRoute<'a>; 1]),
+    Path(Vec<ListedRoute<'a>>),
+}
+
+/// How the links of a way join those before it. It changes no cost, only the order in which they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkOrder {
+    /// One after the other.
+    Appended,
+    /// Before all links so far, those of each listed route in reverse order. So SimGrid writes the routes of Dijkstra
+    /// zones (`insert_link_latency` in NetworkModel.cpp).
+    Inserted,
+}
+
+impl<'a> Way<'a> {
+    /// Returns the listed routes, at least one.
+    pub(crate) fn routes(&self) -> &[ListedRoute<'a>] {
+        match &self.routes {
+            WayRoutes::One(route) => route,
+            WayRoutes::Path(routes) => routes,
+        }
+    }
+
+    /// Returns where the way leaves the first zone and enters the last, for a way that joins zones.
+    pub(crate) fn gateways(&self) -> Option<Gateways> {
+        let (first, last) = (self.routes().first()?.gateways?, self.routes().last()?.gateways?);
+        Some(Gateways { src: first.src, dst: last.dst })
+    }
+}
+
+impl Routing {
+    /// Returns the way between two vertices by listed routes, or `None` where there is none.
+    pub(crate) fn way(&self, src: u32, dst: u32) -> Option<Way<'_>> {
+        match self {
+            Self::Full(table) => {
+                let routes = WayRoutes::One([table.route(src, dst)?]);
+                Some(Way { routes, order: LinkOrder::Appended })
+            }
+            Self::Floyd(floyd) => {
+                let routes = WayRoutes::Path(floyd.path(src, dst)?);
+                Some(Way { routes, order: LinkOrder::Appended })
+            }
+            Self::Dijkstra(dijkstra) => {
+                let routes = WayRoutes::Path(dijkstra.path(src, dst)?);
+                Some(Way { routes, order: LinkOrder::Inserted })
+            }
+            Self::None | Self::Star(_) | Self::Cluster(..) => None,
+        }
+    }
+}
