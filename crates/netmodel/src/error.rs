@@ -150,7 +150,7 @@ pub enum PlatformError {
     },
     /// A route that begins, passes or ends at something that is not declared before it in its zone.
     #[error(
-        "{at}: the route from {src:?} to {dst:?} names the {kind} {name:?}, which is not declared before it"
+        "{at}: the route from {src:?} to {dst:?} names {name:?}, which is no {kind} that is declared before it"
     )]
     UnknownInRoute {
         /// Where.
@@ -159,7 +159,7 @@ pub enum PlatformError {
         src: String,
         /// Where it ends.
         dst: String,
-        /// "host or router", "zone" or "link".
+        /// What it should be: a host or router, a zone, or a link, and where it should be.
         kind: &'static str,
         /// The name that is not declared.
         name: String,

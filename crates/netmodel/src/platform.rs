@@ -15,7 +15,7 @@ mod summary;
 pub(crate) mod zone;
 
 use path::{Gap, Path};
-use zone::{Place, Vertex, Zone};
+use zone::{Node, Place, Vertex, Zone};
 
 /// A machine that programs run on.
 ///
@@ -27,7 +27,8 @@ use zone::{Place, Vertex, Zone};
 pub struct Platform {
     hosts: Vec<Host>,
     links: Vec<Link>,
-    host_names: HashMap<String, HostId>,
+    /// Hosts, routers and zones by their names.
+    nodes: HashMap<String, Node>,
     /// The place of each host.
     places: Vec<Place>,
     zones: Vec<Zone>,
@@ -97,7 +98,10 @@ impl Platform {
 
     /// Returns the host of this name. `O(1)`.
     pub fn host_by_name(&self, name: &str) -> Option<HostId> {
-        self.host_names.get(name).copied()
+        match self.nodes.get(name) {
+            Some(&Node::Host(host)) => Some(host),
+            _ => None,
+        }
     }
 
     /// Returns the links in the order of their numbers.

@@ -166,7 +166,7 @@ fn routes_name_what_is_declared() {
     );
     let error = route("<route src=\"a\" dst=\"x\"><link_ctn id=\"l\"/></route>");
     assert!(
-        matches!(error, PlatformError::UnknownInRoute { kind: "host or router", name, .. } if name == "x")
+        matches!(error, PlatformError::UnknownInRoute { kind: "host or router of its zone", name, .. } if name == "x")
     );
     let error = route("<route src=\"a\" dst=\"b\"/>");
     assert!(matches!(error, PlatformError::EmptyRoute { at, .. } if at == line(4)));

@@ -67,8 +67,9 @@ fn routes_between_zones_name_zones_of_their_zone() {
             "<{element} src=\"{src}\" dst=\"{dst}\" gw_src=\"a\" gw_dst=\"b\"><link_ctn id=\"l\"/></{element}>"
         );
         match refused("Full", &format!("{ZONES}{route}")) {
-            PlatformError::UnknownInRoute { at, kind: "zone", name, .. } => {
+            PlatformError::UnknownInRoute { at, kind, name, .. } => {
                 assert_eq!(at, line(6));
+                assert!(kind.starts_with("zone "), "{kind}");
                 name
             }
             other => panic!("{other}"),
@@ -109,12 +110,12 @@ fn routes_join_what_their_own_zone_holds() {
     let route = "<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route>";
     let error = refused("Full", &format!("{ZONES}{route}"));
     assert!(
-        matches!(error, PlatformError::UnknownInRoute { kind: "host or router", name, .. } if name == "a")
+        matches!(error, PlatformError::UnknownInRoute { kind: "host or router of its zone", name, .. } if name == "a")
     );
     let bypass = "<bypassRoute src=\"r\" dst=\"x\"><link_ctn id=\"l\"/></bypassRoute>";
     let error = refused("Full", &format!("{HOSTS}{bypass}"));
     assert!(
-        matches!(error, PlatformError::UnknownInRoute { kind: "host or router", name, .. } if name == "x")
+        matches!(error, PlatformError::UnknownInRoute { kind: "host or router of its zone", name, .. } if name == "x")
     );
 }
 

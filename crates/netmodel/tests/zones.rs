@@ -2,8 +2,9 @@
 
 mod support;
 
+use netmodel::measures::Measures;
 use netmodel::{HostId, MissingRoute, Platform, RouteError};
-use support::{route_by_name as route, zone};
+use support::{present, repository, route_by_name as route, zone};
 
 fn read(elements: &str) -> Platform {
     Platform::from_xml(&format!("<platform version=\"4.1\">{elements}</platform>"), "p.xml")
@@ -224,6 +225,32 @@ fn bypasses_of_hosts_come_before_routes_and_lead_one_way() {
     assert_eq!(missing(&platform, "a", "a").zone, "w");
 }
 
+/// The two pairs inside L have no route. The longest routes are those to L's hosts and back.
+#[test]
+fn measures_follow_routes_between_zones() {
+    let routes = join("zoneRoute", "L C", "r1 cC_router", "x y");
+    let platform = pair_of_zones("Full", &routes);
+    let measures = Measures::of(&platform);
+    assert_eq!((measures.hosts, measures.diameter.missing, measures.bisection), (4, 2, None));
+    // a1, x, y, backbone, down.
+    assert_eq!(measures.diameter.links, 5);
+    let expected = "w: 2 zones, 4 hosts, 2 routes [L: graph of 2 hosts, 4 routes; C: flat cluster of 2 on a backbone, 2 hosts]";
+    assert_eq!(platform.topology(), expected);
+}
+
+#[test]
+fn the_documented_example_is_a_platform() {
+    let page = repository("docs/platforms.md");
+    if !present(&page) {
+        return;
+    }
+    let page = std::fs::read_to_string(page).unwrap();
+    let example = page.split("```xml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let platform = Platform::from_xml(example, "platforms.md").unwrap();
+    assert!(platform.warnings().is_empty());
+    assert_eq!(route(&platform, "login", "n7"), ["campus", "trunk_UP", "new_link_7_DOWN"]);
+}
+
 /// 20 rows of 20 clusters of 256 hosts: routes between any two are computed from three zones.
 #[test]
 fn many_clusters_of_clusters_are_one_platform() {
@@ -253,9 +280,11 @@ fn many_clusters_of_clusters_are_one_platform() {
     assert_eq!(platform.host_by_name("n1.0.3"), Some(HostId::new(20 * 256 + 3)));
     let expected = ["c0.2_link_7_UP", "l0.1", "l0.0", "l0", "l1", "l2.0", "c2.1_link_255_DOWN"];
     assert_eq!(route(&platform, "n0.2.7", "n2.1.255"), expected);
+    let rows = ["w: 20 zones with shortest paths (Dijkstra), 102400 hosts, 38 routes [", "row0: 20 zones "];
+    let topology = platform.topology();
+    assert!(topology.starts_with(&rows.concat()), "{topology}");
     assert!(
-        platform.topology().starts_with(
-            "w: 20 zones with shortest paths (Dijkstra), 102400 hosts, 38 routes [row0: 20 zones"
-        )
+        topology.ends_with("c0.7: flat cluster of 256, 256 hosts; and 12 more]; and 19 more]"),
+        "{topology}"
     );
 }

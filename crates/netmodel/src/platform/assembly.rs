@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Platform;
 use super::description::{CableSharing, HostDescription, LinkDescription};
-use super::zone::{Place, Vertex, Zone};
+use super::zone::{Node, Place, Vertex, Zone};
 use crate::identifier::ZoneId;
 use crate::topology::fat_tree::FatTreeOrigin;
 use crate::{Host, HostId, Link, LinkId, Location, PlatformError, Sharing};
@@ -32,21 +32,12 @@ enum LinkName {
     Split { up: LinkId, down: LinkId },
 }
 
-/// What a name in a route or of a gateway stands for.
-#[derive(Clone, Copy, Debug)]
-enum Node {
-    Host(HostId),
-    Router(Place),
-    Zone(ZoneId),
-}
-
 /// A platform to which hosts, links and zones are added in the order of their declaration.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     origin: Arc<str>,
     hosts: Vec<Host>,
     links: Vec<Link>,
-    host_names: HashMap<String, HostId>,
     link_names: HashMap<String, LinkName>,
     /// The places of the hosts.
     places: Vec<Place>,
@@ -69,7 +60,6 @@ impl Assembly {
             origin: origin.into(),
             hosts: Vec::new(),
             links: Vec::new(),
-            host_names: HashMap::new(),
             link_names: HashMap::new(),
             places: Vec::new(),
             nodes: HashMap::new(),
@@ -170,11 +160,10 @@ impl Assembly {
             return Err(self.value_error(line, &owner, "core", 0, "one or more"));
         }
         let id = HostId::new(self.next_host());
-        if self.host_names.insert(host.name.clone(), id).is_some() {
+        // A zone or router declared before may have the name of a host, and then gives it up, as in SimGrid.
+        if let Some(Node::Host(_)) = self.nodes.insert(host.name.clone(), Node::Host(id)) {
             return Err(self.duplicate(line, "host", &host.name));
         }
-        // A zone may have the name of a host in it, and then gives it up.
-        self.nodes.insert(host.name.clone(), Node::Host(id));
         let place = self.add_vertex(Vertex::Host(id));
         self.places.push(place);
         self.hosts.push(Host { name: host.name, speed: host.speed, cores: host.cores });
@@ -235,8 +224,8 @@ impl Assembly {
         if self.hosts.is_empty() {
             return Err(PlatformError::NoHosts { origin: self.origin });
         }
-        let Self { hosts, links, host_names, places, zones, warnings, .. } = self;
-        Ok(Platform { hosts, links, host_names, places, zones, warnings })
+        let Self { hosts, links, nodes, places, zones, warnings, .. } = self;
+        Ok(Platform { hosts, links, nodes, places, zones, warnings })
     }
 
     pub(crate) fn duplicate(&self, line: Option<u32>, kind: &'static str, name: &str) -> PlatformError {

@@ -4,23 +4,24 @@ use super::Platform;
 use super::routing::Routing;
 use super::zone::{Vertex, Zone};
 
-/// The most zones of one zone that are described one by one.
+/// The most zones that are described one by one.
 const SHOWN: usize = 8;
 
 impl Platform {
-    /// Describes the zones and their topologies on one line. Zones that hold one zone only are passed over, of a zone
-    /// that holds many the first eight are named.
+    /// Describes the zones and their topologies on one line. Zones that hold one zone only are passed over, and after the
+    /// first eight that hold hosts or routers the others are counted.
     pub fn topology(&self) -> String {
-        self.zones.first().map_or(String::new(), |zone| self.describe(zone))
+        self.zones.first().map_or(String::new(), |zone| self.describe(zone, &mut { SHOWN }))
     }
 
-    fn describe(&self, zone: &Zone) -> String {
+    fn describe(&self, zone: &Zone, shown: &mut usize) -> String {
         if !zone.holds_zones() {
+            *shown = shown.saturating_sub(1);
             return describe_leaf(zone);
         }
         let inside: Vec<&Zone> = zone.vertices.iter().filter_map(|vertex| self.zone_of(vertex)).collect();
         if let [one] = inside[..] {
-            return self.describe(one);
+            return self.describe(one, shown);
         }
         let (kind, routes) = match &zone.routing {
             Routing::Full(table) => ("", table.len()),
@@ -28,9 +29,13 @@ impl Platform {
             Routing::Dijkstra(dijkstra) => (" with shortest paths (Dijkstra)", dijkstra.table().len()),
             Routing::Star(_) | Routing::None | Routing::Cluster(..) => (" without routes between them", 0),
         };
-        let mut parts: Vec<String> = inside.iter().take(SHOWN).map(|zone| self.describe(zone)).collect();
-        if inside.len() > SHOWN {
-            parts.push(format!("and {} more", inside.len() - SHOWN));
+        let mut parts = Vec::new();
+        for part in &inside {
+            if *shown == 0 {
+                parts.push(format!("and {} more", inside.len() - parts.len()));
+                break;
+            }
+            parts.push(self.describe(part, shown));
         }
         let (count, parts) = (inside.len(), parts.join("; "));
         format!("{}: {count} zones{kind}, {} hosts, {routes} routes [{parts}]", zone.name, zone.hosts.len())

@@ -16,6 +16,14 @@ pub(crate) struct Place {
     pub(crate) vertex: u32,
 }
 
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Node {
+    Host(HostId),
+    Router(Place),
+    Zone(ZoneId),
+}
+
 /// What a zone routes between.
 #[derive(Debug)]
 pub(crate) enum Vertex {

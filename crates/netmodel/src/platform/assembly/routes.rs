@@ -1,10 +1,10 @@
 //! The names in routes: their ends, gateways and links.
 
-use super::{Assembly, LOOPBACK_NAME, LinkName, Node};
+use super::{Assembly, LOOPBACK_NAME, LinkName};
 use crate::identifier::ZoneId;
 use crate::platform::description::{Hop, RouteDescription};
 use crate::platform::routing::Gateways;
-use crate::platform::zone::Place;
+use crate::platform::zone::{Node, Place};
 use crate::{LinkId, PlatformError};
 
 /// The ends of a route as vertices or as zones, and its gateways where it joins zones.
@@ -33,7 +33,7 @@ impl Assembly {
     ) -> Result<RouteEnds, PlatformError> {
         let end = |name: &str| {
             let place = self.host_or_router(name).filter(|place| place.zone == zone);
-            place.ok_or_else(|| self.unknown_in_route(route, "host or router", name, line))
+            place.ok_or_else(|| self.unknown_in_route(route, "host or router of its zone", name, line))
         };
         let (src, dst) = (end(&route.src)?.vertex, end(&route.dst)?.vertex);
         Ok(RouteEnds { src, dst, gateways: None })
@@ -47,10 +47,11 @@ impl Assembly {
         gateways: &(String, String),
         line: Option<u32>,
     ) -> Result<RouteEnds, PlatformError> {
+        const KIND: &str = "zone directly in its zone";
         let end = |name: &str| {
-            let zone = self.zone_in_route(route, name, line)?;
+            let zone = self.zone_in_route(route, KIND, name, line)?;
             let place = self.zones[zone.index()].place.filter(|place| place.zone == around);
-            let place = place.ok_or_else(|| self.unknown_in_route(route, "zone", name, line))?;
+            let place = place.ok_or_else(|| self.unknown_in_route(route, KIND, name, line))?;
             Ok((zone, place.vertex))
         };
         let ((src_zone, src), (dst_zone, dst)) = (end(&route.src)?, end(&route.dst)?);
@@ -66,12 +67,13 @@ impl Assembly {
         gateways: &(String, String),
         line: Option<u32>,
     ) -> Result<RouteEnds, PlatformError> {
+        const KIND: &str = "zone inside its zone";
         let end = |name: &str| {
-            let zone = self.zone_in_route(route, name, line)?;
+            let zone = self.zone_in_route(route, KIND, name, line)?;
             if zone != around && self.is_in(zone, around) {
                 Ok(zone)
             } else {
-                Err(self.unknown_in_route(route, "zone", name, line))
+                Err(self.unknown_in_route(route, KIND, name, line))
             }
         };
         let (src, dst) = (end(&route.src)?, end(&route.dst)?);
@@ -105,8 +107,12 @@ impl Assembly {
 
     /// Returns the host of this name as a vertex of a zone, where it is in this zone.
     pub(crate) fn host_in_zone(&self, name: &str, zone: ZoneId) -> Option<u32> {
-        let place = self.places[self.host_names.get(name)?.index()];
-        (place.zone == zone).then_some(place.vertex)
+        match self.nodes.get(name) {
+            Some(Node::Host(host)) => Some(self.places[host.index()]),
+            _ => None,
+        }
+        .filter(|place| place.zone == zone)
+        .map(|place| place.vertex)
     }
 
     /// Returns the place of the host or router of this name.
@@ -121,12 +127,13 @@ impl Assembly {
     fn zone_in_route(
         &self,
         route: &RouteDescription,
+        kind: &'static str,
         name: &str,
         line: Option<u32>,
     ) -> Result<ZoneId, PlatformError> {
         match self.nodes.get(name) {
             Some(&Node::Zone(zone)) => Ok(zone),
-            _ => Err(self.unknown_in_route(route, "zone", name, line)),
+            _ => Err(self.unknown_in_route(route, kind, name, line)),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Zones and routers under construction.
 
-use super::{Assembly, Node};
+use super::Assembly;
 use crate::PlatformError;
 use crate::identifier::ZoneId;
 use crate::platform::routing::Routing;
 use crate::platform::routing::table::RouteTable;
-use crate::platform::zone::{Place, Vertex, Zone};
+use crate::platform::zone::{Node, Place, Vertex, Zone};
 
 impl Assembly {
     /// Returns whether a zone was opened, which then is the outermost one.
