@@ -126,6 +126,13 @@ fn a_star_joins_what_its_host_links_tie_to_the_backbone() {
     assert!(matches!(empty, Err(RouteError::NoLoopback { host, zone, .. }) if host == "c" && zone == "w"));
 }
 
+#[test]
+fn a_route_between_hosts_crosses_a_link() {
+    let platform = read(&zone("w", "Cluster", &nodes("a b")));
+    let empty = platform.route(HostId::new(0), HostId::new(1), &mut Vec::new());
+    assert!(matches!(empty, Err(RouteError::Empty { src, dst, .. }) if src == "a" && dst == "b"));
+}
+
 fn pair_of_zones(routing: &str, routes: &str) -> Platform {
     let left = zone(
         "L",
