@@ -4,6 +4,8 @@
 mod agreement;
 #[path = "replay/command_line.rs"]
 mod command_line;
+#[path = "replay/contention.rs"]
+mod contention;
 #[path = "replay/determinism.rs"]
 mod determinism;
 #[path = "replay/reference.rs"]

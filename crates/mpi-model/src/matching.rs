@@ -18,6 +18,8 @@ use crate::token::Message;
 pub(crate) struct Receive {
     pub(crate) posted: SimTime,
     pub(crate) request: RequestId,
+    /// The number of this post among those of the rank at this instant, from 1.
+    pub(crate) round: u32,
     /// The index of the action that posted it.
     pub(crate) action: u64,
     /// The size of the buffer.
@@ -119,12 +121,19 @@ mod tests {
     use crate::request::Requests;
 
     fn message(tag: u32) -> Message {
-        Message { posted: SimTime::ZERO, bytes: Bytes::new(u64::from(tag)), tag, reply: None, flight: None }
+        Message {
+            posted: SimTime::ZERO,
+            bytes: Bytes::new(u64::from(tag)),
+            tag,
+            reply: None,
+            round: 0,
+            flight: None,
+        }
     }
 
     fn receive(tag: Option<u32>) -> Receive {
         let request = Requests::new(0).send();
-        Receive { posted: SimTime::ZERO, request, action: 0, capacity: Bytes::ZERO, tag }
+        Receive { posted: SimTime::ZERO, round: 0, request, action: 0, capacity: Bytes::ZERO, tag }
     }
 
     #[test]

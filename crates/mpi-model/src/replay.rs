@@ -57,6 +57,9 @@ pub struct RankProcess<'t, M: Machine> {
     trace: &'t RankTrace,
     program: Program<'t>,
     clock: SimTime,
+    /// When the rank posted a send or a receive last, and how many at that instant.
+    last_post: SimTime,
+    posts: u32,
     /// When the action in progress began.
     began: SimTime,
     /// What is left of the action in progress.
@@ -114,6 +117,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             trace,
             program: Program::new(trace, member, world.parameters.collectives),
             clock: SimTime::ZERO,
+            last_post: SimTime::ZERO,
+            posts: 0,
             began: SimTime::ZERO,
             pending: Pending::Nothing,
             awaited: None,
@@ -366,7 +371,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Option<Flow> {
         let order = self.world.machine.order(work, Notice::rank(self.me))?;
-        outbox.file(self.clock, order);
+        outbox.file(self.clock, 0, order);
         self.pending = Pending::Work { kind };
         self.awaited = None;
         Some(Flow::Pause(Pause::Blocked))

@@ -63,6 +63,8 @@ pub struct Message {
     pub tag: u32,
     /// The sender's request that waits for the arrival; `None` for a detached message.
     pub reply: Option<RequestId>,
+    /// The number of this post among those of the sender at this instant, from 1.
+    pub round: u32,
     /// The flight of an eager message that is under way already.
     pub flight: Option<Flight>,
 }

@@ -72,8 +72,7 @@ pub struct FlowNetwork<'p, T> {
     now: SimTime,
     /// The next event, while nothing has been begun since it was looked for.
     upcoming: Option<SimTime>,
-    due: Vec<Plan<T>>,
-    arrived: Vec<FlowIndex>,
+    due: Vec<(SimTime, Due<T>)>,
 }
 
 /// What will happen at an instant that is known.
@@ -87,6 +86,14 @@ enum Plan<T> {
     Compute { host: HostId, flops: f64, tag: T },
     /// Something is over.
     Wake { tag: T },
+}
+
+/// What happens now.
+#[derive(Clone, Copy, Debug)]
+enum Due<T> {
+    /// The last byte of a message arrives.
+    Arrival(FlowIndex),
+    Plan(Plan<T>),
 }
 
 /// The data of a message that flows.
@@ -110,7 +117,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             factors: SizeFactors::new(parameters),
             precision: precision.max(SimDuration::from_picos(1)),
             ways: Ways::new(platform, parameters),
-            sharing: MaxMin::default(),
+            sharing: MaxMin::new(parameters.solve_scope),
             transfers: Vec::new(),
             agenda: Agenda::default(),
             arrivals: Earliest::default(),
@@ -118,7 +125,6 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             now: SimTime::ZERO,
             upcoming: None,
             due: Vec::new(),
-            arrived: Vec::new(),
         }
     }
 
@@ -173,6 +179,8 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     pub fn next_event(&mut self) -> Option<SimTime> {
         if self.sharing.is_disturbed() {
             self.share();
+        } else {
+            self.sharing.skip_solve();
         }
         let times = [self.agenda.next(), self.arrivals.next(), self.cpus.next()];
         self.upcoming = times.into_iter().flatten().min();
@@ -188,14 +196,20 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         let end = now.saturating_add(self.precision);
         self.cpus.finish(now, end, done);
         let mut due = std::mem::take(&mut self.due);
-        due.extend(std::iter::from_fn(|| self.agenda.take_before(end)));
-        self.arrive(end, done);
-        for plan in due.drain(..) {
-            match plan {
-                Plan::Send { way, size, tag } => self.begin(way, size, tag),
-                Plan::Flow { way, size, tag } => self.flow(way, size, tag),
-                Plan::Compute { host, flops, tag } => self.cpus.begin(now, host, flops, tag),
-                Plan::Wake { tag } => done.push(tag),
+        self.take_arrivals(end, &mut due);
+        due.extend(std::iter::from_fn(|| self.agenda.take_before(end)).map(|(at, plan)| (at, Due::Plan(plan))));
+        // Stable: at one instant messages arrive before others begin.
+        due.sort_by_key(|&(at, _)| at);
+        for (_, event) in due.drain(..) {
+            match event {
+                Due::Arrival(flow) => {
+                    done.push(self.transfers[flow.index()].tag);
+                    self.sharing.remove_flow(flow);
+                }
+                Due::Plan(Plan::Send { way, size, tag }) => self.begin(way, size, tag),
+                Due::Plan(Plan::Flow { way, size, tag }) => self.flow(way, size, tag),
+                Due::Plan(Plan::Compute { host, flops, tag }) => self.cpus.begin(now, host, flops, tag),
+                Due::Plan(Plan::Wake { tag }) => done.push(tag),
             }
         }
         self.due = due;
@@ -204,6 +218,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     /// Sends a message on its way now.
     fn begin(&mut self, way: u32, size: Bytes, tag: T) {
         let latency = self.ways.latency(way);
+        self.ways.announce(way, &mut self.sharing);
         if latency > 0.0 {
             let at = later(self.now, latency * self.factors.of(size).latency * PICOS);
             self.agenda.add(at, Plan::Flow { way, size, tag });
@@ -223,15 +238,12 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         }
     }
 
-    /// Ends the flows that arrive before `end`.
-    fn arrive(&mut self, end: SimTime, done: &mut Vec<T>) {
+    /// Finds the flows that arrive before `end`.
+    fn take_arrivals(&mut self, end: SimTime, due: &mut Vec<(SimTime, Due<T>)>) {
         while let Some(link) = self.arrivals.take_before(end) {
-            let due = |flow: &FlowIndex| self.transfers[flow.index()].arrival < end;
-            self.arrived.extend(self.sharing.home_flows(LinkIndex::new(link)).filter(due));
-        }
-        for flow in self.arrived.drain(..) {
-            done.push(self.transfers[flow.index()].tag);
-            self.sharing.remove_flow(flow);
+            let flows = self.sharing.home_flows(LinkIndex::new(link));
+            let arrivals = flows.map(|flow| (self.transfers[flow.index()].arrival, Due::Arrival(flow)));
+            due.extend(arrivals.filter(|&(at, _)| at < end));
         }
     }
 

@@ -29,9 +29,12 @@
 mod certificate;
 mod level;
 mod repair;
+mod scope;
 
 pub use certificate::Violation;
 use repair::Sweep;
+use scope::Marks;
+pub use scope::Scope;
 
 use crate::Sharing;
 
@@ -67,6 +70,7 @@ pub struct MaxMin {
     /// Links whose flows came or went since the last solve.
     disturbed: Vec<u32>,
     sweep: Sweep,
+    marks: Marks,
     solves: u64,
 }
 
@@ -169,6 +173,11 @@ impl FlowIndex {
 }
 
 impl MaxMin {
+    /// Makes a set of no links that is solved in this scope.
+    pub fn new(scope: Scope) -> Self {
+        Self { marks: Marks::new(scope), ..Self::default() }
+    }
+
     /// Returns the number of links.
     pub fn links(&self) -> usize {
         self.links.len()
@@ -192,7 +201,7 @@ impl MaxMin {
         LinkIndex(self.links.len() as u32 - 1)
     }
 
-    /// Adds a flow; it has no rate until the next solve. Costs the number of usages.
+    /// Adds a flow that begins now; it has no rate until the next solve. Costs the number of usages.
     ///
     /// `bound` is the most that the flow's rate may be, or infinity.
     ///
@@ -201,6 +210,7 @@ impl MaxMin {
     pub fn add_flow(&mut self, usages: &[Usage], penalty: f64, bound: f64) -> FlowIndex {
         assert!(penalty > 0.0 && bound > 0.0, "a flow of penalty {penalty} and bound {bound}");
         assert!(!usages.is_empty(), "a flow uses at least one link");
+        self.mark_beginning(usages.iter().map(|usage| usage.link.0));
         let index = self.vacant_flow(penalty, penalty * bound);
         for (place, &Usage { link, weight }) in usages.iter().enumerate() {
             assert!(weight > 0.0, "a weight of {weight}");
@@ -211,6 +221,11 @@ impl MaxMin {
             self.disturbed.push(link.0);
         }
         FlowIndex(index)
+    }
+
+    /// Announces a flow that will begin later. It matters to [`Scope::Marked`] only: there, that marks its links.
+    pub fn announce(&mut self, usages: &[Usage]) {
+        self.mark_links(usages.iter().map(|usage| usage.link.0));
     }
 
     fn vacant_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
@@ -243,6 +258,7 @@ impl MaxMin {
         self.move_home(flow.0, None);
         let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
         assert!(!uses.is_empty(), "flow {} is removed twice", flow.0);
+        self.mark_links(uses.iter().map(|used| used.link));
         for &Use { link, place } in &uses {
             let members = &mut self.links[link as usize].members;
             members.swap_remove(place as usize);
@@ -267,10 +283,18 @@ impl MaxMin {
         flow.level / flow.penalty
     }
 
-    /// Returns whether flows came or went since the last solve.
+    /// Returns whether a solve may change a rate.
     #[inline]
     pub fn is_disturbed(&self) -> bool {
-        !self.disturbed.is_empty()
+        !self.disturbed.is_empty() || !self.marks.owed.is_empty()
+    }
+
+    /// Stands for a solve that changes no rate. It matters to [`Scope::Marked`] only, whose marks last until the next
+    /// solve.
+    #[inline]
+    pub fn skip_solve(&mut self) {
+        debug_assert!(!self.is_disturbed(), "a solve may change a rate");
+        self.forget_marks();
     }
 
     /// Returns the flows whose home the link is: those for which it is the bottleneck, and of those at their own limit
@@ -305,9 +329,11 @@ impl MaxMin {
     /// Where a solution fails the check of [`MaxMin::check`], which is made after every solve in debug builds and after
     /// one in 4096 in release builds: that would be an error of this module.
     pub fn solve(&mut self) {
+        self.limit_scope();
         self.repair();
         self.solves += 1;
         if self.solves.is_multiple_of(CHECKED_SOLVES)
+            && self.marks.owed.is_empty()
             && let Err(violation) = self.check()
         {
             panic!("the allocation is not max-min fair: {violation}");

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::FactorTable;
+use crate::maxmin::Scope;
 
 /// Bandwidth factors of the preset `smpi` (sg_config.cpp of SimGrid 3.32, lines 357-366).
 const SMPI_BANDWIDTH: [(u64, f64); 9] = [
@@ -32,6 +33,9 @@ const SMPI_LATENCY: [(u64, f64); 9] = [
 
 /// The largest TCP window, in SimGrid `network/TCP-gamma` (NetworkModel.cpp, lines 27-31), in bytes.
 const TCP_GAMMA: f64 = 4_194_304.0;
+
+/// The bandwidth of the built-in loopback link [B/s] (network/loopback-bw; sg_config.cpp, lines 288-298).
+pub(crate) const LOOPBACK_BANDWIDTH: f64 = 1e10;
 
 /// The distance in seconds below which SimGrid completes events together (surf/precision; network_cm02.cpp:155).
 const PRECISION_S: f64 = 1e-9;
@@ -69,8 +73,15 @@ pub struct NetworkParameters {
     pub cross_traffic: bool,
     /// How flows of different penalties use a fat pipe. In contention only.
     pub fat_pipes: FatPipes,
+    /// Which links are solved again when flows begin or end. In contention only.
+    pub solve_scope: Scope,
     /// Events that lie less than this after another one, in seconds, happen with it. In contention only.
     pub precision_s: f64,
+    /// Bandwidth of the built-in loopback link [B/s], through which hosts send to themselves where the platform lists
+    /// no other way.
+    pub loopback_bandwidth: f64,
+    /// Latency of the built-in loopback link in seconds.
+    pub loopback_latency_s: f64,
 }
 
 /// How flows use a fat pipe.
@@ -95,7 +106,10 @@ impl NetworkParameters {
             tcp_gamma: TCP_GAMMA,
             cross_traffic: true,
             fat_pipes: FatPipes::Joint,
+            solve_scope: Scope::Marked,
             precision_s: PRECISION_S,
+            loopback_bandwidth: LOOPBACK_BANDWIDTH,
+            loopback_latency_s: 0.0,
         };
         match preset {
             Preset::Smpi => Self {
@@ -109,6 +123,7 @@ impl NetworkParameters {
                 tcp_gamma: 0.0,
                 cross_traffic: false,
                 fat_pipes: FatPipes::Separate,
+                solve_scope: Scope::Complete,
                 precision_s: 0.0,
                 ..constant(1.0, 1.0, 0.0)
             },

@@ -117,6 +117,18 @@ impl Platform {
         &self.links[link.index()]
     }
 
+    /// Sets bandwidth [B/s] and latency (in seconds) of the built-in loopback link, through which hosts of zones with
+    /// listed routes send to themselves where no other way is listed (`network/loopback-bw` and `-lat`).
+    ///
+    /// # Panics
+    /// Where the bandwidth is not greater than zero, or the latency is negative.
+    pub fn set_default_loopback(&mut self, bandwidth: f64, latency: f64) {
+        assert!(bandwidth > 0.0 && latency >= 0.0, "a loopback link of {bandwidth} B/s and {latency} s");
+        if let Some(link) = self.links.iter_mut().find(|link| link.name == assembly::LOOPBACK_NAME) {
+            (link.bandwidth, link.latency) = (bandwidth, latency);
+        }
+    }
+
     /// Returns what the description should have said differently, such as quantities without unit.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -17,8 +17,9 @@ pub(crate) struct RouteCost {
     pub(crate) resistance: f64,
     /// No message is faster: the least bandwidth of the route, or the TCP window over twice the latency [B/s].
     pub(crate) bound: f64,
-    /// What each link carries per unit of a message's rate, by growing link number: one for each time that the route
-    /// crosses it and 0.05 for each time that the way back does. On fat pipes the largest counts.
+    /// What each link carries per unit of a message's rate: one for each time that the route crosses it and 0.05 for each
+    /// time that the way back does. On fat pipes the largest counts. The first link of the route comes first, then the
+    /// others by growing number.
     pub(crate) weights: Vec<(LinkId, f64)>,
 }
 
@@ -68,7 +69,12 @@ fn weights(platform: &Platform, route: &[LinkId], way_back: &[LinkId]) -> Vec<(L
         };
         (link, weight)
     };
-    crossings.chunk_by(|one, other| one.0 == other.0).map(of_link).collect()
+    let mut weights: Vec<(LinkId, f64)> =
+        crossings.chunk_by(|one, other| one.0 == other.0).map(of_link).collect();
+    if let Some(first) = weights.iter().position(|&(link, _)| link == route[0]) {
+        weights[..=first].rotate_right(1);
+    }
+    weights
 }
 
 /// The factors for a message's size, looked up together.

@@ -12,7 +12,7 @@ use crate::{Fault, Outbox, Process, Rank, SimTime};
 pub trait Arbiter<P: Process> {
     /// Takes in an order. It lies at or after the instant of the last [`advance`](Arbiter::advance).
     ///
-    /// Orders come sorted by (time, rank, order of filing) between two calls of [`next`](Arbiter::next); those of
+    /// Orders come sorted by (time, place, rank, order of filing) between two calls of [`next`](Arbiter::next); those of
     /// later calls may have earlier times.
     fn file(&mut self, from: Rank, at: SimTime, order: P::Order);
 

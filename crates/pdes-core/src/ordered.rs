@@ -18,7 +18,7 @@ const STEPS_PER_PUBLICATION: u64 = 1 << 16;
 ///
 /// # Determinism
 /// The result does not depend on the order in which processes get their turns: orders that lie between two events of
-/// the arbiter reach it sorted by (time, rank, order of filing).
+/// the arbiter reach it sorted by (time, place, rank, order of filing).
 ///
 /// # Cost
 /// A turn of a process costs a few nanoseconds beside what the process does; an event of the arbiter costs what
@@ -86,7 +86,7 @@ struct Driver<'a, P: Process, A> {
     /// The earliest failure.
     fault: Option<(Rank, Fault<P::Error>)>,
     outbox: Outbox<P::Token, P::Order>,
-    orders: Vec<(SimTime, Rank, P::Order)>,
+    orders: Vec<(SimTime, u64, Rank, P::Order)>,
     /// The instant of the last event that was committed.
     now: SimTime,
     steps: u64,
@@ -184,21 +184,21 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
     /// Takes the orders of a process out of the outbox.
     #[inline]
     fn collect_orders(&mut self, from: Rank) {
-        for (at, order) in self.outbox.take_orders() {
+        for (at, place, order) in self.outbox.take_orders() {
             assert!(
                 at >= self.now,
                 "rank {from} files an order at {at} s, before the present of {} s",
                 self.now
             );
-            self.orders.push((at, from, order));
+            self.orders.push((at, place, from, order));
         }
     }
 
     /// Hands the orders to the arbiter in an order that does not depend on that of the turns.
     fn file_orders(&mut self) {
-        // Stable: the orders of one process at one time stay as they were filed.
-        self.orders.sort_by_key(|&(at, rank, _)| (at, rank));
-        for (at, rank, order) in self.orders.drain(..) {
+        // Stable: the orders of one process at one time and place stay as they were filed.
+        self.orders.sort_by_key(|&(at, place, rank, _)| (at, place, rank));
+        for (at, _, rank, order) in self.orders.drain(..) {
             self.arbiter.file(rank, at, order);
         }
     }

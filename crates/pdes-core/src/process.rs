@@ -102,7 +102,7 @@ pub struct Fault<E> {
 #[derive(Debug)]
 pub struct Outbox<T, O = Infallible> {
     packets: Vec<(Rank, T)>,
-    orders: Vec<(SimTime, O)>,
+    orders: Vec<(SimTime, u64, O)>,
 }
 
 impl<T: Copy, O: Copy> Outbox<T, O> {
@@ -116,10 +116,10 @@ impl<T: Copy, O: Copy> Outbox<T, O> {
         self.packets.push((to, token));
     }
 
-    /// Files an order that is to be carried out at an instant.
+    /// Files an order that is to be carried out at an instant; among those of one instant, by growing `place`.
     #[inline]
-    pub fn file(&mut self, at: SimTime, order: O) {
-        self.orders.push((at, order));
+    pub fn file(&mut self, at: SimTime, place: u64, order: O) {
+        self.orders.push((at, place, order));
     }
 
     /// Returns packet number `index`, while there are as many.
@@ -130,7 +130,7 @@ impl<T: Copy, O: Copy> Outbox<T, O> {
 
     /// Takes the orders.
     #[inline]
-    pub(crate) fn take_orders(&mut self) -> impl Iterator<Item = (SimTime, O)> + '_ {
+    pub(crate) fn take_orders(&mut self) -> impl Iterator<Item = (SimTime, u64, O)> + '_ {
         self.orders.drain(..)
     }
 

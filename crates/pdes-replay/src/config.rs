@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use netmodel::maxmin::Scope;
 use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset};
 use serde::Deserialize;
 
@@ -182,7 +183,10 @@ struct NetworkSection {
     tcp_gamma: Option<f64>,
     cross_traffic: Option<bool>,
     fat_pipes: Option<FatPipes>,
+    solve_scope: Option<Scope>,
     precision_s: Option<f64>,
+    loopback_bandwidth: Option<f64>,
+    loopback_latency_s: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -84,10 +84,11 @@ impl Scene {
     pub fn load_watched(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
         let started = Instant::now();
         // The platform first: it is small, and a wrong one should show before a large trace is read.
-        let platform = match &job.platform {
+        let mut platform = match &job.platform {
             PlatformSource::File(path) => Platform::from_path(path)?,
             PlatformSource::Inline(description) => Platform::from_description((**description).clone())?,
         };
+        platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let defaults = LoadOptions::default();
         let options = LoadOptions {
             threads: job.threads,

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use pdes_core::{Bytes, Outbox, SimTime};
 use rustc_hash::FxHashMap;
 
+use super::message::place;
 use super::{Failure, RankProcess};
 use crate::machine::{Machine, Work};
 use crate::notice::Notice;
@@ -38,6 +39,7 @@ impl<M: Machine> RankProcess<'_, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Option<Flight>, Failure<M::Error>> {
         let path = self.path(port)?;
+        let peer = self.ports.get_mut(port).peer;
         let bytes = message.bytes + self.world.parameters.envelope;
         let number = NonZeroU32::MIN.saturating_add(self.flights.launched);
         let flight = Flight(number);
@@ -45,7 +47,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let Some(order) = self.world.machine.order(Work::Transfer { path, bytes }, notice) else {
             return Ok(None);
         };
-        outbox.file(message.posted, order);
+        outbox.file(message.posted, place(message.round, peer), order);
         self.flights.launched += 1;
         self.flights.states.insert(flight, State::Unexpected);
         Ok(Some(flight))

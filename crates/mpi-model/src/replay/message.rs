@@ -17,6 +17,17 @@ impl<M: Machine> RankProcess<'_, M> {
         bytes < self.world.parameters.detached_below
     }
 
+    /// Counts the posts of the rank at its present instant. SimGrid lets ranks take turns: each makes one call, then
+    /// each that can makes its next one. Flows that start at one instant start in that order.
+    #[inline]
+    fn next_round(&mut self) -> u32 {
+        if self.last_post != self.clock {
+            (self.last_post, self.posts) = (self.clock, 0);
+        }
+        self.posts += 1;
+        self.posts
+    }
+
     pub(super) fn is_eager(&self, bytes: Bytes) -> bool {
         bytes < self.world.parameters.eager_below
     }
@@ -103,7 +114,8 @@ impl<M: Machine> RankProcess<'_, M> {
         self.requests.set(request, state);
         self.statistics.add_message(bytes);
         if let Some(lane) = lane {
-            let message = Message { posted: self.clock, bytes, tag, reply, flight: None };
+            let round = self.next_round();
+            let message = Message { posted: self.clock, bytes, tag, reply, round, flight: None };
             outbox.send(to, Token::Message { lane, message });
         }
     }
@@ -119,7 +131,8 @@ impl<M: Machine> RankProcess<'_, M> {
     ) {
         let incoming = &self.trace.incoming()[channel];
         let tag = incoming.tag.map(|tag| tag.get() as u32);
-        let receive = Receive { posted: self.clock, request, action: self.action(), capacity, tag };
+        let round = self.next_round();
+        let receive = Receive { posted: self.clock, round, request, action: self.action(), capacity, tag };
         self.post(incoming.port.index(), receive, outbox);
     }
 
@@ -133,7 +146,8 @@ impl<M: Machine> RankProcess<'_, M> {
         let tag = Some(self.operation_tag());
         let port = self.ports.collective(from);
         self.path(port)?;
-        let receive = Receive { posted: self.clock, request, action: self.action(), capacity, tag };
+        let round = self.next_round();
+        let receive = Receive { posted: self.clock, round, request, action: self.action(), capacity, tag };
         self.post(port, receive, outbox);
         if let Err(failure) = self.check_operation(port) {
             self.tell_itself(failure, outbox);
@@ -191,7 +205,13 @@ impl<M: Machine> RankProcess<'_, M> {
         let sender = reply.map(|request| (peer, request));
         let notice = Notice::message(self.me, receive.request, received, sender);
         if let Some(order) = self.world.machine.order(Work::Transfer { path, bytes: wire }, notice) {
-            outbox.file(start, order);
+            // The side that posts last starts the flow, in the order in which posts take turns: see `next_round`.
+            let place = if (posted, message.round, peer) > (receive.posted, receive.round, self.me) {
+                place(message.round, peer)
+            } else {
+                place(receive.round, self.me)
+            };
+            outbox.file(start, place, order);
             return Ok(false);
         }
         let arrival = self.world.machine.transfer(path, wire).and_then(|time| start.checked_add(time));
@@ -242,4 +262,9 @@ impl<M: Machine> RankProcess<'_, M> {
             }
         }
     }
+}
+
+/// Where a flow stands among those that start at one instant.
+pub(super) fn place(round: u32, rank: Rank) -> u64 {
+    u64::from(round) << 32 | u64::from(rank.get())
 }

@@ -50,13 +50,13 @@ impl<P> Agenda<P> {
     }
 
     /// Takes the first plan, if it is for an instant before `end`. `O(log n)`.
-    pub(super) fn take_before(&mut self, end: SimTime) -> Option<P> {
+    pub(super) fn take_before(&mut self, end: SimTime) -> Option<(SimTime, P)> {
         if self.next()? >= end {
             return None;
         }
-        let index = self.queue.pop()?.0.plan;
-        self.vacant.push(index);
-        self.plans[index as usize].take()
+        let Reverse(Entry { at, plan, .. }) = self.queue.pop()?;
+        self.vacant.push(plan);
+        self.plans[plan as usize].take().map(|plan| (at, plan))
     }
 }
 

@@ -91,6 +91,11 @@ impl<'p> Ways<'p> {
         self.ways[way as usize].latency
     }
 
+    /// Announces a flow on a way.
+    pub(super) fn announce(&self, way: u32, sharing: &mut MaxMin) {
+        sharing.announce(&self.usages[self.ways[way as usize].usages.clone()]);
+    }
+
     /// Adds a flow on a way.
     pub(super) fn add_flow(&self, way: u32, sharing: &mut MaxMin) -> FlowIndex {
         let Way { penalty, bound, ref usages, .. } = self.ways[way as usize];

@@ -37,6 +37,8 @@ pub(super) struct Mark {
     /// The last sweep that marked the link.
     sweep: u64,
     full: bool,
+    /// Whether the solve does not take the link into account.
+    pub(super) left_out: bool,
     /// Whether a flow of the link was frozen elsewhere since the last evaluation.
     stale: bool,
     /// The level of its valid fill event, and where the search for the next one starts.
@@ -92,7 +94,7 @@ impl MaxMin {
     /// Marks a link, unless the sweep has done so before; returns whether it did now.
     fn mark(&mut self, index: u32) -> bool {
         let link = &mut self.links[index as usize];
-        if link.mark.sweep == self.sweep.number {
+        if link.mark.sweep == self.sweep.number || link.mark.left_out {
             return false;
         }
         self.sweep.step += 1;
@@ -219,8 +221,9 @@ impl MaxMin {
                 let link = self.flows[flow as usize].uses[place].link;
                 let mark = &self.links[link as usize].mark;
                 if mark.sweep != self.sweep.number {
-                    self.mark(link);
-                    self.evaluate(link);
+                    if self.mark(link) {
+                        self.evaluate(link);
+                    }
                 } else if link != index && !mark.full && mark.evaluated_at < marked_at {
                     self.evaluate(link);
                 }

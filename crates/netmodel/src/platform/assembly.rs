@@ -7,6 +7,7 @@ use super::Platform;
 use super::description::{CableSharing, HostDescription, LinkDescription};
 use super::zone::{Node, Place, Vertex, Zone};
 use crate::identifier::ZoneId;
+use crate::parameters::LOOPBACK_BANDWIDTH;
 use crate::topology::fat_tree::FatTreeOrigin;
 use crate::{Host, HostId, Link, LinkId, Location, PlatformError, Sharing};
 
@@ -21,9 +22,7 @@ pub(crate) const HOST_LIMIT: u64 = 1 << 24;
 pub(crate) const LINK_LIMIT: u64 = 1 << 28;
 
 /// The link that hosts of zones with listed routes send to themselves through (FullZone.cpp, network_cm02.cpp).
-const LOOPBACK_NAME: &str = "__loopback__";
-/// Its capacity [B/s].
-const LOOPBACK_BANDWIDTH: f64 = 1e10;
+pub(super) const LOOPBACK_NAME: &str = "__loopback__";
 
 /// What a link's name in a route stands for.
 #[derive(Clone, Copy, Debug)]

@@ -103,6 +103,18 @@ fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, Conf
     if let Some(fat_pipes) = section.fat_pipes {
         parameters.fat_pipes = fat_pipes;
     }
+    if let Some(bandwidth) = section.loopback_bandwidth {
+        parameters.loopback_bandwidth = not_negative("network", "loopback_bandwidth", bandwidth)?;
+        if bandwidth == 0.0 {
+            return Err(value("network", "loopback_bandwidth", "found 0, expected more than zero"));
+        }
+    }
+    if let Some(latency) = section.loopback_latency_s {
+        parameters.loopback_latency_s = not_negative("network", "loopback_latency_s", latency)?;
+    }
+    if let Some(scope) = section.solve_scope {
+        parameters.solve_scope = scope;
+    }
     if let Some(precision) = section.precision_s {
         let expected = "expected a time in seconds from 0 to 1";
         if !(0.0..=1.0).contains(&precision) {
