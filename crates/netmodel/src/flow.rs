@@ -197,7 +197,9 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         self.cpus.finish(now, end, done);
         let mut due = std::mem::take(&mut self.due);
         self.take_arrivals(end, &mut due);
-        due.extend(std::iter::from_fn(|| self.agenda.take_before(end)).map(|(at, plan)| (at, Due::Plan(plan))));
+        due.extend(
+            std::iter::from_fn(|| self.agenda.take_before(end)).map(|(at, plan)| (at, Due::Plan(plan))),
+        );
         // Stable: at one instant messages arrive before others begin.
         due.sort_by_key(|&(at, _)| at);
         for (_, event) in due.drain(..) {
