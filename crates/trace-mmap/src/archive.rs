@@ -19,9 +19,11 @@ mod output;
 mod shard;
 mod tables;
 mod tally;
+mod unroll;
+mod walk;
 mod writer;
 
-pub(crate) use body::{ArchivedRank, Jump, Walk};
+pub(crate) use body::ArchivedRank;
 pub use check::{CheckReport, Finding, check};
 pub use compile::StructureError;
 pub use convert::{ConvertOptions, Converted, convert};
@@ -33,6 +35,7 @@ pub use info::{Info, Pair, Storage};
 pub(crate) use layout::{MAGIC, MAX_DEPTH};
 pub(crate) use open::open;
 pub(crate) use shard::Shard;
+pub(crate) use walk::Walk;
 pub use writer::{ArchiveWriter, Summary};
 
 use std::path::Path;

@@ -4,10 +4,13 @@
 //! shortest for it. Every amount is kept to the bit. A value may be [`ABSENT`]: the computation is left out that time,
 //! so that a program is the same whether or not a tracer saw time pass between two calls.
 
+mod ahead;
 mod block;
 mod builder;
+mod codes;
 
-pub(crate) use block::{Block, Packing};
+pub(crate) use ahead::Ahead;
+pub(crate) use block::Block;
 pub(crate) use builder::{Blocks, ColumnBuilder};
 
 use crate::archive::{Damage, Shard};
@@ -47,73 +50,76 @@ impl Column {
     }
 }
 
-/// What a constant is read from: codes of no bits.
-const NO_CODES: &[u8] = &[0; 8];
-
-/// Reads the values of a column in order.
+/// Unpacks the values of a column in order.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnReader<'a> {
-    column: Column,
-    /// Values of the blocks opened so far.
-    opened: u64,
-    /// Values left in the open block.
-    left: u32,
-    block: Block,
-    mask: u64,
-    /// Offset of the next code in `packed`, in bits.
-    bit: u64,
-    packed: &'a [u8],
-    dictionary: &'a [u8],
+    column: &'a Column,
+    /// Values unpacked so far.
+    unpacked: u64,
+    /// The block of the last value that was unpacked.
+    block: Option<OpenBlock<'a>>,
 }
 
 impl<'a> ColumnReader<'a> {
-    pub(crate) fn new(column: Column) -> Self {
-        let base = match column.place {
-            Place::Constant(bits) => bits,
-            Place::Blocks(_) => 0,
-        };
-        let block = Block { base, ..Block::default() };
-        Self { column, opened: 0, left: 0, block, mask: 0, bit: 0, packed: NO_CODES, dictionary: &[] }
+    /// Makes a reader before the first value.
+    pub(crate) fn new(column: &'a Column) -> Self {
+        Self::at(column, 0)
     }
 
-    /// Returns the bits of the next value of the open block, which may be those of no amount; `None` where none is left,
-    /// or where the block is malformed.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        let start = (self.bit / 8) as usize;
-        let word = u64::from_le_bytes(*self.packed.get(start..)?.first_chunk()?);
-        let code = word >> (self.bit % 8) & self.mask;
-        self.bit += u64::from(self.block.width);
-        match self.block.packing {
-            Packing::Dictionary => block::take(self.dictionary, 64 * code, 64),
-            _ => self.block.decode(code),
-        }
+    /// Makes a reader before the value with this number, from 0.
+    pub(crate) fn at(column: &'a Column, number: u64) -> Self {
+        Self { column, unpacked: number, block: None }
     }
 
-    /// Opens the next block; `base` is where the blocks of the rank begin in the data of the shard.
+    /// Unpacks the next values by their bits, as many as there are places, or fewer where their block ends before; `base`
+    /// is where the blocks of the rank begin in the data of the shard. What comes out may be the bits of no amount.
+    ///
+    /// Returns how many there are, at least one where there is a place.
     ///
     /// # Errors
-    /// Where values are left, so that the open block is malformed; where there is no further block.
-    #[cold]
-    pub(crate) fn open_block(&mut self, shard: &'a Shard, base: u64) -> Result<(), Damage> {
-        let rest = self.column.len.checked_sub(self.opened).filter(|rest| *rest > 0 && self.left == 0);
-        let rest = rest.ok_or(Damage::Column)?;
-        let Place::Blocks(directory) = self.column.place else {
-            // In parts of less than 2^32 uses, so that the count fits.
-            self.left = rest.min(u64::from(u32::MAX)) as u32;
-            self.opened += u64::from(self.left);
-            return Ok(());
-        };
-        let entry = directory.checked_add(self.opened / BLOCK * ENTRY).ok_or(Damage::Column)?;
-        self.block = Block::from_bytes(shard.bytes(entry, ENTRY)?).ok_or(Damage::Column)?;
-        self.left = rest.min(BLOCK) as u32;
-        self.opened += u64::from(self.left);
-        let place = self.block.place(u64::from(self.left), base).ok_or(Damage::Column)?;
-        self.dictionary = shard.bytes(place.dictionary, place.codes - place.dictionary)?;
-        self.packed = shard.bytes_and_slack(place.codes, place.end - place.codes)?;
-        self.mask = block::mask(self.block.width);
-        self.bit = 0;
-        Ok(())
+    /// Where the column has no more values, or a block is malformed.
+    pub(crate) fn unpack(&mut self, shard: &'a Shard, base: u64, out: &mut [u64]) -> Result<usize, Damage> {
+        let rest =
+            self.column.len.checked_sub(self.unpacked).filter(|rest| *rest > 0).ok_or(Damage::Column)?;
+        let first = self.unpacked % BLOCK;
+        let in_block = rest.saturating_add(first).min(BLOCK);
+        let len = (in_block - first).min(out.len() as u64);
+        let out = &mut out[..len as usize];
+        match (self.column.place, &self.block) {
+            (Place::Constant(bits), _) => out.fill(bits),
+            (Place::Blocks(_), Some(block)) if first > 0 => block.unpack(first, out)?,
+            (Place::Blocks(directory), _) => {
+                let entry =
+                    (self.unpacked / BLOCK).checked_mul(ENTRY).and_then(|at| at.checked_add(directory));
+                let block = OpenBlock::new(shard, entry.ok_or(Damage::Column)?, base, in_block)?;
+                self.block.insert(block).unpack(first, out)?;
+            }
+        }
+        self.unpacked += len;
+        Ok(out.len())
+    }
+}
+
+/// A block in the data.
+#[derive(Clone, Debug)]
+struct OpenBlock<'a> {
+    block: Block,
+    dictionary: &'a [u8],
+    packed: &'a [u8],
+}
+
+impl<'a> OpenBlock<'a> {
+    /// Finds the block of `len` values of this entry of a directory.
+    fn new(shard: &'a Shard, entry: u64, base: u64, len: u64) -> Result<Self, Damage> {
+        let block = Block::from_bytes(shard.bytes(entry, ENTRY)?).ok_or(Damage::Column)?;
+        let place = block.place(len, base).ok_or(Damage::Column)?;
+        let dictionary = shard.bytes(place.dictionary, place.codes - place.dictionary)?;
+        let packed = shard.bytes_and_slack(place.codes, place.end - place.codes)?;
+        Ok(Self { block, dictionary, packed })
+    }
+
+    #[inline]
+    fn unpack(&self, first: u64, out: &mut [u64]) -> Result<(), Damage> {
+        self.block.unpack(self.dictionary, self.packed, first, out).ok_or(Damage::Column)
     }
 }

@@ -198,7 +198,7 @@ impl RankDraft {
 
 /// Numbers the ports by first appearance: one per source and tag, but one for all tags of a source from which some
 /// receive takes any tag.
-fn assign_ports(receiving: &[(Rank, Option<Tag>)]) -> (Vec<Incoming>, u32) {
+pub(crate) fn assign_ports(receiving: &[(Rank, Option<Tag>)]) -> (Vec<Incoming>, u32) {
     let mut shared: BTreeMap<Rank, Option<PortId>> =
         receiving.iter().filter(|(_, tag)| tag.is_none()).map(|(peer, _)| (*peer, None)).collect();
     let mut ports = 0;

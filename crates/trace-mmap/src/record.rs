@@ -2,7 +2,7 @@
 
 mod limits;
 
-pub(crate) use limits::{Limits, MAX_AMOUNT_BITS, MAX_BYTES, TableSizes, UNLIMITED};
+pub(crate) use limits::{Limits, MAX_AMOUNT_BITS, MAX_BYTES, Needs, TableSizes};
 
 use pdes_core::Bytes;
 
@@ -111,9 +111,24 @@ impl Record {
         Self::pack(LOOP_BEGIN, 0, 0, count)
     }
 
+    /// Begins a loop whose first iteration leaves out the first records of the body.
+    pub(crate) fn unrolled_loop(count: u64, skip: u32) -> Self {
+        Self::pack(LOOP_BEGIN, 0, skip, count)
+    }
+
     /// Ends a loop.
     pub(crate) fn loop_end() -> Self {
         Self::pack(LOOP_END, 0, 0, 0)
+    }
+
+    /// Returns the record with another index.
+    pub(crate) fn with_index(self, index: u32) -> Self {
+        Self { head: self.head & 0xffff_ffff | u64::from(index) << 32, ..self }
+    }
+
+    /// Returns the record with another slot.
+    pub(crate) fn with_slot(self, slot: Slot) -> Self {
+        Self { head: self.head & !0xffff_ff00 | u64::from(slot.get()) << 8, ..self }
     }
 
     /// Makes a record of its two words.

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::archive::tally::Tally;
 use crate::archive::{ArchivedRank, Damage};
 use crate::channel::Tag;
-use crate::column::{ABSENT, ColumnReader};
+use crate::column::{ABSENT, BLOCK, ColumnReader};
 use crate::draft::Linkable;
 use crate::link::{Excess, link, origin};
+use crate::record::MAX_AMOUNT_BITS;
 use crate::trace::{Body, RankTrace, Trace};
 use crate::warning::Unreceived;
 
@@ -252,22 +253,24 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
     })
 }
 
-/// Reads all columns, and compares their gaps with the table.
+/// Reads all columns: each value is an amount, or one of as many gaps as the table says.
 fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
+    let mut places = [0; BLOCK as usize];
     for (column, uses) in body.columns.iter().zip(&tally.columns) {
         if column.is_constant() {
             continue;
         }
-        let (mut reader, mut absent) = (ColumnReader::new(*column), 0);
-        for _ in 0..*uses {
-            let value = match reader.next() {
-                Some(value) => value,
-                None => {
-                    reader.open_block(body.shard(), body.blocks)?;
-                    reader.next().ok_or(Damage::Column)?
-                }
-            };
-            absent += u64::from(value == ABSENT);
+        let (mut reader, mut absent, mut left) = (ColumnReader::new(column), 0, *uses);
+        while left > 0 {
+            let limit = left.min(BLOCK) as usize;
+            let len = reader.unpack(body.shard(), body.blocks, &mut places[..limit])?;
+            let gaps = places[..len].iter().filter(|bits| **bits == ABSENT).count() as u64;
+            let amounts = places[..len].iter().filter(|bits| **bits <= MAX_AMOUNT_BITS).count() as u64;
+            if gaps + amounts != len as u64 {
+                return Err(Damage::Column);
+            }
+            absent += gaps;
+            left -= len as u64;
         }
         if absent != column.absent {
             return Err(Damage::Column);

@@ -16,7 +16,7 @@ use crate::load::{Input, LoadOptions, read_file};
 use crate::record::Record;
 use crate::side::Side;
 use crate::store::Store;
-use crate::trace::{Body, Cursor, RankTrace, Trace};
+use crate::trace::{Body, RankTrace, Trace};
 use crate::warning::{Tolerated, Warning, summarize};
 
 /// How to convert a trace.
@@ -104,7 +104,7 @@ fn write_trace(trace: &Trace, output: &Path, options: &ConvertOptions<'_>) -> Re
     let mut writer = ArchiveWriter::create(output, trace.ranks(), options.shards)?;
     let prepare = |rank| {
         let from = trace.rank(rank);
-        let encoded = encode(rank, from.cursor(), &from.side, options.fold)?;
+        let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, options.fold)?;
         Ok((from, encoded))
     };
     in_order(options.load.threads, trace.ranks(), prepare, |rank, (from, encoded): (&RankTrace, _)| {
@@ -125,26 +125,37 @@ struct Prepared {
 
 fn prepare(rank: Rank, mut linkable: Linkable, more: Tolerated, fold: bool) -> Result<Prepared, WriteError> {
     let body = mem::take(&mut linkable.trace.body);
-    let encoded = encode(rank, body.cursor(), &linkable.trace.side, fold)?;
+    let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side, fold)?;
     Ok(Prepared { body, linkable, encoded, more })
 }
 
-fn encode(rank: Rank, actions: Cursor<'_>, side: &Side, fold: bool) -> Result<Option<Encoded>, WriteError> {
+/// Folds the records of a rank, where that is wanted.
+pub(crate) fn encode(
+    rank: Rank,
+    actions: impl Iterator<Item = Record> + Clone,
+    side: &Side,
+    fold: bool,
+) -> Result<Option<Encoded>, WriteError> {
     if !fold {
         return Ok(None);
     }
-    match encode_shortest(actions, side) {
-        Ok(encoded) => Ok(Some(encoded)),
-        Err(EncodeError::Io(source)) => {
-            let dir = std::env::temp_dir();
-            Err(TraceError::Spill { dir, source }.into())
-        }
-        Err(EncodeError::Overflow(_)) => Err(WriteError::TooMany { rank }),
+    encode_shortest(actions, side).map(Some).map_err(|error| encode_error(rank, error))
+}
+
+/// Says why a rank cannot be encoded.
+pub(crate) fn encode_error(rank: Rank, error: EncodeError) -> WriteError {
+    match error {
+        EncodeError::Io(source) => TraceError::Spill { dir: std::env::temp_dir(), source }.into(),
+        EncodeError::Overflow(_) => WriteError::TooMany { rank },
+        EncodeError::Damaged(damage) => WriteError::Damaged { rank, damage },
     }
 }
 
 /// Encodes with optional computations where there are some, and without where that does not fold well.
-fn encode_shortest(actions: Cursor<'_>, side: &Side) -> Result<Encoded, EncodeError> {
+fn encode_shortest(
+    actions: impl Iterator<Item = Record> + Clone,
+    side: &Side,
+) -> Result<Encoded, EncodeError> {
     let gaps = Gaps::find(actions.clone());
     if gaps.is_empty() {
         return encode_with(actions, side, &gaps);
@@ -159,9 +170,13 @@ fn encode_shortest(actions: Cursor<'_>, side: &Side) -> Result<Encoded, EncodeEr
     Ok(if size(&optional) < size(&plain) { optional } else { plain })
 }
 
-fn encode_with(mut actions: Cursor<'_>, side: &Side, gaps: &Gaps) -> Result<Encoded, EncodeError> {
+fn encode_with(
+    mut actions: impl Iterator<Item = Record>,
+    side: &Side,
+    gaps: &Gaps,
+) -> Result<Encoded, EncodeError> {
     let mut encoder = Encoder::new(side, gaps);
-    actions.try_for_each(|action| encoder.push(Record::encode(action)))?;
+    actions.try_for_each(|record| encoder.push(record))?;
     encoder.finish()
 }
 
@@ -194,7 +209,7 @@ impl<C> Drop for Abandon<'_, C> {
 ///
 /// A thread holds one prepared rank until its turn comes. Ranks are handed out in ascending order, so that the thread
 /// with the lowest one never waits: there is no deadlock, and no more ranks are in memory than threads.
-fn in_order<P: Send>(
+pub(crate) fn in_order<P: Send>(
     threads: usize,
     ranks: u32,
     prepare: impl Fn(Rank) -> Result<P, WriteError> + Sync,

@@ -1,19 +1,33 @@
 //! Cutting a trace: some of its ranks, or some iterations of its main loop.
+//!
+//! What an archive has folded is cut as it is stored: programs lose records, loops lose iterations, columns lose values. A trace
+//! with a record per action is read action by action, and folded as a conversion folds it.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+mod main_loop;
+mod names;
+mod program;
+mod stream;
+
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pdes_core::Rank;
 
-use crate::archive::tally::Tally;
-use crate::archive::{ArchivedRank, ConvertOptions, Converted, WriteError, convert};
-use crate::collective::Collective;
+use crate::archive::convert::{encode, encode_error, in_order};
+use crate::archive::encode::Encoded;
+use crate::archive::{
+    ArchiveError, ArchiveWriter, ArchivedRank, ConvertOptions, Converted, Damage, WriteError,
+};
+use crate::draft::Linkable;
 use crate::error::TraceError;
-use crate::record::{LOOP_BEGIN, LOOP_END};
-use crate::structure::{Op, Request, TextLine};
-use crate::trace::{Body, Trace};
+use crate::load::LoadOptions;
+use crate::trace::{Body, RankTrace, Trace};
+use main_loop::Removal;
+use names::Names;
+use program::{KeptProgram, Less};
+use stream::Kept;
 
 /// What to keep of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,20 +35,28 @@ pub struct Cut {
     /// Ranks, which are numbered from 0 again; all by default. Messages to and from others are left out with the requests
     /// for them; collective operations take place among those that stay, a root that goes being replaced by the first rank.
     pub ranks: Option<Range<u32>>,
-    /// Iterations of the main loop of each rank, from the first on; all by default. The main loop is that with most actions
-    /// which is in no other one. A rank without loops keeps everything.
+    /// Iterations of the main loop, from the first on; all by default.
+    ///
+    /// The main loop of a rank is, of the loops that are in no other one, that with most actions; of equals the first. Folding
+    /// may begin the same loop at other places of its body in different ranks, so that some have an iteration or two
+    /// before or behind the loop. So the longest main loop counts: as many iterations as go of that one go of each.
     pub iterations: Option<u64>,
 }
 
 /// Writes a part of a trace to an archive.
 ///
+/// Of a folded archive the structure is cut: this costs as much as its programs are long and as it has amounts, not as it has
+/// actions, and what is written is folded whatever the options say. Other traces are read action by action, folded and
+/// written rank by rank; for cutting iterations they are folded first, into a temporary archive. The counter of the
+/// options counts the actions of the ranks that were cut.
+///
 /// Receives from any source all stay, also where their messages come from ranks that go: that makes more receives than
-/// messages, which is an error. The loops are those that the archive has. Where they begin at different places of the iteration in different ranks, as
-/// folding may find them, cutting iterations can leave receives without sends, which is an error. The part is
-/// written as text into a temporary directory on the way: this costs as much as it has actions, and reads all actions.
+/// messages, which is an error.
 ///
 /// # Errors
-/// Where the ranks are not a part of the trace; else as [`convert`].
+/// Where the ranks are not a part of the trace; where a rank has no loop, or one with fewer iterations than are to go; where
+/// the iterations that go are not the same part of the run in all ranks, which their collective operations and
+/// messages tell; else as [`convert`].
 pub fn cut(
     trace: &Trace,
     output: &Path,
@@ -46,137 +68,125 @@ pub fn cut(
     if ranks.is_empty() || ranks.end > all.end {
         return Err(WriteError::CutRanks { first: ranks.start, end: ranks.end, ranks: all.end });
     }
-    let error = |source| TraceError::Spill { dir: std::env::temp_dir(), source };
-    let dir = match &options.load.spill_dir {
-        Some(dir) => tempfile::tempdir_in(dir),
-        None => tempfile::tempdir(),
-    };
-    let dir = dir.map_err(error)?;
-    for rank in ranks.clone() {
-        let file = dir.path().join(format!("rank-{}.txt", rank - ranks.start));
-        write_part(trace, Rank::new(rank), &file, &ranks, what.iterations).map_err(error)?;
+    let is_flat = |rank: &RankTrace| !rank.is_empty() && structured(rank).is_none();
+    match what.iterations {
+        Some(kept) if ranks.clone().any(|rank| is_flat(trace.rank(Rank::new(rank)))) => {
+            let dir = temporary(options)?;
+            let folded = dir.path().join("folded.pdt");
+            cut_parts(trace, &folded, &ranks, None, &ConvertOptions { shards: 1, ..options.clone() })?;
+            let folded = Trace::load(&folded, &LoadOptions::default())?;
+            let load = LoadOptions { progress: None, ..options.load.clone() };
+            cut_iterations(
+                &folded,
+                output,
+                &(0..folded.ranks()),
+                kept,
+                &ConvertOptions { load, ..options.clone() },
+            )
+        }
+        Some(kept) => cut_iterations(trace, output, &ranks, kept, options),
+        None => cut_parts(trace, output, &ranks, None, options),
     }
-    trace.integrity().map_err(TraceError::from)?;
-    convert(dir.path(), output, options)
 }
 
-fn write_part(
+fn temporary(options: &ConvertOptions<'_>) -> Result<tempfile::TempDir, WriteError> {
+    let dir = options.load.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
+    tempfile::tempdir_in(&dir).map_err(|source| TraceError::Spill { dir, source }.into())
+}
+
+fn cut_iterations(
     trace: &Trace,
-    rank: Rank,
-    file: &Path,
+    output: &Path,
     ranks: &Range<u32>,
-    iterations: Option<u64>,
-) -> std::io::Result<()> {
-    let mut out = BufWriter::new(File::create(file)?);
-    let main = match (&trace.rank(rank).body, iterations) {
-        (Body::Archive(body), Some(_)) => main_loop(body),
+    kept: u64,
+    options: &ConvertOptions<'_>,
+) -> Result<Converted, WriteError> {
+    let removal = Removal::new(trace, ranks, kept)?;
+    cut_parts(trace, output, ranks, Some(&removal), options)
+}
+
+/// Cuts each rank by itself, in parallel.
+fn cut_parts(
+    trace: &Trace,
+    output: &Path,
+    ranks: &Range<u32>,
+    removal: Option<&Removal>,
+    options: &ConvertOptions<'_>,
+) -> Result<Converted, WriteError> {
+    let number = ranks.end - ranks.start;
+    let mut writer = ArchiveWriter::create(output, number, options.shards)?;
+    let prepare = |rank: Rank| {
+        let old = Rank::new(rank.get() + ranks.start);
+        let less =
+            removal.and_then(|removal| Some((removal.loops[rank.index()].as_ref()?, removal.iterations)));
+        cut_rank(trace.rank(old), old, ranks, less, options.fold)
+    };
+    in_order(options.load.threads, number, prepare, |rank, part| {
+        part.write(rank, &mut writer)?;
+        if let Some(progress) = options.load.progress {
+            // A display elsewhere reads this counter; nothing depends on its order.
+            progress.fetch_add(trace.rank(Rank::new(rank.get() + ranks.start)).len(), Ordering::Relaxed);
+        }
+        Ok(())
+    })?;
+    trace.integrity().map_err(TraceError::from)?;
+    Ok(Converted { summary: writer.finish()?, warnings: trace.warnings().to_vec() })
+}
+
+/// What is left of a rank, encoded.
+enum Part<'a> {
+    Structured(Box<Encoded>, Linkable),
+    Streamed(Option<Box<Encoded>>, Kept<'a>, Linkable),
+}
+
+impl Part<'_> {
+    fn write(self, rank: Rank, writer: &mut ArchiveWriter) -> Result<(), WriteError> {
+        match self {
+            Self::Structured(encoded, linkable) => writer.write_structured(rank, *encoded, linkable),
+            Self::Streamed(encoded, kept, linkable) => {
+                writer.write_encoded(rank, encoded.map(|encoded| *encoded), kept, linkable)
+            }
+        }
+    }
+}
+
+/// Returns the body of a rank whose program is more than a record per action.
+fn structured(rank: &RankTrace) -> Option<&ArchivedRank> {
+    match &rank.body {
+        Body::Archive(body) if !body.program.is_flat() => Some(body),
         _ => None,
+    }
+}
+
+fn cut_rank<'a>(
+    trace: &'a RankTrace,
+    old: Rank,
+    ranks: &Range<u32>,
+    less: Less<'_>,
+    fold: bool,
+) -> Result<Part<'a>, WriteError> {
+    let (names, mut tables) = Names::new(trace, ranks);
+    let Some(body) = structured(trace) else {
+        let kept = Kept::new(trace, Arc::new(names), &mut tables);
+        let encoded = encode(old, kept.clone(), &tables.side, fold)?;
+        let linkable = Linkable { trace: tables, ..Linkable::default() };
+        return Ok(Part::Streamed(encoded.map(Box::new), kept, linkable));
     };
-    let number = Rank::new(rank.get() - ranks.start);
-    let mut ops = trace.ops(rank);
-    while let Some(op) = ops.next() {
-        let iteration = main.and_then(|main| main.iteration(ops.outermost_loop()?));
-        let is_cut = iteration.zip(iterations).is_some_and(|(iteration, kept)| iteration >= kept);
-        if let Some(op) = (!is_cut).then(|| keep(&op, ranks)).flatten() {
-            writeln!(out, "{}", TextLine { rank: number, op: &op })?;
-        }
-    }
-    out.flush()
+    let kept =
+        KeptProgram::new(body, &names, trace.slots, less).map_err(|damage| damaged(old, trace, damage))?;
+    tables.slots = kept.slots.len();
+    tables.pending_at_end = kept.slots.pending(&trace.pending_at_end, &kept.gone);
+    let encoded = kept.encode(body, &tables.side, less).map_err(|error| encode_error(old, error))?;
+    Ok(Part::Structured(Box::new(encoded), Linkable { trace: tables, ..Linkable::default() }))
 }
 
-/// A loop that is in no other one.
-#[derive(Clone, Copy, Debug)]
-struct MainLoop {
-    /// The first record of its body.
-    body: u64,
-    count: u64,
-}
-
-impl MainLoop {
-    /// Returns the iteration in which a cursor is that is in an outermost loop with this body and so many iterations left.
-    fn iteration(self, (body, left): (u64, u64)) -> Option<u64> {
-        (body == self.body).then(|| self.count.saturating_sub(left + 1))
-    }
-}
-
-/// Finds the loop with most actions.
-fn main_loop(rank: &ArchivedRank) -> Option<MainLoop> {
-    let side = Default::default();
-    let (mut depth, mut best) = (0_u64, None);
-    let mut tally = Tally::new();
-    let (mut begin, mut before) = (MainLoop { body: 0, count: 0 }, 0);
-    for (index, record) in (0..).zip(rank.records().map_while(Result::ok)) {
-        if record.kind() == LOOP_BEGIN {
-            if depth == 0 {
-                (begin, before) = (MainLoop { body: index + 1, count: record.amount() }, tally.actions);
-            }
-            depth += 1;
-        }
-        // What a malformed program adds up to does not matter: reading it ends with an error.
-        let _ = tally.push(record, &side);
-        if record.kind() == LOOP_END {
-            depth = depth.saturating_sub(1);
-            let actions = tally.actions - before;
-            if depth == 0 && best.is_none_or(|(most, _)| actions > most) {
-                best = Some((actions, begin));
-            }
+/// Says that a rank cannot be read.
+fn damaged(rank: Rank, trace: &RankTrace, damage: Damage) -> WriteError {
+    match &trace.body {
+        Body::Memory(_) => WriteError::Damaged { rank, damage },
+        Body::Archive(body) => {
+            let file = body.archive.path().to_path_buf();
+            TraceError::from(ArchiveError::Damaged { file, rank, damage }).into()
         }
     }
-    best.map(|(_, main)| main)
-}
-
-/// Returns what is left of an operation among some ranks.
-fn keep(op: &Op, ranks: &Range<u32>) -> Option<Op> {
-    let number = |rank: Rank| ranks.contains(&rank.get()).then(|| Rank::new(rank.get() - ranks.start));
-    // Nobody stays nobody; somebody who goes takes the operation along.
-    let peer = |peer: Option<Rank>| match peer {
-        None => Some(None),
-        Some(rank) => number(rank).map(Some),
-    };
-    let request = |request: &Request| Some(Request { peer: peer(request.peer)?, ..*request });
-    Some(match op {
-        Op::Send { peer: to, tag, bytes } => Op::Send { peer: peer(*to)?, tag: *tag, bytes: *bytes },
-        Op::Isend { peer: to, tag, bytes } => Op::Isend { peer: peer(*to)?, tag: *tag, bytes: *bytes },
-        Op::Recv { peer: from, tag, bytes } => Op::Recv { peer: peer(*from)?, tag: *tag, bytes: *bytes },
-        Op::Irecv { peer: from, tag, bytes } => Op::Irecv { peer: peer(*from)?, tag: *tag, bytes: *bytes },
-        Op::SendRecv { to, send_bytes, from, recv_bytes } => {
-            let (to, from) = (to.and_then(number), from.and_then(number));
-            Op::SendRecv { to, send_bytes: *send_bytes, from, recv_bytes: *recv_bytes }
-        }
-        Op::Wait(name) => Op::Wait(request(name)?),
-        Op::Test(name) => Op::Test(request(name)?),
-        Op::Collective(collective) => Op::Collective(keep_collective(collective, ranks)),
-        other => other.clone(),
-    })
-}
-
-fn keep_collective(collective: &Collective, ranks: &Range<u32>) -> Collective {
-    let mut kept = collective.clone();
-    let part = |counts: &mut Box<[u64]>| {
-        *counts = counts[ranks.start as usize..ranks.end as usize].into();
-    };
-    match &mut kept {
-        Collective::Bcast { root, .. }
-        | Collective::Reduce { root, .. }
-        | Collective::Gather { root, .. }
-        | Collective::Scatter { root, .. }
-        | Collective::Gatherv { root, .. }
-        | Collective::Scatterv { root, .. } => {
-            let number = if ranks.contains(&root.get()) { root.get() - ranks.start } else { 0 };
-            *root = Rank::new(number);
-        }
-        _ => {}
-    }
-    match &mut kept {
-        Collective::Alltoallv { send_counts, recv_counts, .. } => {
-            part(send_counts);
-            part(recv_counts);
-        }
-        Collective::Gatherv { recv_counts, .. }
-        | Collective::Allgatherv { recv_counts, .. }
-        | Collective::ReduceScatter { recv_counts, .. } => part(recv_counts),
-        Collective::Scatterv { send_counts, .. } => part(send_counts),
-        _ => {}
-    }
-    kept
 }

@@ -1,5 +1,7 @@
 //! What is found wrong while the actions of an archive are read.
 
+use crate::record::Record;
+
 /// Why the actions of an archive could not be read to their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
@@ -58,4 +60,12 @@ pub enum Damage {
         /// The shard, from 0.
         shard: u32,
     },
+}
+
+impl Damage {
+    /// Says that a record is no action of its rank.
+    pub(crate) fn of(record: Record) -> Self {
+        let [head, amount] = record.words();
+        Self::Record { head, amount }
+    }
 }

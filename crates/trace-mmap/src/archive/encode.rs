@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use tempfile::SpooledTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::archive::Damage;
 use crate::archive::gaps::{BOUNDARY, Gaps, Pair};
 use crate::archive::tally::{Overflow, Tally};
 use crate::column::{ABSENT, Blocks, Column, ColumnBuilder};
@@ -24,6 +25,14 @@ const MAX_COLUMNS: usize = 256;
 pub(crate) enum EncodeError {
     Io(io::Error),
     Overflow(Overflow),
+    /// The amounts that are encoded again cannot be read.
+    Damaged(Damage),
+}
+
+impl From<Damage> for EncodeError {
+    fn from(damage: Damage) -> Self {
+        Self::Damaged(damage)
+    }
 }
 
 impl From<io::Error> for EncodeError {
@@ -53,6 +62,11 @@ pub(crate) struct Encoded {
 pub(crate) struct Spool(SpooledTempFile);
 
 impl Spool {
+    /// Ends writing.
+    pub(crate) fn new(written: BufWriter<SpooledTempFile>) -> io::Result<Self> {
+        Ok(Self(written.into_inner().map_err(io::IntoInnerError::into_error)?))
+    }
+
     /// Reads everything from the start.
     pub(crate) fn copy_to(mut self, mut sink: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         self.0.rewind()?;
@@ -92,7 +106,7 @@ impl ProgramBytes {
     }
 
     pub(crate) fn into_spool(self) -> io::Result<Spool> {
-        Ok(Spool(self.bytes.into_inner().map_err(io::IntoInnerError::into_error)?))
+        Spool::new(self.bytes)
     }
 }
 
@@ -221,7 +235,7 @@ impl<'a> Encoder<'a> {
         let columns = builders.into_iter().map(|builder| builder.finish(&mut blocks, &mut directories));
         let columns = columns.collect::<io::Result<Vec<_>>>()?;
         let Blocks { sink, len: blocks_len, .. } = blocks;
-        let blocks = Spool(sink.into_inner().map_err(io::IntoInnerError::into_error)?);
+        let blocks = Spool::new(sink)?;
         let Output { program, tally, .. } = self.output;
         Ok(Encoded { program, tally, columns, blocks, blocks_len, directories })
     }

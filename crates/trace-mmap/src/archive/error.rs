@@ -183,6 +183,44 @@ pub enum WriteError {
         /// Ranks of the trace.
         ranks: u32,
     },
+    /// The amounts of a rank that is cut cannot be read.
+    #[error("rank {rank} cannot be read: {damage}")]
+    Damaged {
+        /// The rank, by its number in the input.
+        rank: Rank,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// A rank has no loop of which iterations could be cut.
+    #[error("rank {rank} has no loop: its iterations cannot be cut")]
+    CutNoLoop {
+        /// The rank.
+        rank: Rank,
+    },
+    /// The main loop of a rank is shorter than the part that goes.
+    #[error(
+        "the main loop of rank {rank} has {iterations} iterations, of which {removed} are to go, as of the longest one"
+    )]
+    CutShortLoop {
+        /// The rank.
+        rank: Rank,
+        /// Iterations of its main loop.
+        iterations: u64,
+        /// Iterations that are to go.
+        removed: u64,
+    },
+    /// The main loops of the ranks are not the same loop of the program.
+    #[error(
+        "the main loop of rank {rank}, with {iterations} iterations, is not that of the other ranks: {removed} iterations of each differ in their messages or collective operations"
+    )]
+    CutOtherLoop {
+        /// The rank.
+        rank: Rank,
+        /// Iterations of its main loop.
+        iterations: u64,
+        /// Iterations that are to go.
+        removed: u64,
+    },
     /// More shards than ranks, or none.
     #[error("{shards} shards are asked for, expected 1 to {limit}")]
     Shards {

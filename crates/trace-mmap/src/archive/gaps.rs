@@ -8,7 +8,6 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::action::Action;
 use crate::record::Record;
 
 /// The heads of two actions that follow each other but for a computation in between.
@@ -33,18 +32,18 @@ struct Seen {
 
 impl Gaps {
     /// Looks at all actions of a rank.
-    pub(crate) fn find(actions: impl Iterator<Item = Action>) -> Self {
+    pub(crate) fn find(actions: impl Iterator<Item = Record>) -> Self {
         let mut seen: FxHashMap<Pair, Seen> = FxHashMap::default();
         let (mut before, mut has_computed) = (BOUNDARY, false);
-        for action in actions {
-            if let Action::Compute { .. } = action {
+        for record in actions {
+            if record.own_flops().is_some() {
                 if has_computed {
                     before = BOUNDARY;
                 }
                 has_computed = true;
                 continue;
             }
-            let next = Record::encode(action).head();
+            let next = record.head();
             note(&mut seen, (before, next), has_computed);
             (before, has_computed) = (next, false);
         }

@@ -17,6 +17,8 @@ pub(crate) const HEADER: usize = 4096;
 pub(crate) const PAGE: u64 = 64 << 10;
 /// Bytes behind the data of a shard, so that codes can be read eight bytes at a time.
 pub(crate) const SLACK: u64 = 8;
+/// Most columns of a rank.
+pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
 /// Deepest nesting of loops.
 pub(crate) const MAX_DEPTH: usize = 16;
 

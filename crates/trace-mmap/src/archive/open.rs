@@ -8,7 +8,9 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 
 use crate::archive::body::Program;
-use crate::archive::layout::{BadHeader, HEADER, Header, MAX_DEPTH, ORDER, PAGE, SLACK, Section, VERSION};
+use crate::archive::layout::{
+    BadHeader, HEADER, Header, MAX_COLUMNS, MAX_DEPTH, ORDER, PAGE, SLACK, Section, VERSION,
+};
 use crate::archive::map::MappedFile;
 use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
@@ -121,7 +123,7 @@ struct Opening<'a> {
     tables: &'a Tables<'a>,
     archive: &'a Arc<Archive>,
     header: &'a Header,
-    programs: Vec<Program>,
+    programs: Vec<Arc<Program>>,
     sides: Vec<Arc<Side>>,
     /// Number of ports of each rank.
     ports: Vec<u32>,
@@ -200,7 +202,7 @@ impl<'a> Opening<'a> {
             .map(|_| ())
     }
 
-    fn read_programs(&self) -> Result<Vec<Program>, ArchiveError> {
+    fn read_programs(&self) -> Result<Vec<Arc<Program>>, ArchiveError> {
         let section = Section::Programs;
         let mut programs = Vec::new();
         for (entry, row) in (0..).zip(self.tables.all::<24>(section)?) {
@@ -219,7 +221,9 @@ impl<'a> Opening<'a> {
             self.tables.limit(named, "sum of the actions by kind", sum, actions)?;
             let by_kind = std::array::from_fn(|kind| counts[kind]);
             let shard = shard as u32;
-            programs.push(Program { shard, offset, records, actions, columns, by_kind, depth });
+            let unrolled = OnceLock::new();
+            let program = Program { shard, offset, records, actions, columns, by_kind, depth, unrolled };
+            programs.push(Arc::new(program));
         }
         Ok(programs)
     }
@@ -266,7 +270,7 @@ impl<'a> Opening<'a> {
         self.take(Section::Pending, entry.pending.1, named)?;
         tables.below(named, "program", entry.program, self.programs.len() as u64)?;
         tables.below(named, "side table", entry.side, self.sides.len() as u64)?;
-        let program = self.programs[entry.program as usize];
+        let program = Arc::clone(&self.programs[entry.program as usize]);
         let side = Arc::clone(&self.sides[entry.side as usize]);
         // Each slot has a record that first fills it, and each port a channel.
         let max_slots = program.records.min(u64::from(MAX_SLOTS));
@@ -312,6 +316,7 @@ impl<'a> Opening<'a> {
             return Ok(Arc::clone(columns));
         }
         self.take(Section::Columns, entry.columns.1, named)?;
+        self.tables.limit(named, "number of columns", entry.columns.1, MAX_COLUMNS)?;
         let rows = self.tables.rows::<3>(Section::Columns, entry.columns.0, entry.columns.1, named)?;
         let column = |[head, word, absent]: [u64; 3]| {
             let len = head & ((1 << 56) - 1);

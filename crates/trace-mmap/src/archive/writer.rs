@@ -200,10 +200,26 @@ impl ArchiveWriter {
             Some(encoded) if self.is_shorter(rank, &encoded) => self.write_folded(rank, encoded, linkable),
             _ => self.write_flat(rank, records, linkable),
         };
-        written.map_err(|error| match error {
+        written.map_err(|error| self.encode_error(rank, error))
+    }
+
+    /// Writes a rank as it was encoded.
+    pub(crate) fn write_structured(
+        &mut self,
+        rank: Rank,
+        encoded: Encoded,
+        linkable: Linkable,
+    ) -> Result<(), WriteError> {
+        self.check_free(rank)?;
+        self.write_folded(rank, encoded, linkable).map_err(|error| self.encode_error(rank, error))
+    }
+
+    fn encode_error(&self, rank: Rank, error: EncodeError) -> WriteError {
+        match error {
             EncodeError::Io(source) => self.error(rank, source),
             EncodeError::Overflow(_) => WriteError::TooMany { rank },
-        })
+            EncodeError::Damaged(damage) => WriteError::Damaged { rank, damage },
+        }
     }
 
     fn is_shorter(&self, rank: Rank, encoded: &Encoded) -> bool {

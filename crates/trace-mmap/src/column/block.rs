@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::column::ABSENT;
+use crate::column::{ABSENT, codes};
 
 /// Widest code that a read of eight bytes at any bit offset can hold; wider ones take 64 bits, at byte offsets.
 const MAX_PACKED_WIDTH: u8 = 56;
 
 /// Most amounts in a dictionary.
 const MAX_DICTIONARY: usize = 64;
+
+/// The bits of no amount, nor of one that is left out.
+pub(crate) const NO_VALUE: u64 = ABSENT - 1;
 
 /// Integers below this are doubles, and so are their sums with a smaller code.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -92,15 +95,43 @@ impl Block {
         Some(BlockPlace { dictionary, codes, end })
     }
 
-    /// Returns the bits that a code stands for, where the packing is no dictionary; `None` where they exceed 64.
-    #[inline]
-    pub(crate) fn decode(&self, code: u64) -> Option<u64> {
-        let code = match (self.has_gaps, code) {
-            (true, 0) => return Some(ABSENT),
-            (has_gaps, code) => code - u64::from(has_gaps),
+    /// Unpacks values by their bits, from the `first`-th of the block on; `None` where the bytes end before them. Eight
+    /// bytes from the first of each code must be there. An index beyond the dictionary stands for [`NO_VALUE`].
+    pub(crate) fn unpack(&self, dictionary: &[u8], packed: &[u8], first: u64, out: &mut [u64]) -> Option<()> {
+        let base = match self.packing {
+            Packing::Dictionary => 0,
+            _ => self.base.wrapping_sub(u64::from(self.has_gaps)),
         };
-        let sum = self.base.checked_add(code)?;
-        Some(if self.packing == Packing::Integers { (sum as f64).to_bits() } else { sum })
+        codes::unpack(packed, first, self.width, base, out)?;
+        match self.packing {
+            Packing::Bits if self.has_gaps => {
+                out.iter_mut().filter(|sum| **sum == base).for_each(|sum| *sum = ABSENT)
+            }
+            Packing::Bits => {}
+            Packing::Integers => self.make_doubles(base, out),
+            Packing::Dictionary => {
+                let (entries, _) = dictionary.as_chunks();
+                let entry = |code: u64| entries.get(code as usize).map(|entry| u64::from_le_bytes(*entry));
+                out.iter_mut().for_each(|code| *code = entry(*code).unwrap_or(NO_VALUE));
+            }
+        }
+        Some(())
+    }
+
+    /// Turns sums of codes and a base into the bits of these whole numbers.
+    fn make_doubles(&self, base: u64, sums: &mut [u64]) {
+        let gap = self.has_gaps.then_some(base);
+        let double = |sum: u64, bits: u64| if Some(sum) == gap { ABSENT } else { bits };
+        // As the mantissa of a number of this exponent, a number below 2^52 is one unit each: no conversion is needed.
+        let unit = EXACT / 2.0;
+        let is_short = self.base < 1 << 51 && self.width <= 51;
+        if is_short {
+            for sum in sums {
+                *sum = double(*sum, (f64::from_bits(*sum | unit.to_bits()) - unit).to_bits());
+            }
+        } else {
+            sums.iter_mut().for_each(|sum| *sum = double(*sum, (*sum as i64 as f64).to_bits()));
+        }
     }
 
     /// Packs values, by their bits, in the shortest way behind `out`, where the block then starts.
@@ -191,21 +222,6 @@ fn append(codes: impl Iterator<Item = u64>, width: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads the code of `width` bits at a bit offset; `None` where the bytes end before it. Eight bytes from the first of
-/// the code must be there.
-#[inline]
-pub(crate) fn take(bytes: &[u8], bit: u64, width: u8) -> Option<u64> {
-    let start = usize::try_from(bit / 8).ok()?;
-    let word = u64::from_le_bytes(*bytes.get(start..)?.first_chunk()?);
-    Some(word >> (bit % 8) & mask(width))
-}
-
-/// Returns the lowest `width` bits.
-#[inline]
-pub(crate) fn mask(width: u8) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,15 +231,13 @@ mod tests {
         let padded = [bytes, &[0xff; 8]].concat();
         let place = block.place(len as u64, 0).expect("a short block");
         assert_eq!(place.end, bytes.len() as u64);
-        let codes = &padded[place.codes as usize..];
-        let value = |index: u64| {
-            let code = take(codes, index * u64::from(block.width), block.width).expect("enough bytes");
-            match block.packing {
-                Packing::Dictionary => take(&padded, 64 * code, 64).expect("an entry"),
-                _ => block.decode(code).expect("a value"),
-            }
-        };
-        (0..len as u64).map(value).collect()
+        let (dictionary, codes) = padded.split_at(place.codes as usize);
+        let mut values = vec![0; len];
+        // In two parts, as a cursor does.
+        let (first, rest) = values.split_at_mut(len / 3);
+        block.unpack(dictionary, codes, 0, first).expect("enough bytes");
+        block.unpack(dictionary, codes, len as u64 / 3, rest).expect("enough bytes");
+        values
     }
 
     fn check(values: &[f64]) -> (Block, usize) {

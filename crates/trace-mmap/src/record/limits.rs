@@ -37,10 +37,6 @@ struct Limit {
 #[derive(Clone, Debug)]
 pub(crate) struct Limits([Limit; RECORD_KINDS]);
 
-/// Admits every action: for records that were checked when they were made.
-pub(crate) static UNLIMITED: Limits =
-    Limits(only_actions(Limit { max_amount: u64::MAX, end_index: u32::MAX, end_slot: u32::MAX }));
-
 /// Bounds all actions alike, and admits no other record.
 const fn only_actions(limit: Limit) -> [Limit; RECORD_KINDS] {
     const NONE: Limit = Limit { max_amount: 0, end_index: 0, end_slot: 0 };
@@ -94,6 +90,49 @@ impl Limits {
     }
 }
 
+/// What the records of a program refer to, by kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Needs([Option<Need>; RECORD_KINDS]);
+
+/// The largest fields of the records of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Need {
+    amount: u64,
+    index: u32,
+    slot: u32,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Self([None; RECORD_KINDS])
+    }
+}
+
+impl Needs {
+    /// Adds a record; `None` where its kind is unknown.
+    pub(crate) fn add(&mut self, record: Record) -> Option<()> {
+        let need = self.0.get_mut(usize::from(record.kind()))?.get_or_insert_default();
+        need.amount = need.amount.max(record.amount);
+        need.index = need.index.max(record.index());
+        need.slot = need.slot.max(record.slot().get());
+        Some(())
+    }
+
+    /// Returns whether the limits admit all actions.
+    pub(crate) fn fit(&self, limits: &Limits) -> bool {
+        let is_action = |kind: u8| !matches!(kind, COLUMN | OPTIONAL);
+        (0..).zip(&self.0).zip(&limits.0).filter(|((kind, _), _)| is_action(*kind)).all(
+            |((_, need), limit)| {
+                need.is_none_or(|need| {
+                    need.amount <= limit.max_amount
+                        && need.index < limit.end_index
+                        && need.slot < limit.end_slot
+                })
+            },
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +165,7 @@ mod tests {
             Record::loop_end(),
             Record::from_words(0xff, 0),
         ] {
-            assert!(!limits.admit(record) && !UNLIMITED.admit(record));
+            assert!(!limits.admit(record));
         }
     }
 }

@@ -22,11 +22,6 @@ impl<'a> Ops<'a> {
         Self { rank, cursor: rank.cursor(), requests: vec![None; rank.slots() as usize] }
     }
 
-    /// Returns the first record of the body and the iterations left of the outermost loop around the last operation.
-    pub(crate) fn outermost_loop(&self) -> Option<(u64, u64)> {
-        self.cursor.outermost_loop()
-    }
-
     fn post(&mut self, slot: Slot, direction: Direction, peer: Option<pdes_core::Rank>, tag: Option<Tag>) {
         self.requests[slot.index()] = Some(Request { direction, peer, tag });
     }

@@ -1,0 +1,174 @@
+//! The main loop of a rank, and whether those of all ranks go together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use pdes_core::Rank;
+
+use crate::archive::WriteError;
+use crate::archive::cut::damaged;
+use crate::archive::tally::Tally;
+use crate::record::{COLLECTIVE, LOOP_BEGIN, LOOP_END};
+use crate::trace::{RankTrace, Trace};
+
+/// Of the loops that are in no other one that with most actions, of equals the first.
+#[derive(Clone, Debug)]
+pub(super) struct MainLoop {
+    /// The record of its begin.
+    pub(super) begin: u64,
+    pub(super) count: u64,
+    /// Values of each column used before it.
+    pub(super) before: Vec<u64>,
+    /// What all its iterations add up to.
+    all: Sums,
+}
+
+/// What a stretch of a program adds up to.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    actions: u64,
+    collectives: u64,
+    receives_from_any: u64,
+    columns: Vec<u64>,
+    sends: Vec<u64>,
+    receives: Vec<u64>,
+}
+
+impl Sums {
+    fn of(tally: &Tally) -> Self {
+        Self {
+            actions: tally.actions,
+            collectives: tally.by_kind[usize::from(COLLECTIVE)],
+            receives_from_any: tally.receives_from_any,
+            columns: tally.columns.clone(),
+            sends: tally.sends.iter().map(|traffic| traffic.messages).collect(),
+            receives: tally.receives.iter().map(|traffic| traffic.messages).collect(),
+        }
+    }
+
+    /// Returns what was added since.
+    fn since(mut self, before: &Self) -> Self {
+        self.actions -= before.actions;
+        self.collectives -= before.collectives;
+        self.receives_from_any -= before.receives_from_any;
+        for (all, before) in [
+            (&mut self.columns, &before.columns),
+            (&mut self.sends, &before.sends),
+            (&mut self.receives, &before.receives),
+        ] {
+            all.iter_mut().zip(before).for_each(|(all, before)| *all -= before);
+        }
+        self
+    }
+}
+
+impl MainLoop {
+    /// Finds the main loop of a rank.
+    pub(super) fn find(rank: Rank, trace: &RankTrace) -> Result<Option<Self>, WriteError> {
+        let (mut tally, mut depth, mut best) = (Tally::new(), 0_u32, None::<Self>);
+        let (mut begin, mut before) = (0, Sums::default());
+        let mut count = 0;
+        for (index, record) in (0..).zip(trace.body.records()) {
+            let record = record.map_err(|damage| damaged(rank, trace, damage))?;
+            if record.kind() == LOOP_BEGIN {
+                if depth == 0 {
+                    (begin, count, before) = (index, record.amount(), Sums::of(&tally));
+                }
+                depth += 1;
+            }
+            tally.push(record, &trace.side).map_err(|_| WriteError::TooMany { rank })?;
+            if record.kind() == LOOP_END {
+                depth -= 1;
+                let actions = tally.actions - before.actions;
+                if depth == 0 && best.as_ref().is_none_or(|best| actions > best.all.actions) {
+                    let all = Sums::of(&tally).since(&before);
+                    best = Some(Self { begin, count, before: before.columns.clone(), all });
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Returns what so many iterations of `all` add up to.
+    fn part(&self, all: u64, iterations: u64) -> u64 {
+        all / self.count * iterations
+    }
+
+    /// Returns the values of a column that this number of iterations at the end of the loop uses.
+    pub(super) fn used_by_last(&self, column: usize, iterations: u64) -> Range<u64> {
+        let used = self.all.columns.get(column).copied().unwrap_or_default();
+        let end = self.before.get(column).copied().unwrap_or_default() + used;
+        end - self.part(used, iterations)..end
+    }
+}
+
+/// How many iterations of each main loop go.
+#[derive(Debug)]
+pub(super) struct Removal {
+    pub(super) iterations: u64,
+    /// The main loop of each rank that stays; `None` of one that does nothing.
+    pub(super) loops: Vec<Option<MainLoop>>,
+}
+
+impl Removal {
+    /// Plans to keep so many iterations. As folding may begin a loop at any place of its body, and so leave an iteration or
+    /// two before and behind it, the longest main loop counts, and of all as many iterations go as of that one.
+    pub(super) fn new(trace: &Trace, ranks: &Range<u32>, kept: u64) -> Result<Self, WriteError> {
+        let mut loops = Vec::new();
+        for rank in ranks.clone().map(Rank::new) {
+            let ranked = trace.rank(rank);
+            let found = MainLoop::find(rank, ranked)?;
+            if found.is_none() && !ranked.is_empty() {
+                return Err(WriteError::CutNoLoop { rank });
+            }
+            loops.push(found);
+        }
+        let longest = loops.iter().flatten().map(|found| found.count).max().unwrap_or_default();
+        let removal = Self { iterations: longest.saturating_sub(kept), loops };
+        removal.check(trace, ranks)?;
+        Ok(removal)
+    }
+
+    /// Checks that what goes of all ranks goes together: as many collective operations of each, and as many messages as
+    /// receives between any two.
+    fn check(&self, trace: &Trace, ranks: &Range<u32>) -> Result<(), WriteError> {
+        let removed = self.iterations;
+        let mut collectives = None;
+        let mut pairs = BTreeMap::<(u32, u32), (u64, u64)>::new();
+        let mut from_any = BTreeMap::new();
+        for (rank, main) in ranks.clone().zip(&self.loops) {
+            let Some(main) = main else { continue };
+            let (named, iterations) = (Rank::new(rank), main.count);
+            if main.count < removed {
+                return Err(WriteError::CutShortLoop { rank: named, iterations, removed });
+            }
+            let found = main.part(main.all.collectives, removed);
+            let expected = *collectives.get_or_insert(found);
+            if found != expected {
+                return Err(WriteError::CutOtherLoop { rank: named, iterations, removed });
+            }
+            from_any.insert(rank, main.all.receives_from_any > 0);
+            let ranked = trace.rank(named);
+            for (channel, all) in ranked.outgoing.iter().zip(&main.all.sends) {
+                pairs.entry((channel.peer.get(), rank)).or_default().0 += main.part(*all, removed);
+            }
+            for (channel, all) in ranked.incoming.iter().zip(&main.all.receives) {
+                pairs.entry((rank, channel.peer.get())).or_default().1 += main.part(*all, removed);
+            }
+        }
+        // Where messages are left over anyway, or taken from anybody, the numbers say nothing.
+        let is_named = |to: &u32| from_any.get(to) == Some(&false);
+        let wrong = pairs.iter().find(|((to, from), (sends, receives))| {
+            sends != receives && is_named(to) && ranks.contains(from)
+        });
+        match wrong {
+            Some(((to, _), _)) if trace.unreceived().is_none() => {
+                let rank = Rank::new(*to);
+                let main = self.loops[(to - ranks.start) as usize].as_ref();
+                let iterations = main.map_or(0, |main| main.count);
+                Err(WriteError::CutOtherLoop { rank, iterations, removed })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Cutting a program with loops: its structure, and the columns of its amounts.
+
+use std::io::BufWriter;
+
+use tempfile::SpooledTempFile;
+
+use crate::archive::cut::main_loop::MainLoop;
+use crate::archive::cut::names::{Gone, Names, Slots};
+use crate::archive::encode::{EncodeError, Encoded, ProgramBytes, Spool};
+use crate::archive::tally::Tally;
+use crate::archive::{ArchivedRank, Damage, MAX_DEPTH};
+use crate::column::{BLOCK, Blocks, Column, ColumnBuilder, ColumnReader, Place};
+use crate::record::{COLUMN, LOOP_BEGIN, LOOP_END, OPTIONAL, Record};
+use crate::side::Side;
+
+/// Bytes of blocks that are kept in memory.
+const IN_MEMORY: usize = 1 << 20;
+
+/// The iterations of a main loop that go.
+pub(super) type Less<'a> = Option<(&'a MainLoop, u64)>;
+
+/// A part of a program.
+enum Node {
+    Act(Record),
+    Loop { count: u64, body: Vec<Node> },
+}
+
+/// Reads a program as a tree; the main loop has fewer iterations.
+fn tree(records: &[Record], body: &ArchivedRank, less: Less<'_>) -> Result<Vec<Node>, Damage> {
+    let bad_loop = Damage::Loop { limit: MAX_DEPTH as u64 };
+    let mut open: Vec<(u64, Vec<Node>)> = Vec::new();
+    let mut nodes = Vec::new();
+    for (index, record) in (0..).zip(records) {
+        match record.kind() {
+            LOOP_BEGIN if record.amount() == 0 || open.len() == MAX_DEPTH => return Err(bad_loop),
+            LOOP_BEGIN => {
+                let less = less.filter(|(main, _)| main.begin == index).map_or(0, |(_, less)| less);
+                open.push((record.amount() - less, std::mem::take(&mut nodes)));
+            }
+            LOOP_END => {
+                let (count, outer) = open.pop().ok_or(bad_loop)?;
+                let body = std::mem::replace(&mut nodes, outer);
+                nodes.push(Node::Loop { count, body });
+            }
+            COLUMN | OPTIONAL if record.index() as usize >= body.columns.len() => return Err(Damage::Column),
+            COLUMN | OPTIONAL => nodes.push(Node::Act(*record)),
+            _ if body.limits.admit(*record) => nodes.push(Node::Act(*record)),
+            _ => return Err(Damage::of(*record)),
+        }
+    }
+    if open.is_empty() { Ok(nodes) } else { Err(bad_loop) }
+}
+
+/// Writes what is left of a program.
+struct Keeper<'a> {
+    names: &'a Names,
+    gone: Gone,
+    records: Vec<Record>,
+}
+
+impl Keeper<'_> {
+    fn keep(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Act(record) => self.records.extend(self.names.keep(*record, &mut self.gone)),
+                Node::Loop { count: 0, .. } => {}
+                Node::Loop { count: 1, body } => self.keep(body),
+                Node::Loop { count, body } => self.keep_loop(*count, body),
+            }
+        }
+    }
+
+    /// Keeps a loop. Where its first iteration finds other requests gone than the next ones do, which find those that an
+    /// iteration posts, it stands before the loop.
+    fn keep_loop(&mut self, count: u64, body: &[Node]) {
+        let (begin, before) = (self.records.len(), self.gone.clone());
+        self.keep_body(count, body);
+        if self.gone == before {
+            return;
+        }
+        self.records.truncate(begin);
+        self.gone = before;
+        self.keep(body);
+        self.keep_body(count - 1, body);
+    }
+
+    fn keep_body(&mut self, count: u64, body: &[Node]) {
+        let begin = self.records.len();
+        self.records.push(Record::loop_begin(count));
+        self.keep(body);
+        if self.records.len() == begin + 1 {
+            self.records.pop();
+        } else {
+            self.records.push(Record::loop_end());
+        }
+    }
+}
+
+/// What is left of a program.
+pub(super) struct KeptProgram {
+    pub(super) records: Vec<Record>,
+    pub(super) slots: Slots,
+    pub(super) gone: Gone,
+}
+
+impl KeptProgram {
+    /// Cuts the program of a rank that had so many slots.
+    pub(super) fn new(
+        body: &ArchivedRank,
+        names: &Names,
+        slots: u32,
+        less: Less<'_>,
+    ) -> Result<Self, Damage> {
+        let records = body.records().collect::<Result<Vec<_>, _>>()?;
+        let mut keeper = Keeper { names, gone: Gone::new(slots), records: Vec::new() };
+        keeper.keep(&tree(&records, body, less)?);
+        let Keeper { mut records, gone, .. } = keeper;
+        let slots = Slots::used_by(records.iter().copied());
+        records.iter_mut().for_each(|record| *record = slots.renumber(*record));
+        Ok(Self { records, slots, gone })
+    }
+
+    /// Encodes the program, with the amounts that it still uses.
+    pub(super) fn encode(
+        &self,
+        body: &ArchivedRank,
+        side: &Side,
+        less: Less<'_>,
+    ) -> Result<Encoded, EncodeError> {
+        let (mut program, mut tally) = (ProgramBytes::new(), Tally::new());
+        for record in &self.records {
+            tally.push(*record, side)?;
+            program.push(*record)?;
+        }
+        let mut blocks = Blocks::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
+        let mut directories = Vec::new();
+        let mut columns = Vec::with_capacity(body.columns.len());
+        for (number, column) in body.columns.iter().enumerate() {
+            let gap = less.map_or(0..0, |(main, less)| main.used_by_last(number, less));
+            columns.push(match column.place {
+                Place::Constant(_) => Column { len: column.len - (gap.end - gap.start), ..*column },
+                Place::Blocks(_) => {
+                    let mut kept = ColumnBuilder::default();
+                    copy(&mut ColumnReader::at(column, 0), body, gap.start, &mut kept, &mut blocks)?;
+                    copy(
+                        &mut ColumnReader::at(column, gap.end),
+                        body,
+                        column.len - gap.end,
+                        &mut kept,
+                        &mut blocks,
+                    )?;
+                    kept.finish(&mut blocks, &mut directories)?
+                }
+            });
+        }
+        let (blocks, blocks_len) = (Spool::new(blocks.sink)?, blocks.len);
+        Ok(Encoded { program, tally, columns, blocks, blocks_len, directories })
+    }
+}
+
+/// Copies the next values of a column.
+fn copy<'a>(
+    reader: &mut ColumnReader<'a>,
+    body: &'a ArchivedRank,
+    mut len: u64,
+    column: &mut ColumnBuilder,
+    blocks: &mut Blocks<BufWriter<SpooledTempFile>>,
+) -> Result<(), EncodeError> {
+    let mut values = [0; BLOCK as usize];
+    while len > 0 {
+        let places = &mut values[..len.min(BLOCK) as usize];
+        let read = reader.unpack(body.shard(), body.blocks, places)?;
+        places[..read].iter().try_for_each(|value| column.push(*value, blocks))?;
+        len -= read as u64;
+    }
+    Ok(())
+}

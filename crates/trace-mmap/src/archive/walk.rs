@@ -1,0 +1,135 @@
+//! The way of a cursor through the program of a rank.
+
+use crate::archive::layout::MAX_DEPTH;
+use crate::archive::unroll::Unrolled;
+use crate::archive::{ArchivedRank, Damage};
+use crate::record::{LOOP_BEGIN, Limits, Record};
+
+/// A loop in progress.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// The record behind its begin.
+    body: u64,
+    /// Iterations after this one.
+    left: u64,
+    /// Actions before this iteration.
+    position: u64,
+}
+
+/// Where a cursor is in a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk<'a> {
+    pub(crate) rank: &'a ArchivedRank,
+    /// The program with its loops unrolled, which is then read instead.
+    unrolled: Option<&'a Unrolled>,
+    /// The records that the cursor reads, and the record behind them.
+    chunk: &'a [Record],
+    end: u64,
+    depth: usize,
+    levels: [Level; MAX_DEPTH],
+    /// How many more iterations may be without an action. Each is so because columns left out a computation.
+    idle: u64,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(rank: &'a ArchivedRank) -> Self {
+        let unrolled = rank.program.unrolled(rank.shard()).filter(|unrolled| unrolled.fits(&rank.limits));
+        let absent = rank.program.actions - rank.actions;
+        Self {
+            rank,
+            unrolled,
+            chunk: &[],
+            end: 0,
+            depth: 0,
+            levels: [Level::default(); MAX_DEPTH],
+            idle: absent.saturating_mul(MAX_DEPTH as u64),
+        }
+    }
+
+    /// Returns the bounds of the actions, `None` where they are known to be within.
+    pub(crate) fn limits(&self) -> Option<&'a Limits> {
+        self.unrolled.is_none().then_some(&self.rank.limits)
+    }
+
+    /// Goes on to the records that follow after so many actions, none at the end of the program.
+    pub(crate) fn advance(&mut self, position: u64) -> Result<&'a [Record], Damage> {
+        self.go_to(self.end)?;
+        if self.chunk.is_empty() {
+            self.check_end(position)?;
+        }
+        Ok(self.chunk)
+    }
+
+    fn go_to(&mut self, record: u64) -> Result<(), Damage> {
+        let program = &self.rank.program;
+        let (next, end) = (program.offset + 16 * record, program.offset + 16 * program.records);
+        self.chunk = match self.unrolled {
+            Some(unrolled) => unrolled.records().get(record as usize..).unwrap_or_default(),
+            None if next < end => self.rank.shard().records(next, end)?,
+            None => &[],
+        };
+        self.end = record + self.chunk.len() as u64;
+        Ok(())
+    }
+
+    /// Goes on behind the begin or end of a loop, after so many actions and with these records to follow; returns those
+    /// that do follow.
+    pub(crate) fn turn(
+        &mut self,
+        turn: Record,
+        position: u64,
+        rest: &'a [Record],
+    ) -> Result<&'a [Record], Damage> {
+        if turn.kind() == LOOP_BEGIN { self.enter(turn, position, rest) } else { self.repeat(position, rest) }
+    }
+
+    fn enter(&mut self, begin: Record, position: u64, rest: &'a [Record]) -> Result<&'a [Record], Damage> {
+        let level = self.levels.get_mut(self.depth);
+        let (Some(level), Some(left)) = (level, begin.amount().checked_sub(1)) else {
+            return Err(Self::bad_loop());
+        };
+        *level = Level { body: self.end - rest.len() as u64, left, position };
+        self.depth += 1;
+        let skipped = if self.unrolled.is_some() { begin.index() } else { 0 };
+        Ok(&rest[skipped as usize..])
+    }
+
+    fn repeat(&mut self, position: u64, rest: &'a [Record]) -> Result<&'a [Record], Damage> {
+        let level = self.depth.checked_sub(1).and_then(|top| self.levels.get_mut(top));
+        let level = level.ok_or(Self::bad_loop())?;
+        if position > self.rank.actions {
+            return Err(self.wrong_number(position));
+        }
+        if level.left == 0 {
+            self.depth -= 1;
+            return Ok(rest);
+        }
+        if level.position == position {
+            self.idle = self.idle.checked_sub(1).ok_or(Self::bad_loop())?;
+        }
+        level.left -= 1;
+        level.position = position;
+        let body = level.body;
+        match self.chunk.len().checked_sub((self.end - body) as usize) {
+            Some(start) => Ok(&self.chunk[start..]),
+            None => self.go_to(body).map(|()| self.chunk),
+        }
+    }
+
+    /// Checks, where the program ends, that so do its loops and that it had as many actions as its table says.
+    fn check_end(&self, position: u64) -> Result<(), Damage> {
+        match self.depth {
+            0 if position == self.rank.actions => Ok(()),
+            0 => Err(self.wrong_number(position)),
+            _ => Err(Self::bad_loop()),
+        }
+    }
+
+    fn wrong_number(&self, found: u64) -> Damage {
+        Damage::Actions { expected: self.rank.actions, found }
+    }
+
+    fn bad_loop() -> Damage {
+        Damage::Loop { limit: MAX_DEPTH as u64 }
+    }
+}
