@@ -2,8 +2,8 @@
 
 mod requests;
 
+pub(crate) use requests::RequestKey;
 use requests::Requests;
-pub(crate) use requests::{RequestKey, RequestState};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

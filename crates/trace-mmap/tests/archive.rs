@@ -14,8 +14,11 @@ use trace_mmap::{
 
 #[path = "data_beside/shared.rs"]
 mod shared;
+#[path = "archive/steps.rs"]
+mod steps;
 
 use shared::shared;
+use steps::{RANKS, program, step, text};
 
 fn load(path: &Path) -> Trace {
     Trace::load(path, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}"))
@@ -110,139 +113,6 @@ fn report(name: &str, flat: Summary, folded: Summary) {
     );
 }
 
-const RANKS: u32 = 3;
-
-/// Something that some ranks do together, so that every message is received.
-#[derive(Clone, Debug)]
-enum Step {
-    Compute {
-        rank: u32,
-        flops: f64,
-    },
-    Message {
-        from: u32,
-        to: u32,
-        tag: i32,
-        bytes: u64,
-        is_blocking: bool,
-    },
-    WaitAll {
-        rank: u32,
-    },
-    /// Ranks 0 and 2 send to rank 1, which takes both from any source.
-    FromAny {
-        tag: i32,
-        bytes: u64,
-        is_blocking: bool,
-    },
-    SendRecv {
-        bytes: u64,
-    },
-    Barrier,
-    Reduce {
-        count: u64,
-        flops: f64,
-    },
-    Loop {
-        count: u64,
-        body: Vec<Step>,
-    },
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let rank = 0..RANKS;
-    let flops = prop_oneof![0.0..1e15, (0_u32..4).prop_map(f64::from)];
-    let message = (rank.clone(), rank.clone(), 0..3, 0_u64..4, any::<bool>());
-    let leaf = prop_oneof![
-        3 => (rank.clone(), flops.clone()).prop_map(|(rank, flops)| Step::Compute { rank, flops }),
-        5 => message.prop_map(|(from, to, tag, bytes, is_blocking)| Step::Message { from, to, tag, bytes, is_blocking }),
-        1 => rank.prop_map(|rank| Step::WaitAll { rank }),
-        1 => (0..3_i32, 0_u64..9, any::<bool>()).prop_map(|(tag, bytes, is_blocking)| Step::FromAny { tag, bytes, is_blocking }),
-        1 => (0_u64..9).prop_map(|bytes| Step::SendRecv { bytes }),
-        1 => Just(Step::Barrier),
-        1 => (0_u64..3, flops).prop_map(|(count, flops)| Step::Reduce { count, flops }),
-    ];
-    leaf.prop_recursive(4, 40, 6, |step| {
-        (0_u64..7, prop::collection::vec(step, 0..6)).prop_map(|(count, body)| Step::Loop { count, body })
-    })
-}
-
-/// Returns what one rank does of some steps.
-fn program(steps: &[Step], me: u32) -> Vec<Item> {
-    steps.iter().flat_map(|step| part(step, me)).collect()
-}
-
-fn part(step: &Step, me: u32) -> Vec<Item> {
-    let ops = match *step {
-        Step::Compute { rank, flops } if rank == me => vec![Op::Compute { flops }],
-        Step::Message { from, to, tag, bytes, is_blocking } => message(me, from, to, tag, bytes, is_blocking),
-        Step::FromAny { tag, bytes, is_blocking } => from_any(me, tag, bytes, is_blocking),
-        Step::WaitAll { rank } if rank == me => vec![Op::WaitAll],
-        Step::SendRecv { bytes } => {
-            let bytes = Bytes::new(bytes);
-            let to = (me + 1 < RANKS).then(|| Rank::new(me + 1));
-            let from = me.checked_sub(1).map(Rank::new);
-            vec![Op::SendRecv { to, send_bytes: bytes, from, recv_bytes: bytes }]
-        }
-        Step::Barrier => vec![Op::Collective(Collective::Barrier)],
-        Step::Reduce { count, flops } => {
-            let (root, datatype) = (Rank::new(1), Datatype::DOUBLE);
-            vec![Op::Collective(Collective::Reduce { count, flops, root, datatype })]
-        }
-        Step::Loop { count, ref body } => return vec![Item::Loop { count, body: program(body, me) }],
-        Step::Compute { .. } | Step::WaitAll { .. } => Vec::new(),
-    };
-    ops.into_iter().map(Item::Act).collect()
-}
-
-fn message(me: u32, from: u32, to: u32, tag: i32, bytes: u64, is_blocking: bool) -> Vec<Op> {
-    let (tag, bytes) = (Tag::new(tag), Bytes::new(bytes));
-    let (src, dst) = (Some(Rank::new(from)), Some(Rank::new(to)));
-    let request = |direction, peer| Op::Wait(Request { direction, peer, tag: Some(tag) });
-    let mut ops = Vec::new();
-    if from == me {
-        ops.extend(match is_blocking {
-            true => vec![Op::Send { peer: dst, tag, bytes }],
-            false => vec![Op::Isend { peer: dst, tag, bytes }, request(Direction::Send, dst)],
-        });
-    }
-    if to == me {
-        ops.extend(match is_blocking {
-            true => vec![Op::Recv { peer: src, tag: Some(tag), bytes }],
-            false => vec![Op::Irecv { peer: src, tag: Some(tag), bytes }, request(Direction::Receive, src)],
-        });
-    }
-    ops
-}
-
-fn from_any(me: u32, tag: i32, bytes: u64, is_blocking: bool) -> Vec<Op> {
-    let (peer, tag, bytes) = (Some(Rank::new(1)), Tag::new(tag), Bytes::new(bytes));
-    if me != 1 {
-        return vec![Op::Send { peer, tag, bytes }];
-    }
-    // One takes this tag only, the other one any.
-    let wait = |tag| Op::Wait(Request { direction: Direction::ReceiveAny, peer: None, tag });
-    [Some(tag), None]
-        .into_iter()
-        .flat_map(|tag| match is_blocking {
-            true => vec![Op::RecvAny { tag, bytes }],
-            false => vec![Op::IrecvAny { tag, bytes }, wait(tag)],
-        })
-        .collect()
-}
-
-fn text(programs: &[Vec<Item>]) -> String {
-    let mut text = String::new();
-    for (rank, program) in (0..).map(Rank::new).zip(programs) {
-        text += &format!("{rank} init\n");
-        for op in flatten(program) {
-            text += &TextLine { rank, op }.to_string();
-            text += "\n";
-        }
-    }
-    text
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -255,8 +125,13 @@ proptest! {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let (merged, pdt) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
         fs::write(&merged, &text).expect("the text is written");
+        let mut flat_bytes = 0;
         for (fold, shards) in [(false, 1), (true, 1), (true, 3), (false, 2)] {
             let summary = convert(&merged, &pdt, &options(fold, shards, 2)).expect("the trace converts").summary;
+            if shards == 1 && fold {
+                prop_assert!(summary.bytes <= flat_bytes, "{} bytes folded, {} flat", summary.bytes, flat_bytes);
+            }
+            flat_bytes = summary.bytes;
             prop_assert_eq!(summary.actions, trace.actions());
             let context = format!("fold {fold}, {shards} shards");
             let archived = load(&pdt);
@@ -275,6 +150,53 @@ proptest! {
         let again = dir.path().join("again.pdt");
         convert(&pdt, &again, &options(true, 1, 3)).expect("the archive converts");
         assert_same(&trace, &load(&again), "converted twice");
+    }
+}
+
+/// Posts a message of this tag to the rank itself, which takes it at once, or waits for the oldest one of the tag.
+fn post_or_wait((tag, is_wait): (i32, bool)) -> Vec<Item> {
+    let (peer, tag, bytes) = (Some(Rank::new(0)), Tag::new(tag), Bytes::new(8));
+    let ops = if is_wait {
+        vec![Op::Wait(Request { direction: Direction::Send, peer, tag: Some(tag) })]
+    } else {
+        vec![Op::Isend { peer, tag, bytes }, Op::Recv { peer, tag: Some(tag), bytes }]
+    };
+    ops.into_iter().map(Item::Act).collect()
+}
+
+proptest! {
+    /// Loops that post requests ahead and wait for those of earlier iterations: the slots of an iteration are those of
+    /// some later one only.
+    #[test]
+    fn loops_with_requests_of_earlier_iterations_are_their_text(
+        steps in prop::collection::vec((0..3, any::<bool>()), 1..7),
+        (count, times) in (0_u64..40, 0_u64..5),
+        is_piling_up in prop::bool::weighted(0.1),
+    ) {
+        let number = |tag, is_wait| steps.iter().filter(|step| **step == (tag, is_wait)).count();
+        // Before the loop as many requests are posted as an iteration waits for, and an iteration posts as many as it
+        // waits for, or more.
+        let (mut ahead, mut body) = (Vec::new(), steps.clone());
+        for tag in 0..3 {
+            let (posts, waits) = (number(tag, false), number(tag, true));
+            ahead.extend(vec![(tag, false); waits]);
+            body.extend(vec![(tag, false); waits.saturating_sub(posts)]);
+            body.extend(vec![(tag, true); if is_piling_up { 0 } else { posts.saturating_sub(waits) }]);
+            ahead.extend(vec![(tag, false); posts.saturating_sub(waits)]);
+        }
+        let items = |steps: Vec<(i32, bool)>| steps.into_iter().flat_map(post_or_wait).collect::<Vec<_>>();
+        let inner = Item::Loop { count, body: items(body) };
+        let outer = Item::Loop { count: times, body: vec![inner, Item::Act(Op::Compute { flops: 3.0 })] };
+        let program = [vec![Item::Act(Op::Init)], items(ahead), vec![outer]].concat();
+        let text: String = flatten(&program)
+            .map(|op| TextLine { rank: Rank::new(0), op }.to_string() + "\n")
+            .collect();
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let pdt = dir.path().join("trace.pdt");
+        write_structured(&pdt, &[program]);
+        let archived = load(&pdt);
+        assert_same(&Trace::from_text(&text).expect("the text is a trace"), &archived, "structured");
+        prop_assert_eq!(check(&archived, None).findings, []);
     }
 }
 

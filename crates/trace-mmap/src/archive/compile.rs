@@ -6,7 +6,7 @@ use crate::action::{Action, SendRecv};
 use crate::archive::layout::MAX_DEPTH;
 use crate::channel::Tag;
 use crate::collective::Collective;
-use crate::draft::{Linkable, RankDraft, RequestKey, RequestState};
+use crate::draft::{Linkable, RankDraft, RequestKey};
 use crate::record::{MAX_BYTES, Record};
 use crate::side::is_of_legal_size;
 use crate::structure::{Direction, Item, Op, Request, TextLine};
@@ -14,6 +14,10 @@ use crate::text::TextError;
 
 /// Columns of a structured program: one per computation in it, up to this number.
 const MAX_COLUMNS: usize = 1 << 12;
+
+/// Iterations of a loop, and their records, that are written out where they differ in the slots of their requests.
+const MAX_ITERATIONS: usize = 1 << 10;
+const MAX_RECORDS: usize = 1 << 16;
 
 /// What is wrong with a structured program.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -57,13 +61,16 @@ pub enum StructureError {
     /// A request is not pending, or too many are.
     #[error(transparent)]
     Request(#[from] TextError),
-    /// A loop changes which requests are pending with every iteration.
+    /// A loop posts more requests than it completes, or serves them in an order that does not repeat, so that no iteration
+    /// is like another one.
     #[error(
-        "a loop of {count} iterations leaves other requests pending than it found, also after the first iteration"
+        "a loop of {count} iterations has other requests pending after each of the first {limit}: it cannot be stored as a loop"
     )]
     LoopRequests {
         /// Iterations of the loop.
         count: u64,
+        /// Iterations that were tried.
+        limit: u64,
     },
     /// Loops nest too deeply.
     #[error("loops nest deeper than {limit}")]
@@ -90,6 +97,16 @@ pub(crate) fn compile(rank: Rank, ranks: u32, items: &[Item]) -> Result<Compiled
     Ok(Compiled { records, amounts, linkable: draft.finish_tables() })
 }
 
+/// Iterations of a loop after which the same requests are pending in the same slots.
+struct Period {
+    /// Its first record.
+    begin: usize,
+    /// Iterations before it.
+    first: u64,
+    /// Iterations of it.
+    len: u64,
+}
+
 struct Compiler {
     rank: Rank,
     ranks: u32,
@@ -109,43 +126,42 @@ impl Compiler {
         })
     }
 
-    /// Compiles a loop. Where the first iteration leaves other requests pending than it found, it stands before the loop.
+    /// Compiles a loop. Its body in records is as many iterations as it takes for the same requests to be pending in the same
+    /// slots again; those before the first such state, and those left over at the end, stand outside of the loop.
     fn repeat(&mut self, count: u64, body: &[Item]) -> Result<(), StructureError> {
-        let (begin, before) = (self.records.len(), self.draft.requests.state());
-        self.nested(count, body)?;
-        if self.draft.requests.state() == before {
-            return Ok(());
-        }
-        // Begin and end go, the iteration stays.
-        self.records.remove(begin);
-        self.records.pop();
-        let after_first: RequestState = self.draft.requests.state();
-        self.nested(count - 1, body)?;
-        if self.draft.requests.state() == after_first {
-            Ok(())
-        } else if count == 2 {
-            // The second iteration is the last one: nothing is repeated.
-            Ok(())
-        } else {
-            Err(StructureError::LoopRequests { count })
-        }
-    }
-
-    fn nested(&mut self, count: u64, body: &[Item]) -> Result<(), StructureError> {
         if self.depth == MAX_DEPTH {
             return Err(StructureError::Depth { limit: MAX_DEPTH });
         }
-        let begin = self.records.len();
-        self.records.push(Record::loop_begin(count));
         self.depth += 1;
-        self.items(body)?;
+        let period = self.find_period(count, body)?;
         self.depth -= 1;
-        if self.records.len() == begin + 1 {
-            self.records.pop();
-        } else {
+        let Some(Period { begin, first, len }) = period else { return Ok(()) };
+        let (iterations, rest) = ((count - first) / len, (count - first) % len);
+        if iterations > 1 && begin < self.records.len() {
+            self.records.insert(begin, Record::loop_begin(iterations));
             self.records.push(Record::loop_end());
         }
-        Ok(())
+        (0..rest).try_for_each(|_| self.items(body))
+    }
+
+    /// Compiles iterations until one leaves the requests as an earlier one found them; `None` where none does before the
+    /// loop ends.
+    fn find_period(&mut self, count: u64, body: &[Item]) -> Result<Option<Period>, StructureError> {
+        let begin = self.records.len();
+        let mut before = vec![(self.draft.requests.state(), begin)];
+        for iteration in 1..=count {
+            self.items(body)?;
+            let (state, end) = (self.draft.requests.state(), self.records.len());
+            if let Some(first) = before.iter().position(|(earlier, _)| *earlier == state) {
+                let (begin, first) = (before[first].1, first as u64);
+                return Ok(Some(Period { begin, first, len: iteration - first }));
+            }
+            if before.len() == MAX_ITERATIONS || end - begin > MAX_RECORDS {
+                return Err(StructureError::LoopRequests { count, limit: iteration });
+            }
+            before.push((state, end));
+        }
+        Ok(None)
     }
 
     fn op(&mut self, op: &Op) -> Result<(), StructureError> {
@@ -345,12 +361,22 @@ mod tests {
     }
 
     /// Double buffering: posts one request ahead and waits for the one before. In the first iteration the request
-    /// before has slot 0 and the new one slot 1; then they swap, so that no single iteration repeats the other.
+    /// before has slot 0 and the new one slot 1; then they swap: nine iterations are four times two, and one.
     #[test]
-    fn a_loop_whose_slots_alternate_is_refused() {
+    fn a_loop_whose_slots_alternate_is_unrolled() {
         let body = vec![isend(), wait()];
-        let found = kinds(&[isend(), Item::Loop { count: 9, body }]);
-        assert_eq!(found, Err(StructureError::LoopRequests { count: 9 }));
+        let found = kinds(&[isend(), Item::Loop { count: 9, body }]).expect("a loop");
+        let two = [(ISEND, 1), (WAIT, 0), (ISEND, 0), (WAIT, 1)];
+        let expected = [&[(ISEND, 0), (LOOP_BEGIN, 0)], &two[..], &[(LOOP_END, 0)], &two[..2]].concat();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_loop_that_piles_up_requests_is_written_out_or_refused() {
+        let pile = |count| kinds(&[Item::Loop { count, body: vec![isend()] }]);
+        assert_eq!(pile(3), Ok(vec![(ISEND, 0), (ISEND, 1), (ISEND, 2)]));
+        let limit = MAX_ITERATIONS as u64;
+        assert_eq!(pile(1 << 40), Err(StructureError::LoopRequests { count: 1 << 40, limit }));
     }
 
     #[test]

@@ -73,19 +73,15 @@ pub fn cut(
         Some(kept) if ranks.clone().any(|rank| is_flat(trace.rank(Rank::new(rank)))) => {
             let dir = temporary(options)?;
             let folded = dir.path().join("folded.pdt");
-            cut_parts(trace, &folded, &ranks, None, &ConvertOptions { shards: 1, ..options.clone() })?;
-            let folded = Trace::load(&folded, &LoadOptions::default())?;
             let load = LoadOptions { progress: None, ..options.load.clone() };
-            cut_iterations(
-                &folded,
-                output,
-                &(0..folded.ranks()),
-                kept,
-                &ConvertOptions { load, ..options.clone() },
-            )
+            let options = ConvertOptions { load, fold: true, ..options.clone() };
+            let plan = Plan { ranks: all, removal: None, is_folded: true };
+            cut_parts(trace, &folded, &plan, &ConvertOptions { shards: 1, ..options.clone() })?;
+            let folded = Trace::load(&folded, &LoadOptions::default())?;
+            cut_iterations(&folded, output, ranks, kept, &options)
         }
-        Some(kept) => cut_iterations(trace, output, &ranks, kept, options),
-        None => cut_parts(trace, output, &ranks, None, options),
+        Some(kept) => cut_iterations(trace, output, ranks, kept, options),
+        None => cut_parts(trace, output, &Plan { ranks, removal: None, is_folded: false }, options),
     }
 }
 
@@ -94,43 +90,58 @@ fn temporary(options: &ConvertOptions<'_>) -> Result<tempfile::TempDir, WriteErr
     tempfile::tempdir_in(&dir).map_err(|source| TraceError::Spill { dir, source }.into())
 }
 
+/// What to cut.
+struct Plan {
+    ranks: Range<u32>,
+    removal: Option<Removal>,
+    /// Whether ranks stay folded that are shorter flat.
+    is_folded: bool,
+}
+
 fn cut_iterations(
     trace: &Trace,
     output: &Path,
-    ranks: &Range<u32>,
+    ranks: Range<u32>,
     kept: u64,
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
-    let removal = Removal::new(trace, ranks, kept)?;
-    cut_parts(trace, output, ranks, Some(&removal), options)
+    let removal = Some(Removal::new(trace, &ranks, kept)?);
+    cut_parts(trace, output, &Plan { ranks, removal, is_folded: false }, options)
 }
 
 /// Cuts each rank by itself, in parallel.
 fn cut_parts(
     trace: &Trace,
     output: &Path,
-    ranks: &Range<u32>,
-    removal: Option<&Removal>,
+    plan: &Plan,
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
-    let number = ranks.end - ranks.start;
+    let number = plan.ranks.end - plan.ranks.start;
     let mut writer = ArchiveWriter::create(output, number, options.shards)?;
-    let prepare = |rank: Rank| {
-        let old = Rank::new(rank.get() + ranks.start);
-        let less =
-            removal.and_then(|removal| Some((removal.loops[rank.index()].as_ref()?, removal.iterations)));
-        cut_rank(trace.rank(old), old, ranks, less, options.fold)
-    };
+    let prepare = |rank: Rank| cut_rank(trace, rank, plan, options.fold);
     in_order(options.load.threads, number, prepare, |rank, part| {
         part.write(rank, &mut writer)?;
         if let Some(progress) = options.load.progress {
             // A display elsewhere reads this counter; nothing depends on its order.
-            progress.fetch_add(trace.rank(Rank::new(rank.get() + ranks.start)).len(), Ordering::Relaxed);
+            progress.fetch_add(trace.rank(plan.old(rank)).len(), Ordering::Relaxed);
         }
         Ok(())
     })?;
     trace.integrity().map_err(TraceError::from)?;
     Ok(Converted { summary: writer.finish()?, warnings: trace.warnings().to_vec() })
+}
+
+impl Plan {
+    /// Returns the number that a rank had.
+    fn old(&self, rank: Rank) -> Rank {
+        Rank::new(rank.get() + self.ranks.start)
+    }
+
+    /// Returns the main loop of a rank and how many iterations of it go.
+    fn less(&self, rank: Rank) -> Less<'_> {
+        let removal = self.removal.as_ref()?;
+        Some((removal.loops[rank.index()].as_ref()?, removal.iterations))
+    }
 }
 
 /// What is left of a rank, encoded.
@@ -158,22 +169,21 @@ fn structured(rank: &RankTrace) -> Option<&ArchivedRank> {
     }
 }
 
-fn cut_rank<'a>(
-    trace: &'a RankTrace,
-    old: Rank,
-    ranks: &Range<u32>,
-    less: Less<'_>,
-    fold: bool,
-) -> Result<Part<'a>, WriteError> {
-    let (names, mut tables) = Names::new(trace, ranks);
+fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan, fold: bool) -> Result<Part<'a>, WriteError> {
+    let (old, less) = (plan.old(rank), plan.less(rank));
+    let trace = trace.rank(old);
+    let (names, mut tables) = Names::new(trace, &plan.ranks);
     let Some(body) = structured(trace) else {
         let kept = Kept::new(trace, Arc::new(names), &mut tables);
-        let encoded = encode(old, kept.clone(), &tables.side, fold)?;
+        let encoded = encode(old, kept.clone(), &tables.side, fold)?.map(Box::new);
         let linkable = Linkable { trace: tables, ..Linkable::default() };
-        return Ok(Part::Streamed(encoded.map(Box::new), kept, linkable));
+        return Ok(match encoded {
+            Some(encoded) if plan.is_folded => Part::Structured(encoded, linkable),
+            encoded => Part::Streamed(encoded, kept, linkable),
+        });
     };
-    let kept =
-        KeptProgram::new(body, &names, trace.slots, less).map_err(|damage| damaged(old, trace, damage))?;
+    let kept = KeptProgram::new(body, &names, trace.slots, less);
+    let kept = kept.map_err(|damage| damaged(old, trace, damage))?;
     tables.slots = kept.slots.len();
     tables.pending_at_end = kept.slots.pending(&trace.pending_at_end, &kept.gone);
     let encoded = kept.encode(body, &tables.side, less).map_err(|error| encode_error(old, error))?;
