@@ -133,14 +133,67 @@ fn a_failed_conversion_leaves_nothing() {
         .stderr(contains("no/such/folder"));
 }
 
-/// Killed at some moment, a conversion leaves no file of the archive's name.
+/// Runs a command of which no file may become larger than 64 KiB, as on a drive that is full.
+fn on_a_full_drive(arguments: &[&str], paths: &[&Path]) -> assert_cmd::assert::Assert {
+    let mut shell = assert_cmd::Command::new("bash");
+    // The limit counts units of 1024 bytes. Without the trap the signal would end the command instead of an error.
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" trace \"$@\""]);
+    shell.arg(assert_cmd::cargo::cargo_bin("pdes-replay")).args(arguments).args(paths);
+    shell.assert()
+}
+
+/// Returns the names in a folder, hidden ones too.
+fn names(folder: &Folder) -> Vec<String> {
+    let entries = std::fs::read_dir(folder.path("")).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_drive_is_an_error_that_leaves_nothing() {
+    let folder = Folder::new();
+    // Amounts that no packing shortens: more than 64 KiB in each form.
+    let amount = |index: u64| index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+    let lines: String = (1..30_000).map(|index| format!("0 compute {}\n", amount(index))).collect();
+    let text = folder.write("trace.txt", &("0 init\n".to_owned() + &lines));
+    let whole = folder.path("whole.pdt");
+    trace(&["convert", "--output"], &[&whole, &text]).code(DONE);
+    let (part, dumped) = (folder.path("part.pdt"), folder.path("dumped"));
+    let full: [(&[&str], &[&Path], &str); 8] = [
+        (&["convert", "--output"], &[&part, &text], "part.pdt"),
+        (&["convert", "--flat", "--output"], &[&part, &text], "part.pdt"),
+        (&["convert", "--flat", "--output"], &[&part, &whole], "part.pdt"),
+        (&["cut", "--ranks=0..1", "--output"], &[&part, &text], "part.pdt"),
+        (&["cut", "--ranks=0..1", "--output"], &[&part, &whole], "part.pdt"),
+        (&["dump", "--output"], &[&dumped, &whole], "rank-0.txt"),
+        (&["generate", "npb-lu", "--class=E", "--ranks=512", "--output"], &[&part], "part.pdt"),
+        (&["generate", "npb-lu", "--class=E", "--ranks=512", "--shards=3", "--output"], &[&part], "part.pdt"),
+    ];
+    for (arguments, paths, file) in full {
+        on_a_full_drive(arguments, paths)
+            .code(FAILED)
+            .stdout("")
+            .stderr(contains(file))
+            .stderr(contains("File too large"));
+        assert_eq!(names(&folder), ["trace.txt", "whole.pdt"], "{arguments:?}");
+    }
+    // What stood there before stays.
+    std::fs::copy(&whole, &part).unwrap();
+    on_a_full_drive(&["convert", "--output"], &[&part, &text]).code(FAILED);
+    trace(&["check"], &[&part]).code(DONE);
+}
+
+/// Killed at some moment, a conversion leaves no file of the archive's name, and none that opens; the name of what it leaves
+/// tells what it was to be.
 #[test]
 fn a_killed_conversion_leaves_no_archive() {
     let folder = Folder::new();
     let input =
         folder.write("trace.txt", &("0 init\n".to_owned() + &"0 compute 5\n0 compute 7.5\n".repeat(400_000)));
     let archive = folder.path("out.pdt");
-    for milliseconds in [1, 5, 20, 40] {
+    for milliseconds in [1, 5, 20, 40, 60, 80, 120] {
         let mut convert = std::process::Command::new(assert_cmd::cargo::cargo_bin("pdes-replay"));
         convert.args(["trace", "convert", "--flat", "--output"]).arg(&archive).arg(&input);
         convert.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
@@ -148,10 +201,17 @@ fn a_killed_conversion_leaves_no_archive() {
         std::thread::sleep(std::time::Duration::from_millis(milliseconds));
         child.kill().unwrap();
         let finished = child.wait().unwrap().success();
-        assert_eq!(archive.exists(), finished, "after {milliseconds} ms");
-        if finished {
+        // Killed at the very end it may have its name, and is then complete.
+        if archive.exists() {
             trace(&["check"], &[&archive]).code(DONE);
             std::fs::remove_file(&archive).unwrap();
+        } else {
+            assert!(!finished, "after {milliseconds} ms");
+        }
+        for left in names(&folder).iter().filter(|name| *name != "trace.txt") {
+            assert!(left.starts_with(".out.pdt.") && left.ends_with(".part"), "{left}");
+            trace(&["check"], &[&folder.path(left)]).code(FAILED);
+            std::fs::remove_file(folder.path(left)).unwrap();
         }
     }
 }

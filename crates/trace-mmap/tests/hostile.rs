@@ -10,7 +10,8 @@ use pdes_core::Rank;
 use proptest::prelude::*;
 use seal::seal;
 use trace_mmap::{
-    Action, ArchiveError, ConvertOptions, Damage, Info, LoadOptions, Trace, TraceError, check, convert,
+    Action, ArchiveError, ConvertOptions, Cut, Damage, Info, LoadOptions, Trace, TraceError, check, convert,
+    cut,
 };
 
 /// A trace with every kind of action, of which a part folds.
@@ -249,6 +250,9 @@ proptest! {
                 prop_assert!(trace.ops(Rank::new(rank)).take(3000).count() <= 3000);
             }
             let _ = check(&trace, None);
+            for what in [Cut { ranks: None, iterations: Some(2) }, Cut { ranks: Some(0..1), iterations: None }] {
+                let _ = cut(&trace, &dir.path().join("part.pdt"), &what, &ConvertOptions::default());
+            }
         }
     }
 }

@@ -258,6 +258,9 @@ fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
     let mut places = [0; BLOCK as usize];
     for (column, uses) in body.columns.iter().zip(&tally.columns) {
         if column.is_constant() {
+            if column.absent > 0 {
+                return Err(Damage::Column);
+            }
             continue;
         }
         let (mut reader, mut absent, mut left) = (ColumnReader::new(column), 0, *uses);

@@ -182,7 +182,7 @@ fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan, fold: bool) -> Result
             encoded => Part::Streamed(encoded, kept, linkable),
         });
     };
-    let kept = KeptProgram::new(body, &names, trace.slots, less);
+    let kept = KeptProgram::new(trace, body, &names, less);
     let kept = kept.map_err(|damage| damaged(old, trace, damage))?;
     tables.slots = kept.slots.len();
     tables.pending_at_end = kept.slots.pending(&trace.pending_at_end, &kept.gone);

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pdes_core::Rank;
@@ -59,26 +59,60 @@ pub fn write_text(
 /// `files.txt`, which lists them. The counter counts actions.
 ///
 /// # Errors
-/// Where a file cannot be written, or the trace is a damaged archive.
+/// Where a file cannot be written, or the trace is a damaged archive. What was written is then removed.
 pub fn dump(trace: &Trace, dir: &Path, progress: Option<&AtomicU64>) -> Result<(), WriteError> {
-    let error = |file: &Path| {
-        let file = file.to_path_buf();
-        move |source| WriteError::Io { file, source }
-    };
+    let mut written = Written { files: Vec::new(), dir: (!dir.exists()).then_some(dir) };
     std::fs::create_dir_all(dir).map_err(error(dir))?;
-    let list = dir.join("files.txt");
     let mut names = String::new();
     for rank in (0..trace.ranks()).map(Rank::new) {
         let name = format!("rank-{rank}.txt");
-        let file = dir.join(&name);
-        let written = File::create(&file).map(BufWriter::new).and_then(|mut out| {
-            write_text(trace, rank, &mut out, progress)?;
-            out.flush()
-        });
-        written.map_err(error(&file))?;
+        written.write(dir.join(&name), |out| write_text(trace, rank, out, progress))?;
         names += &name;
         names.push('\n');
     }
     trace.integrity().map_err(TraceError::from)?;
-    std::fs::write(&list, names).map_err(error(&list))
+    written.write(dir.join("files.txt"), |out| out.write_all(names.as_bytes()))?;
+    written.keep();
+    Ok(())
+}
+
+fn error(file: &Path) -> impl FnOnce(io::Error) -> WriteError {
+    let file = file.to_path_buf();
+    move |source| WriteError::Io { file, source }
+}
+
+/// What was written, and is removed if not all is.
+struct Written<'a> {
+    files: Vec<PathBuf>,
+    /// The directory, if it was not there before.
+    dir: Option<&'a Path>,
+}
+
+impl Written<'_> {
+    fn write(
+        &mut self,
+        file: PathBuf,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), WriteError> {
+        let mut out = File::create(&file).map(BufWriter::new).map_err(error(&file))?;
+        self.files.push(file.clone());
+        write(&mut out).and_then(|()| out.flush()).map_err(error(&file))
+    }
+
+    fn keep(mut self) {
+        self.files.clear();
+        self.dir = None;
+    }
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        // The error that led here matters more than what cannot be removed.
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
+        }
+        if let Some(dir) = self.dir {
+            let _ = std::fs::remove_dir(dir);
+        }
+    }
 }

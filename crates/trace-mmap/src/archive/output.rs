@@ -24,8 +24,9 @@ impl OutputFile {
     /// Creates the file next to where it will be, with room for a header.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let prefix = temporary_prefix(path);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".pdt-");
+        builder.prefix(&prefix).suffix(".part");
         #[cfg(unix)]
         {
             // What the user's mask leaves of it, as for any other file.
@@ -87,6 +88,13 @@ impl OutputFile {
         let synced = published.and_then(|_| File::open(dir).map_or(Ok(()), |dir| dir.sync_all()));
         synced.map_err(|source| (path, source))
     }
+}
+
+/// Returns the begin of the name of the temporary file, by which a user knows it should the writer be killed.
+fn temporary_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Systems take names of 255 bytes; characters have up to four.
+    format!(".{}.", name.chars().take(50).collect::<String>())
 }
 
 /// The data of a shard while they are written.

@@ -99,3 +99,109 @@ fn copies(len: usize, count: u64, gain: usize) -> usize {
     let copies = (RUN / len).clamp(1, gain / len + 1);
     usize::try_from(count).map_or(copies, |count| copies.min(count))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A program: the numbers of columns stand for actions.
+    #[derive(Clone, Debug)]
+    enum Node {
+        Act(u32),
+        Loop(u64, Vec<Node>),
+    }
+
+    fn node() -> impl Strategy<Value = Node> {
+        (0_u32..100).prop_map(Node::Act).prop_recursive(3, 30, 5, |node| {
+            (prop_oneof![1_u64..5, 1_u64..300], prop::collection::vec(node, 0..5))
+                .prop_map(|(count, body)| Node::Loop(count, body))
+        })
+    }
+
+    fn records(nodes: &[Node]) -> Vec<Record> {
+        let of_node = |node: &Node| match node {
+            Node::Act(number) => vec![Record::column(*number)],
+            Node::Loop(count, body) => {
+                [vec![Record::loop_begin(*count)], records(body), vec![Record::loop_end()]].concat()
+            }
+        };
+        nodes.iter().flat_map(of_node).collect()
+    }
+
+    fn actions(nodes: &[Node], out: &mut Vec<u32>) {
+        for node in nodes {
+            match node {
+                Node::Act(number) => out.push(*number),
+                Node::Loop(count, body) => (0..*count).for_each(|_| actions(body, out)),
+            }
+        }
+    }
+
+    /// Reads an unrolled program as its documentation says.
+    fn walk(records: &[Record]) -> Vec<u32> {
+        let (mut at, mut loops, mut found) = (0, Vec::new(), Vec::new());
+        while at < records.len() {
+            let record = records[at];
+            at += 1;
+            match record.kind() {
+                LOOP_BEGIN => {
+                    loops.push((at, record.amount()));
+                    at += record.index() as usize;
+                }
+                LOOP_END => {
+                    let (body, left) = loops.last_mut().expect("a loop");
+                    *left -= 1;
+                    if *left == 0 {
+                        loops.pop();
+                    } else {
+                        at = *body;
+                    }
+                }
+                _ => found.push(record.index()),
+            }
+        }
+        found
+    }
+
+    fn unroll(records: &[Record]) -> Option<Unrolled> {
+        Unrolled::new(records.iter().copied().map(Ok))
+    }
+
+    proptest! {
+        #[test]
+        fn unrolled_programs_are_the_same_program(nodes in prop::collection::vec(node(), 0..5)) {
+            let mut expected = Vec::new();
+            actions(&nodes, &mut expected);
+            let records = records(&nodes);
+            let unrolled = unroll(&records).expect("loops that nest");
+            prop_assert_eq!(walk(unrolled.records()), expected);
+            prop_assert!(unrolled.records().len() <= records.len() + MAX_GAIN);
+        }
+    }
+
+    #[test]
+    fn bodies_are_repeated_and_their_remainder_is_left_out_at_first() {
+        // 3 records 100 times: 42 of 128 at once, in 3 passes, of which the first leaves out 26 copies.
+        let body = [1, 2, 3].map(Node::Act).to_vec();
+        let unrolled = unroll(&records(&[Node::Loop(100, body)])).expect("a loop");
+        assert_eq!(unrolled.records().len(), 2 + 42 * 3);
+        assert_eq!(unrolled.records()[0], Record::unrolled_loop(3, 26 * 3));
+        // Short loops are written out; so is then the loop around them.
+        let inner = Node::Loop(4, vec![Node::Act(7)]);
+        let unrolled = unroll(&records(&[Node::Loop(5, vec![inner])])).expect("loops");
+        assert_eq!(unrolled.records(), [Record::column(7); 20]);
+    }
+
+    #[test]
+    fn what_is_no_program_is_not_unrolled() {
+        let (begin, act, end) = (Record::loop_begin(2), Record::column(0), Record::loop_end());
+        let deep = [[begin].repeat(MAX_DEPTH + 1), vec![act], [end].repeat(MAX_DEPTH + 1)].concat();
+        for records in [&[begin, act][..], &[act, end], &[Record::loop_begin(0), act, end], &deep] {
+            assert!(unroll(records).is_none(), "{records:?}");
+        }
+        // However often nothing is repeated, it is nothing.
+        let nothing = [Record::loop_begin(u64::MAX), begin, end, end];
+        assert!(unroll(&nothing).expect("loops").records().is_empty());
+    }
+}

@@ -12,6 +12,7 @@ use crate::archive::{ArchivedRank, Damage, MAX_DEPTH};
 use crate::column::{BLOCK, Blocks, Column, ColumnBuilder, ColumnReader, Place};
 use crate::record::{COLUMN, LOOP_BEGIN, LOOP_END, OPTIONAL, Record};
 use crate::side::Side;
+use crate::trace::RankTrace;
 
 /// Bytes of blocks that are kept in memory.
 const IN_MEMORY: usize = 1 << 20;
@@ -49,6 +50,18 @@ fn tree(records: &[Record], body: &ArchivedRank, less: Less<'_>) -> Result<Vec<N
         }
     }
     if open.is_empty() { Ok(nodes) } else { Err(bad_loop) }
+}
+
+/// Checks that each column has as many values as the records use, which only forged ones have not.
+fn check_columns(records: &[Record], body: &ArchivedRank, side: &Side) -> Result<(), Damage> {
+    let mut tally = Tally::new();
+    for record in records {
+        tally.push(*record, side).map_err(|_| Damage::of(*record))?;
+    }
+    let uses = tally.columns.iter().copied().chain(std::iter::repeat(0));
+    let is_right =
+        |(column, uses): (&Column, u64)| column.len == uses && (column.absent == 0 || !column.is_constant());
+    if body.columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
 }
 
 /// Writes what is left of a program.
@@ -104,16 +117,18 @@ pub(super) struct KeptProgram {
 }
 
 impl KeptProgram {
-    /// Cuts the program of a rank that had so many slots.
+    /// Cuts the program of a rank.
     pub(super) fn new(
+        trace: &RankTrace,
         body: &ArchivedRank,
         names: &Names,
-        slots: u32,
         less: Less<'_>,
     ) -> Result<Self, Damage> {
         let records = body.records().collect::<Result<Vec<_>, _>>()?;
-        let mut keeper = Keeper { names, gone: Gone::new(slots), records: Vec::new() };
-        keeper.keep(&tree(&records, body, less)?);
+        let nodes = tree(&records, body, less)?;
+        check_columns(&records, body, &trace.side)?;
+        let mut keeper = Keeper { names, gone: Gone::new(trace.slots), records: Vec::new() };
+        keeper.keep(&nodes);
         let Keeper { mut records, gone, .. } = keeper;
         let slots = Slots::used_by(records.iter().copied());
         records.iter_mut().for_each(|record| *record = slots.renumber(*record));
