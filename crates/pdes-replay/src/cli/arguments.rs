@@ -65,7 +65,7 @@ pub(crate) enum TraceCommand {
     },
     /// Writes a part of a trace to an archive: some ranks, or the first iterations of the main loop.
     Cut {
-        /// The trace, an archive.
+        /// The trace; of a folded archive the structure is cut, no action is read.
         trace: PathBuf,
         /// The archive of the part.
         #[arg(short, long, value_name = "FILE")]
@@ -73,7 +73,7 @@ pub(crate) enum TraceCommand {
         /// Ranks from FIRST up to, but without, END, such as 0..64.
         #[arg(long, value_name = "FIRST..END", value_parser = parse_range)]
         ranks: Option<std::ops::Range<u32>>,
-        /// Iterations of the main loop of each rank.
+        /// Iterations of the main loop that stay, the first ones.
         #[arg(long, value_name = "N")]
         iterations: Option<u64>,
     },

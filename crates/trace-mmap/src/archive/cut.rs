@@ -56,7 +56,7 @@ pub struct Cut {
 /// # Errors
 /// Where the ranks are not a part of the trace; where a rank has no loop, or one with fewer iterations than are to go; where
 /// the iterations that go are not the same part of the run in all ranks, which their collective operations and
-/// messages tell; else as [`convert`].
+/// messages tell; else as [`convert`](crate::convert).
 pub fn cut(
     trace: &Trace,
     output: &Path,

@@ -34,6 +34,9 @@ struct Lane {
     places: u16,
 }
 
+// What `Cursor` says of its size.
+const _: () = assert!(size_of::<Lane>() + size_of::<ColumnReader<'_>>() + 8 * (AHEAD + 1) <= 640);
+
 impl Lane {
     fn new(first: u32, column: &Column) -> Self {
         match column.place {
