@@ -81,7 +81,8 @@ fn end(Open { begin, count, is_flat }: Open, out: &mut Vec<Record>, gain: &mut u
     let copies = if is_flat { copies(body.len(), count, *gain) } else { 1 };
     *gain -= (copies - 1) * body.len();
     let passes = count.div_ceil(copies as u64);
-    let skipped = (passes * copies as u64 - count) as usize * body.len();
+    let remainder = (count % copies as u64) as usize;
+    let skipped = if remainder == 0 { 0 } else { (copies - remainder) * body.len() };
     for _ in 1..copies {
         out.extend_from_within(body.clone());
     }
@@ -187,6 +188,8 @@ mod tests {
         let unrolled = unroll(&records(&[Node::Loop(100, body)])).expect("a loop");
         assert_eq!(unrolled.records().len(), 2 + 42 * 3);
         assert_eq!(unrolled.records()[0], Record::unrolled_loop(3, 26 * 3));
+        let unrolled = unroll(&records(&[Node::Loop(u64::MAX, vec![Node::Act(1)])])).expect("a loop");
+        assert_eq!(unrolled.records()[0], Record::unrolled_loop(u64::MAX / 128 + 1, 1));
         // Short loops are written out; so is then the loop around them.
         let inner = Node::Loop(4, vec![Node::Act(7)]);
         let unrolled = unroll(&records(&[Node::Loop(5, vec![inner])])).expect("loops");
