@@ -246,6 +246,7 @@ impl MaxMin {
         let flow = &mut self.flows[index as usize];
         (flow.penalty, flow.ceiling, flow.level) = (penalty, ceiling, 0.0);
         (flow.bottleneck, flow.frozen_in) = (Bottleneck::Unknown, 0);
+        self.sweep.rising.push(index);
         self.limits[index as usize] = ceiling;
         index
     }
@@ -359,6 +360,7 @@ impl MaxMin {
             let flow = &mut self.flows[index as usize];
             flow.bottleneck = Bottleneck::Unknown;
             self.limits[index as usize] = flow.ceiling;
+            self.sweep.rising.push(index);
         }
         self.links.iter_mut().for_each(|link| link.level = f64::INFINITY);
         self.disturbed.extend(0..self.links.len() as u32);

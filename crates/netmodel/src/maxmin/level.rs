@@ -3,6 +3,7 @@
 use super::{Link, MaxMin, Member, TOLERANCE};
 use crate::Sharing;
 
+#[derive(Clone, Copy)]
 /// The load of a link as a function of its level, around one level.
 struct Piece {
     /// What the flows that are limited below the level leave.
@@ -14,16 +15,31 @@ struct Piece {
     above: f64,
 }
 
+/// Sums that run side by side.
+const LANES: usize = 4;
+
 impl Piece {
     const EMPTY: Self = Self { room: 0.0, rising: 0.0, below: 0.0, above: f64::INFINITY };
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, share: f64, limit: f64, level: f64) {
-        let rises = limit >= level;
-        self.room -= if rises { 0.0 } else { share * limit };
-        self.rising += if rises { share } else { 0.0 };
-        self.below = greater(self.below, if rises { 0.0 } else { limit });
-        self.above = lesser(self.above, if rises { limit } else { f64::INFINITY });
+        // All ones where the flow rises.
+        let rises = u64::from(limit >= level).wrapping_neg();
+        let where_it_rises = |number: f64| f64::from_bits(number.to_bits() & rises);
+        let where_it_does_not = |number: f64| f64::from_bits(number.to_bits() & !rises);
+        self.room -= where_it_does_not(share * limit);
+        self.rising += where_it_rises(share);
+        self.below = greater(self.below, where_it_does_not(limit));
+        self.above = lesser(self.above, where_it_rises(limit) + where_it_does_not(f64::INFINITY));
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self {
+            room: self.room + other.room,
+            rising: self.rising + other.rising,
+            below: greater(self.below, other.below),
+            above: lesser(self.above, other.above),
+        }
     }
 }
 
@@ -80,26 +96,23 @@ impl MaxMin {
         }
     }
 
-    /// Divides the flows of a link by their limits. No branch depends on a limit, which would be mispredicted, and two
-    /// sums run side by side, because each addition waits for the one before.
+    /// Divides the flows of a link by their limits. No branch depends on a limit, which would be mispredicted, and the
+    /// lanes run side by side, because each addition waits for the one before.
     #[inline]
     fn piece(&self, capacity: f64, members: &[Member], level: f64) -> Piece {
-        let mut even = Piece { room: capacity, ..Piece::EMPTY };
-        let mut odd = Piece::EMPTY;
-        let mut pairs = members.chunks_exact(2);
-        for pair in &mut pairs {
-            even.add(pair[0].share, self.limits[pair[0].flow as usize], level);
-            odd.add(pair[1].share, self.limits[pair[1].flow as usize], level);
+        let mut lanes = [Piece::EMPTY; LANES];
+        lanes[0].room = capacity;
+        let mut chunks = members.chunks_exact(LANES);
+        for chunk in &mut chunks {
+            let limits: [f64; LANES] = std::array::from_fn(|lane| self.limits[chunk[lane].flow as usize]);
+            for lane in 0..LANES {
+                lanes[lane].add(chunk[lane].share, limits[lane], level);
+            }
         }
-        for member in pairs.remainder() {
-            even.add(member.share, self.limits[member.flow as usize], level);
+        for member in chunks.remainder() {
+            lanes[0].add(member.share, self.limits[member.flow as usize], level);
         }
-        Piece {
-            room: even.room + odd.room,
-            rising: even.rising + odd.rising,
-            below: greater(even.below, odd.below),
-            above: lesser(even.above, odd.above),
-        }
+        lanes.into_iter().reduce(Piece::join).unwrap_or(Piece::EMPTY)
     }
 
     /// Returns the level at which the most demanding flow that gets there fills the pipe alone.

@@ -25,6 +25,8 @@ pub(super) struct Sweep {
     /// Counts marks and evaluations.
     step: u64,
     events: BinaryHeap<Reverse<Event>>,
+    /// The flows that may rise: new ones, and those that a marked link froze.
+    pub(super) rising: Vec<u32>,
     /// The flows that got another rate.
     pub(super) changed: Vec<u32>,
     /// The links that were marked.
@@ -82,13 +84,7 @@ impl MaxMin {
                 Kind::Release => self.release(link),
             }
         }
-        for index in 0..self.sweep.touched.len() {
-            self.leave_unfilled(self.sweep.touched[index]);
-        }
-        debug_assert!(
-            self.sweep.events.is_empty(),
-            "flows that rise to their ceilings have marked their links"
-        );
+        self.end_sweep();
     }
 
     /// Marks a link, unless the sweep has done so before; returns whether it did now.
@@ -107,6 +103,7 @@ impl MaxMin {
                 let state = &self.flows[flow as usize];
                 if state.bottleneck == Bottleneck::Link(index) {
                     self.limits[flow as usize] = state.ceiling;
+                    self.sweep.rising.push(flow);
                 }
             }
             // A level that is equal but for rounding fills before it releases.
@@ -139,42 +136,24 @@ impl MaxMin {
         }
         self.links[index as usize].mark.full = true;
         let most = level * (1.0 + TOLERANCE);
+        let mut freezes = false;
         // The flows at home first: nearly all of them freeze here again, nearly all others have been frozen before, so
-        // that each loop's branch goes one way. Backwards, because flows that move away leave gaps.
-        for place in (0..self.links[index as usize].home.len()).rev() {
+        // that each loop's branch goes one way.
+        for place in 0..self.links[index as usize].home.len() {
             let flow = self.links[index as usize].home[place];
             if self.limits[flow as usize] > most {
+                freezes = true;
                 self.freeze(flow, level, Bottleneck::Link(index));
-            } else {
-                self.settle_at_ceiling(flow);
             }
         }
         for place in 0..self.links[index as usize].members.len() {
             let flow = self.links[index as usize].members[place].flow;
             if self.limits[flow as usize] > most {
+                freezes = true;
                 self.freeze(flow, level, Bottleneck::Link(index));
-            } else {
-                self.settle_at_ceiling(flow);
             }
         }
-        let freezes = self.links[index as usize]
-            .home
-            .iter()
-            .any(|&flow| self.flows[flow as usize].bottleneck == Bottleneck::Link(index));
         self.links[index as usize].level = if freezes { level } else { f64::INFINITY };
-    }
-
-    /// Freezes a flow that may rise and whose ceiling the sweep has passed.
-    fn settle_at_ceiling(&mut self, index: u32) {
-        let flow = &self.flows[index as usize];
-        let rises = match flow.bottleneck {
-            Bottleneck::Unknown => true,
-            Bottleneck::Link(link) => self.links[link as usize].mark.sweep == self.sweep.number,
-            Bottleneck::Ceiling => false,
-        };
-        if rises && flow.frozen_in != self.sweep.number {
-            self.freeze(index, flow.ceiling, Bottleneck::Ceiling);
-        }
     }
 
     fn freeze(&mut self, index: u32, level: f64, bottleneck: Bottleneck) {
@@ -231,14 +210,25 @@ impl MaxMin {
         }
     }
 
-    /// Ends the sweep for a link that is not full: its flows are frozen elsewhere, or rise to their ceilings.
-    fn leave_unfilled(&mut self, index: u32) {
-        if self.links[index as usize].mark.full {
-            return;
+    /// Ends the sweep: links that are not full freeze no flow, and flows that no link has frozen rise to their ceilings.
+    fn end_sweep(&mut self) {
+        for &link in &self.sweep.touched {
+            let link = &mut self.links[link as usize];
+            if !link.mark.full {
+                link.level = f64::INFINITY;
+            }
         }
-        self.links[index as usize].level = f64::INFINITY;
-        for place in 0..self.links[index as usize].members.len() {
-            self.settle_at_ceiling(self.links[index as usize].members[place].flow);
+        let mut rising = std::mem::take(&mut self.sweep.rising);
+        for flow in rising.drain(..) {
+            let state = &self.flows[flow as usize];
+            if state.frozen_in != self.sweep.number && !state.uses.is_empty() {
+                self.freeze(flow, state.ceiling, Bottleneck::Ceiling);
+            }
         }
+        self.sweep.rising = rising;
+        debug_assert!(
+            self.sweep.events.is_empty(),
+            "flows that rise to their ceilings have marked their links"
+        );
     }
 }
