@@ -86,6 +86,7 @@ pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};
 pub use resource::{Host, Link, Sharing};
+pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;
 pub use topology::fat_tree::FatTreeLevel;
 pub use unit::UnitError;

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::{Host, HostId, Link, LinkId, MissingRoute, PlatformDescription, PlatformError, RouteError, xml};
+use crate::{
+    Host, HostId, Link, LinkId, MissingRoute, PlatformDescription, PlatformError, RouteError, RoutingRule,
+    xml,
+};
 
 pub(crate) mod assembly;
 pub(crate) mod cluster;
@@ -126,6 +129,15 @@ impl Platform {
         assert!(bandwidth > 0.0 && latency >= 0.0, "a loopback link of {bandwidth} B/s and {latency} s");
         if let Some(link) = self.links.iter_mut().find(|link| link.name == assembly::LOOPBACK_NAME) {
             (link.bandwidth, link.latency) = (bandwidth, latency);
+        }
+    }
+
+    /// Sets whose rule the routes of fat trees and dragonflies follow; at first it is SimGrid's.
+    pub fn set_routing_rule(&mut self, rule: RoutingRule) {
+        for zone in &mut self.zones {
+            if let routing::Routing::Cluster(_, wiring) = &mut zone.routing {
+                wiring.rule = rule;
+            }
         }
     }
 

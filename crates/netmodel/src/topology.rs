@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::LinkId;
 
 pub(crate) mod dragonfly;
@@ -44,6 +46,20 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
     fn bisection(&self) -> Option<f64>;
 }
 
+/// Whose rule the routes of fat trees and dragonflies follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoutingRule {
+    /// SimGrid's, with its peculiarities: on the way down a fat tree with parallel cables below the top, it goes on counting ports
+    /// from one switch to the next (FatTreeZone.cpp); in a dragonfly, it continues from chassis 0 after a hop inside a
+    /// chassis (DragonflyZone.cpp).
+    #[default]
+    Simgrid,
+    /// The published one: every switch of a fat tree chooses its cable anew, and a hop inside a chassis of a dragonfly
+    /// stays in the chassis.
+    Textbook,
+}
+
 /// Where the links of a cluster begin in the platform's list.
 #[derive(Debug)]
 pub(crate) struct Wiring {
@@ -55,6 +71,8 @@ pub(crate) struct Wiring {
     pub(crate) loopback: Option<u32>,
     /// The limiter link of station 0, followed by those of the others.
     pub(crate) limiter: Option<u32>,
+    /// Whose rule routes follow.
+    pub(crate) rule: RoutingRule,
     /// The link that all messages cross.
     pub(crate) backbone: Option<LinkId>,
 }

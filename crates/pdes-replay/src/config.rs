@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use netmodel::maxmin::Scope;
-use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset};
+use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset, RoutingRule};
 use serde::Deserialize;
 
 use crate::job::Job;
@@ -169,6 +169,7 @@ struct PlatformSection {
     link: Option<toml::Value>,
     route: Option<toml::Value>,
     hosts: Option<PathBuf>,
+    routing: Option<RoutingRule>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use mpi_model::Parameters;
-use netmodel::{NetworkParameters, PlatformDescription, Preset};
+use netmodel::{NetworkParameters, PlatformDescription, Preset, RoutingRule};
 use pdes_core::RunAhead;
 
 /// A run, with every choice made.
@@ -19,6 +19,8 @@ pub struct Job {
     pub platform: PlatformSource,
     /// The file that says which rank runs on which host; by default rank `i` on host `i`, cyclically.
     pub hosts: Option<PathBuf>,
+    /// Whose rule the routes of fat trees and dragonflies follow.
+    pub routing: RoutingRule,
     /// The network model.
     pub model: Model,
     /// The preset from which the network's parameters come.

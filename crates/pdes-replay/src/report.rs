@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mpi_model::ActionKind;
-use netmodel::{NetworkParameters, Preset};
+use netmodel::{NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 
 use crate::digest::Digest;
@@ -96,6 +96,8 @@ pub struct Parameters {
     pub platform: String,
     /// The hosts file; null where rank `i` runs on host `i`.
     pub hosts: Option<String>,
+    /// Whose rule the routes of fat trees and dragonflies follow.
+    pub routing: RoutingRule,
     /// The network model.
     pub model: &'static str,
     /// The preset of the network's parameters.
@@ -206,6 +208,7 @@ impl Parameters {
             trace: job.trace.display().to_string(),
             platform: job.platform.to_string(),
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
+            routing: job.routing,
             model: job.model.name(),
             preset: job.preset,
             network: job.network.clone(),

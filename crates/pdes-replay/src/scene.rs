@@ -88,6 +88,7 @@ impl Scene {
             PlatformSource::File(path) => Platform::from_path(path)?,
             PlatformSource::Inline(description) => Platform::from_description((**description).clone())?,
         };
+        platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let defaults = LoadOptions::default();
         let options = LoadOptions {

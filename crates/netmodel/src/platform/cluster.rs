@@ -10,7 +10,7 @@ use crate::topology::dragonfly::Dragonfly;
 use crate::topology::fat_tree::{FatTree, FatTreeOrigin};
 use crate::topology::star::Star;
 use crate::topology::torus::Torus;
-use crate::topology::{Topology, Wiring};
+use crate::topology::{RoutingRule, Topology, Wiring};
 use crate::{Link, LinkId, PlatformError, Sharing};
 
 /// Adds a cluster: its hosts, its links, and the zone that routes among them.
@@ -137,7 +137,7 @@ fn wire(
     let backbone = add_backbone(assembly, cluster, line)?;
     let loopback = add_loopbacks(assembly, cluster, line)?;
     let limiter = add_limiters(assembly, cluster, topology, line)?;
-    Ok(Wiring { cables, duplex, loopback, limiter, backbone })
+    Ok(Wiring { cables, duplex, loopback, limiter, rule: RoutingRule::default(), backbone })
 }
 
 /// Moves on the numbers that SimGrid counts through all fat trees, and those through all dragonflies, of a platform.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, Topology, Wiring, product};
+use super::{Cable, RoutingRule, Topology, Wiring, product};
 use crate::LinkId;
 
 /// The parameters of a dragonfly. Each count but that of the nodes comes with the bandwidth of its cables, in
@@ -131,13 +131,16 @@ impl Dragonfly {
     ///
     /// SimGrid (DragonflyZone.cpp) continues from chassis 0 after the green hop, in whatever chassis it was made. So two
     /// routers of one chassis other than 0 are joined by green and black, and on the way to chassis 0 the black hop is
-    /// missing. Both are theirs on purpose.
+    /// missing. Both are theirs on purpose, unless the rule is the textbook's.
     fn change_router(&self, wiring: &Wiring, from: Router, to: Router, out: &mut Vec<LinkId>) {
         let mut current = from;
         if current.blade != to.blade {
             wiring.limit(self.station(current), out);
             out.push(self.green(wiring, current, to.blade));
-            current = Router { chassis: 0, ..to };
+            current = match wiring.rule {
+                RoutingRule::Simgrid => Router { chassis: 0, ..to },
+                RoutingRule::Textbook => Router { blade: to.blade, ..current },
+            };
         }
         if current.chassis != to.chassis {
             wiring.limit(self.station(current), out);

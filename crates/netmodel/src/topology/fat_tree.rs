@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, Topology, Wiring, product};
+use super::{Cable, RoutingRule, Topology, Wiring, product};
 use crate::LinkId;
 
 /// One level of a fat tree: how its nodes are tied to those of the level below.
@@ -148,7 +148,8 @@ impl FatTree {
     ///
     /// SimGrid's loop over the ports of a node (FatTreeZone.cpp) is not left when it has descended: the port number
     /// keeps growing and is tested against the ports of the node below. With parallel cables below the top this takes
-    /// other cables than the first choice of each node would; the loop here is theirs on purpose.
+    /// other cables than the first choice of each node would; the loop here is theirs on purpose, unless the rule is the
+    /// textbook's.
     fn descend(&self, wiring: &Wiring, from: Node, src: u64, dst: u64, out: &mut Vec<LinkId>) {
         let mut node = from;
         while node.level > 0 {
@@ -162,6 +163,9 @@ impl FatTree {
                     out.push(wiring.down(cable));
                     wiring.limit(self.station(node), out);
                     node = child;
+                    if wiring.rule == RoutingRule::Textbook {
+                        break;
+                    }
                 }
                 port += 1;
             }

@@ -23,6 +23,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         ranks: trace.ranks,
         memory_budget: trace.memory_budget_bytes,
         hosts: platform.hosts.clone(),
+        routing: platform.routing.unwrap_or_default(),
         platform: platform_source(platform)?,
         model: model(&network)?,
         preset: network.preset.unwrap_or_default(),

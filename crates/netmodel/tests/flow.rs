@@ -1,0 +1,112 @@
+//! Messages and computations over time, against times derived by hand.
+
+use netmodel::{FlowNetwork, HostId, NetworkParameters, Platform, Preset};
+use pdes_core::{Bytes, SimTime};
+use proptest::prelude::*;
+
+/// Eight hosts of two cores of 1 Gflop/s, on links of 1 MB/s (a byte per microsecond) and 10 us.
+fn platform() -> Platform {
+    let text = "[topology]\nkind = \"cluster\"\nhosts = 8\nspeed = \"1Gf\"\ncores = 2\nbandwidth = \"1MBps\"\nlatency = \"10us\"\n";
+    Platform::from_toml(text, "test.toml").unwrap()
+}
+
+fn raw() -> NetworkParameters {
+    NetworkParameters::preset(Preset::Raw)
+}
+
+fn host(number: u32) -> HostId {
+    HostId::new(number)
+}
+
+fn micros(count: u64) -> SimTime {
+    SimTime::from_picos(count * 1_000_000)
+}
+
+/// Runs to the end and returns when each tag is done, in microseconds.
+fn finish(mut network: FlowNetwork<'_, usize>, tags: usize) -> Vec<f64> {
+    let mut ends = vec![f64::NAN; tags];
+    let mut done = Vec::new();
+    while network.next_event().is_some() {
+        network.advance(&mut done);
+        done.drain(..).for_each(|tag| ends[tag] = network.now().as_picos() as f64 / 1e6);
+    }
+    ends
+}
+
+#[test]
+fn an_incast_of_n_takes_n_times_as_long() {
+    let platform = platform();
+    for senders in 1..=7 {
+        let mut network = FlowNetwork::new(&platform, &raw());
+        for sender in 0..senders {
+            network
+                .send(SimTime::ZERO, host(sender + 1), host(0), Bytes::new(1000), sender as usize)
+                .unwrap();
+        }
+        // Two links of 10 us, then 1000 bytes at 1 / n bytes per microsecond.
+        let expected = vec![20.0 + 1000.0 * f64::from(senders); senders as usize];
+        assert_eq!(finish(network, senders as usize), expected);
+    }
+}
+
+/// The second message begins when the first has sent 480 of its 1000 bytes: both go on at half the speed, until the
+/// first has sent its other 520 after 1040 us.
+#[test]
+fn a_message_slows_down_while_another_is_there() {
+    let platform = platform();
+    let mut network = FlowNetwork::new(&platform, &raw());
+    network.send(SimTime::ZERO, host(0), host(1), Bytes::new(1000), 0).unwrap();
+    network.send(micros(480), host(0), host(2), Bytes::new(1000), 1).unwrap();
+    assert_eq!(finish(network, 2), [20.0 + 480.0 + 1040.0, 20.0 + 480.0 + 1040.0 + 480.0]);
+}
+
+/// Three computations of 1 Mflop on two cores: two thirds of a core each for 1500 us.
+#[test]
+fn computations_share_the_cores_of_a_host() {
+    let platform = platform();
+    let mut network = FlowNetwork::new(&platform, &raw());
+    (0..3).for_each(|tag| network.compute(SimTime::ZERO, host(0), 1e6, tag));
+    network.compute(SimTime::ZERO, host(1), 1e6, 3);
+    assert_eq!(finish(network, 4), [1500.0, 1500.0, 1500.0, 1000.0]);
+}
+
+/// Two computations end 0.4 ns apart. With a precision of 1 ns the later one ends with the earlier one.
+#[test]
+fn events_within_the_precision_happen_together() {
+    let platform = platform();
+    for (precision_s, expected) in [(0.0, [1.0, 1.0004]), (1e-9, [1.0, 1.0])] {
+        let mut network = FlowNetwork::new(&platform, &NetworkParameters { precision_s, ..raw() });
+        network.compute(SimTime::ZERO, host(0), 1000.0, 0);
+        network.compute(SimTime::ZERO, host(1), 1000.4, 1);
+        assert_eq!(finish(network, 2), expected);
+    }
+}
+
+#[test]
+fn what_never_ends_lies_at_the_end_of_time() {
+    let platform = platform();
+    let mut network = FlowNetwork::new(&platform, &raw());
+    network.compute(SimTime::ZERO, host(0), 1e300, ());
+    assert_eq!(network.next_event(), Some(SimTime::MAX));
+}
+
+proptest! {
+    /// A link is never faster than its capacity, and never idle while a message waits for it: of messages that all
+    /// begin at once and end at one host, the last arrives when the link has carried all bytes.
+    #[test]
+    fn bytes_are_conserved(sizes in prop::collection::vec(1_u64..100_000, 1..30)) {
+        let platform = platform();
+        let mut network = FlowNetwork::new(&platform, &raw());
+        for (tag, &size) in sizes.iter().enumerate() {
+            network.send(SimTime::ZERO, host(1 + tag as u32 % 7), host(0), Bytes::new(size), tag).unwrap();
+        }
+        let ends = finish(network, sizes.len());
+        let last = ends.iter().copied().fold(0.0, f64::max);
+        let expected = 20.0 + sizes.iter().sum::<u64>() as f64;
+        prop_assert!((last - expected).abs() <= 1e-6 * sizes.len() as f64, "{} instead of {}", last, expected);
+        // Smaller ones first: all get the same.
+        let mut order: Vec<usize> = (0..sizes.len()).collect();
+        order.sort_by(|&one, &other| ends[one].total_cmp(&ends[other]));
+        prop_assert!(order.is_sorted_by_key(|&tag| sizes[tag]));
+    }
+}
