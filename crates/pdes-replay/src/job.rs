@@ -29,8 +29,10 @@ pub struct Job {
     pub network: NetworkParameters,
     /// The MPI library's parameters.
     pub mpi: Parameters,
-    /// Threads.
+    /// Threads of the replay.
     pub threads: usize,
+    /// Threads that read the trace.
+    pub reading_threads: usize,
     /// The bound on run-ahead.
     pub run_ahead: RunAhead,
     /// Where the report goes.

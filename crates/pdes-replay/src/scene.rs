@@ -92,7 +92,7 @@ impl Scene {
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let defaults = LoadOptions::default();
         let options = LoadOptions {
-            threads: job.threads,
+            threads: job.reading_threads,
             ranks: job.ranks,
             memory_budget: job.memory_budget.unwrap_or(defaults.memory_budget),
             progress: Some(actions),

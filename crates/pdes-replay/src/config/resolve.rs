@@ -30,6 +30,8 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         network: network_parameters(network)?,
         mpi: mpi_parameters(mpi)?,
         threads: threads(&engine)?,
+        // Reading has no answer to change, and takes longer than many a replay.
+        reading_threads: engine.threads.unwrap_or_else(available_threads),
         run_ahead: run_ahead(&engine)?,
         report: output.report,
     })
@@ -185,6 +187,10 @@ fn selector(name: Option<&str>) -> Result<Selector, ConfigError> {
         )),
         Some(other) => Err(value("mpi", "collectives", format!("found {other:?}, expected \"default\""))),
     }
+}
+
+fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
