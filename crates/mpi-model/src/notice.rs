@@ -9,12 +9,14 @@ use crate::token::{Flight, Token};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice(Wait);
 
+const _: () = assert!(size_of::<Notice>() <= 32);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     /// The rank itself cannot go on.
     Rank { me: Rank },
-    /// A receive, and the rendezvous send that it matches.
-    Message { receiver: Rank, receive: RequestId, received: Option<Bytes>, sender: Option<(Rank, RequestId)> },
+    /// A receive, and the rendezvous send that it matches; `None` where the message, of this size, is detached.
+    Message { receiver: Rank, receive: RequestId, bytes: Bytes, sender: Option<(Rank, RequestId)> },
     /// An eager message, whether or not its receive is posted yet.
     Eager { receiver: Rank, flight: Flight },
 }
@@ -27,10 +29,10 @@ impl Notice {
     pub(crate) fn message(
         receiver: Rank,
         receive: RequestId,
-        received: Option<Bytes>,
+        bytes: Bytes,
         sender: Option<(Rank, RequestId)>,
     ) -> Self {
-        Self(Wait::Message { receiver, receive, received, sender })
+        Self(Wait::Message { receiver, receive, bytes, sender })
     }
 
     pub(crate) fn eager(receiver: Rank, flight: Flight) -> Self {
@@ -52,7 +54,8 @@ impl Notice {
                 outbox.send(me, Token::Resume { at });
                 None
             }
-            Wait::Message { receiver, receive, received, sender } => {
+            Wait::Message { receiver, receive, bytes, sender } => {
+                let received = sender.is_none().then_some(bytes);
                 outbox.send(receiver, Token::Arrived { request: receive, at, received });
                 sender
             }

@@ -17,6 +17,7 @@
 
 mod agenda;
 mod cpu;
+mod pending;
 mod way;
 
 use pdes_core::{Bytes, SimDuration, SimTime};
@@ -26,6 +27,7 @@ use crate::route_cost::SizeFactors;
 use crate::{HostId, MaxMin, NetworkParameters, Platform, RouteError};
 use agenda::{Agenda, Earliest};
 use cpu::Cpus;
+use pending::{PendingId, PendingList, Work};
 use way::Ways;
 
 /// Picoseconds in a second.
@@ -64,42 +66,39 @@ pub struct FlowNetwork<'p, T> {
     ways: Ways<'p>,
     sharing: MaxMin,
     /// By the numbers of the flows of `sharing`.
-    transfers: Vec<Transfer<T>>,
-    agenda: Agenda<Plan<T>>,
+    transfers: Vec<Transfer>,
+    pending: PendingList<T>,
+    agenda: Agenda<Plan>,
     /// The earliest arrival of the flows at home on each link of `sharing`.
     arrivals: Earliest,
-    cpus: Cpus<T>,
+    cpus: Cpus,
     now: SimTime,
     /// The next event, while nothing has been begun since it was looked for.
     upcoming: Option<SimTime>,
-    due: Vec<(SimTime, Due<T>)>,
+    due: Vec<(SimTime, Due)>,
 }
 
 /// What will happen at an instant that is known.
 #[derive(Clone, Copy, Debug)]
-enum Plan<T> {
-    /// A message begins its way.
-    Send { way: u32, size: Bytes, tag: T },
+enum Plan {
+    /// Something begins; where it takes nothing but time, it ends.
+    Begin(PendingId),
     /// A message has been under way for its latency: its data begins to flow.
-    Flow { way: u32, size: Bytes, tag: T },
-    /// A computation begins.
-    Compute { host: HostId, flops: f64, tag: T },
-    /// Something is over.
-    Wake { tag: T },
+    Flow(PendingId),
 }
 
 /// What happens now.
 #[derive(Clone, Copy, Debug)]
-enum Due<T> {
+enum Due {
     /// The last byte of a message arrives.
     Arrival(FlowIndex),
-    Plan(Plan<T>),
+    Plan(Plan),
 }
 
 /// The data of a message that flows.
 #[derive(Clone, Copy, Debug)]
-struct Transfer<T> {
-    tag: T,
+struct Transfer {
+    message: PendingId,
     /// What is left, in bytes over the bandwidth factor, at `since`.
     left: f64,
     /// [B/ps].
@@ -119,6 +118,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             ways: Ways::new(platform, parameters),
             sharing: MaxMin::new(parameters.solve_scope),
             transfers: Vec::new(),
+            pending: PendingList::default(),
             agenda: Agenda::default(),
             arrivals: Earliest::default(),
             cpus: Cpus::new(platform),
@@ -146,32 +146,34 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         size: Bytes,
         tag: T,
     ) -> Result<(), RouteError> {
-        self.upcoming = None;
         let way = self.ways.find(src, dst, &mut self.sharing)?;
         self.arrivals.grow(self.sharing.links());
-        if at > self.now {
-            self.agenda.add(at, Plan::Send { way, size, tag });
-        } else {
-            self.begin(way, size, tag);
-        }
+        self.file(at, Work::Message { way, size }, tag);
         Ok(())
     }
 
     /// Computes so many floating-point operations on a host, on one of its cores or what is left of it, from an instant
     /// on that is not before the last [`FlowNetwork::advance`].
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
-        self.upcoming = None;
-        if at > self.now {
-            self.agenda.add(at, Plan::Compute { host, flops, tag });
-        } else {
-            self.cpus.begin(self.now, host, flops, tag);
-        }
+        self.file(at, Work::Compute { host, flops }, tag);
     }
 
     /// Lets something happen at an instant.
     pub fn wake(&mut self, at: SimTime, tag: T) {
+        let id = self.pending.add(Work::Wake, tag);
+        self.agenda.add(at, Plan::Begin(id));
         self.upcoming = None;
-        self.agenda.add(at, Plan::Wake { tag });
+    }
+
+    #[inline]
+    fn file(&mut self, at: SimTime, work: Work, tag: T) {
+        self.upcoming = None;
+        let id = self.pending.add(work, tag);
+        if at > self.now {
+            self.agenda.add(at, Plan::Begin(id));
+        } else {
+            self.begin(id);
+        }
     }
 
     /// Returns the instant at which the next thing happens; [`SimTime::MAX`] where that is past the range of simulated
@@ -194,7 +196,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         self.upcoming = None;
         self.now = now;
         let end = now.saturating_add(self.precision);
-        self.cpus.finish(now, end, done);
+        self.cpus.finish(now, end, |id| done.push(self.pending.end(id)));
         let mut due = std::mem::take(&mut self.due);
         self.take_arrivals(end, &mut due);
         due.extend(
@@ -205,35 +207,45 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         for (_, event) in due.drain(..) {
             match event {
                 Due::Arrival(flow) => {
-                    done.push(self.transfers[flow.index()].tag);
+                    done.push(self.pending.end(self.transfers[flow.index()].message));
                     self.sharing.remove_flow(flow);
                 }
-                Due::Plan(Plan::Send { way, size, tag }) => self.begin(way, size, tag),
-                Due::Plan(Plan::Flow { way, size, tag }) => self.flow(way, size, tag),
-                Due::Plan(Plan::Compute { host, flops, tag }) => self.cpus.begin(now, host, flops, tag),
-                Due::Plan(Plan::Wake { tag }) => done.push(tag),
+                Due::Plan(Plan::Flow(message)) => self.flow(message),
+                Due::Plan(Plan::Begin(id)) => match self.pending.work(id) {
+                    Work::Wake => done.push(self.pending.end(id)),
+                    Work::Message { .. } | Work::Compute { .. } => self.begin(id),
+                },
             }
         }
         self.due = due;
     }
 
-    /// Sends a message on its way now.
-    fn begin(&mut self, way: u32, size: Bytes, tag: T) {
-        let latency = self.ways.latency(way);
-        self.ways.announce(way, &mut self.sharing);
-        if latency > 0.0 {
-            let at = later(self.now, latency * self.factors.of(size).latency * PICOS);
-            self.agenda.add(at, Plan::Flow { way, size, tag });
-        } else {
-            self.flow(way, size, tag);
+    /// Begins something now.
+    fn begin(&mut self, id: PendingId) {
+        match self.pending.work(id) {
+            Work::Message { way, size } => {
+                let latency = self.ways.latency(way);
+                self.ways.announce(way, &mut self.sharing);
+                if latency > 0.0 {
+                    let at = later(self.now, latency * self.factors.of(size).latency * PICOS);
+                    self.agenda.add(at, Plan::Flow(id));
+                } else {
+                    self.flow(id);
+                }
+            }
+            Work::Compute { host, flops } => self.cpus.begin(self.now, host, flops, id),
+            Work::Wake => unreachable!("what takes nothing but time begins when it ends"),
         }
     }
 
     /// Lets the data of a message flow from now on.
-    fn flow(&mut self, way: u32, size: Bytes, tag: T) {
+    fn flow(&mut self, message: PendingId) {
+        let Work::Message { way, size } = self.pending.work(message) else {
+            unreachable!("only messages flow")
+        };
         let flow = self.ways.add_flow(way, &mut self.sharing);
         let left = size.get() as f64 * self.factors.of(size).gap;
-        let transfer = Transfer { tag, left, rate: 0.0, since: self.now, arrival: SimTime::MAX };
+        let transfer = Transfer { message, left, rate: 0.0, since: self.now, arrival: SimTime::MAX };
         match self.transfers.get_mut(flow.index()) {
             Some(place) => *place = transfer,
             None => self.transfers.push(transfer),
@@ -241,7 +253,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     }
 
     /// Finds the flows that arrive before `end`.
-    fn take_arrivals(&mut self, end: SimTime, due: &mut Vec<(SimTime, Due<T>)>) {
+    fn take_arrivals(&mut self, end: SimTime, due: &mut Vec<(SimTime, Due)>) {
         while let Some(link) = self.arrivals.take_before(end) {
             let flows = self.sharing.home_flows(LinkIndex::new(link));
             let arrivals = flows.map(|flow| (self.transfers[flow.index()].arrival, Due::Arrival(flow)));
@@ -262,7 +274,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     }
 }
 
-impl<T> Transfer<T> {
+impl Transfer {
     /// Goes on at another rate from now on.
     fn go_on(&mut self, now: SimTime, rate: f64) {
         self.left -= self.rate * (now - self.since).as_picos() as f64;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::engine::jitter::Jitter;
+use crate::process::Filed;
 use crate::{Arbiter, Ending, Fault, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn};
 
 /// Steps of one turn: a bound on the time between two looks of whoever watches.
@@ -65,7 +66,6 @@ impl OrderedEngine {
             conditional: BTreeSet::new(),
             fault: None,
             outbox: Outbox::new(),
-            orders: Vec::new(),
             now: SimTime::ZERO,
             steps: 0,
             next_publication: STEPS_PER_PUBLICATION,
@@ -86,7 +86,6 @@ struct Driver<'a, P: Process, A> {
     /// The earliest failure.
     fault: Option<(Rank, Fault<P::Error>)>,
     outbox: Outbox<P::Token, P::Order>,
-    orders: Vec<(SimTime, u64, Rank, P::Order)>,
     /// The instant of the last event that was committed.
     now: SimTime,
     steps: u64,
@@ -122,8 +121,8 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         let index = rank.index();
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
         let mut turn = Turn { horizon: self.cutoff(), steps, granted };
+        self.outbox.sender = rank;
         let result = self.processes[index].resume(&mut turn, &mut self.outbox);
-        self.collect_orders(rank);
         self.steps += u64::from(steps - turn.steps);
         self.states[index] = match result {
             Ok(Pause::Blocked) => State::Blocked,
@@ -166,9 +165,8 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         let mut next = 0;
         while let Some((to, token)) = self.outbox.packet(next) {
             next += 1;
-            let result = self.processes[to.index()].deliver(token, &mut self.outbox);
-            self.collect_orders(to);
-            match result {
+            self.outbox.sender = to;
+            match self.processes[to.index()].deliver(token, &mut self.outbox) {
                 Ok(true) if self.states[to.index()] == State::Blocked => {
                     self.states[to.index()] = State::Ready;
                     self.ready.push_back(to.get());
@@ -181,25 +179,15 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         self.outbox.clear();
     }
 
-    /// Takes the orders of a process out of the outbox.
-    #[inline]
-    fn collect_orders(&mut self, from: Rank) {
-        for (at, place, order) in self.outbox.take_orders() {
-            assert!(
-                at >= self.now,
-                "rank {from} files an order at {at} s, before the present of {} s",
-                self.now
-            );
-            self.orders.push((at, place, from, order));
-        }
-    }
-
     /// Hands the orders to the arbiter in an order that does not depend on that of the turns.
     fn file_orders(&mut self) {
+        let orders = &mut self.outbox.orders;
         // Stable: the orders of one process at one time and place stay as they were filed.
-        self.orders.sort_by_key(|&(at, place, rank, _)| (at, place, rank));
-        for (at, _, rank, order) in self.orders.drain(..) {
-            self.arbiter.file(rank, at, order);
+        orders.sort_by_key(|filed| (filed.at, filed.place, filed.from));
+        for Filed { at, from, order, .. } in orders.drain(..) {
+            let now = self.now;
+            assert!(at >= now, "rank {from} files an order at {at} s, before the present of {now} s");
+            self.arbiter.file(from, at, order);
         }
     }
 

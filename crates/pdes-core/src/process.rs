@@ -102,12 +102,23 @@ pub struct Fault<E> {
 #[derive(Debug)]
 pub struct Outbox<T, O = Infallible> {
     packets: Vec<(Rank, T)>,
-    orders: Vec<(SimTime, u64, O)>,
+    /// The process that the engine has called.
+    pub(crate) sender: Rank,
+    pub(crate) orders: Vec<Filed<O>>,
+}
+
+/// An order on its way to the arbiter.
+#[derive(Debug)]
+pub(crate) struct Filed<O> {
+    pub(crate) at: SimTime,
+    pub(crate) place: u64,
+    pub(crate) from: Rank,
+    pub(crate) order: O,
 }
 
 impl<T: Copy, O: Copy> Outbox<T, O> {
     pub(crate) fn new() -> Self {
-        Self { packets: Vec::new(), orders: Vec::new() }
+        Self { packets: Vec::new(), sender: Rank::new(0), orders: Vec::new() }
     }
 
     /// Sends a token. Tokens of one sender reach one receiver in the order of these calls.
@@ -119,19 +130,13 @@ impl<T: Copy, O: Copy> Outbox<T, O> {
     /// Files an order that is to be carried out at an instant; among those of one instant, by growing `place`.
     #[inline]
     pub fn file(&mut self, at: SimTime, place: u64, order: O) {
-        self.orders.push((at, place, order));
+        self.orders.push(Filed { at, place, from: self.sender, order });
     }
 
     /// Returns packet number `index`, while there are as many.
     #[inline]
     pub(crate) fn packet(&self, index: usize) -> Option<(Rank, T)> {
         self.packets.get(index).copied()
-    }
-
-    /// Takes the orders.
-    #[inline]
-    pub(crate) fn take_orders(&mut self) -> impl Iterator<Item = (SimTime, u64, O)> + '_ {
-        self.orders.drain(..)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -203,7 +203,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let wire = bytes + self.world.parameters.envelope;
         let start = if self.is_eager(bytes) { posted } else { posted.max(receive.posted) };
         let sender = reply.map(|request| (peer, request));
-        let notice = Notice::message(self.me, receive.request, received, sender);
+        let notice = Notice::message(self.me, receive.request, bytes, sender);
         if let Some(order) = self.world.machine.order(Work::Transfer { path, bytes: wire }, notice) {
             // The side that posts last starts the flow, in the order in which posts take turns: see `next_round`.
             let place = if (posted, message.round, peer) > (receive.posted, receive.round, self.me) {

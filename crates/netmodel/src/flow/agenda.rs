@@ -1,6 +1,6 @@
 //! What will happen when.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use pdes_core::SimTime;
@@ -8,40 +8,55 @@ use pdes_core::SimTime;
 /// Plans for instants that do not change, by time and then by the order in which they were made.
 #[derive(Debug)]
 pub(super) struct Agenda<P> {
-    queue: BinaryHeap<Reverse<Entry>>,
-    plans: Vec<Option<P>>,
-    vacant: Vec<u32>,
+    queue: BinaryHeap<Reverse<Entry<P>>>,
     made: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+/// Ordered by time and number, which no two entries share.
+#[derive(Clone, Copy, Debug)]
+struct Entry<P> {
     at: SimTime,
     number: u64,
-    plan: u32,
+    plan: P,
+}
+
+impl<P> Entry<P> {
+    fn key(&self) -> (SimTime, u64) {
+        (self.at, self.number)
+    }
+}
+
+impl<P> PartialEq for Entry<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<P> Eq for Entry<P> {}
+
+impl<P> PartialOrd for Entry<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> Ord for Entry<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
 }
 
 impl<P> Default for Agenda<P> {
     fn default() -> Self {
-        Self { queue: BinaryHeap::new(), plans: Vec::new(), vacant: Vec::new(), made: 0 }
+        Self { queue: BinaryHeap::new(), made: 0 }
     }
 }
 
 impl<P> Agenda<P> {
     /// Adds a plan. `O(log n)`.
     pub(super) fn add(&mut self, at: SimTime, plan: P) {
-        let index = match self.vacant.pop() {
-            Some(index) => {
-                self.plans[index as usize] = Some(plan);
-                index
-            }
-            None => {
-                self.plans.push(Some(plan));
-                self.plans.len() as u32 - 1
-            }
-        };
         self.made += 1;
-        self.queue.push(Reverse(Entry { at, number: self.made, plan: index }));
+        self.queue.push(Reverse(Entry { at, number: self.made, plan }));
     }
 
     /// Returns the instant of the first plan.
@@ -54,9 +69,7 @@ impl<P> Agenda<P> {
         if self.next()? >= end {
             return None;
         }
-        let Reverse(Entry { at, plan, .. }) = self.queue.pop()?;
-        self.vacant.push(plan);
-        self.plans[plan as usize].take().map(|plan| (at, plan))
+        self.queue.pop().map(|Reverse(Entry { at, plan, .. })| (at, plan))
     }
 }
 

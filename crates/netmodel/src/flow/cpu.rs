@@ -3,36 +3,37 @@
 use pdes_core::SimTime;
 
 use super::agenda::Earliest;
+use super::pending::PendingId;
 use super::{PICOS, later};
 use crate::{HostId, Platform};
 
 /// The hosts' cores.
 #[derive(Debug)]
-pub(super) struct Cpus<T> {
-    hosts: Vec<Cores<T>>,
+pub(super) struct Cpus {
+    hosts: Vec<Cores>,
     ends: Earliest,
 }
 
 #[derive(Debug)]
-struct Cores<T> {
+struct Cores {
     /// What one core computes [flop/ps].
     speed: f64,
     cores: f64,
-    running: Vec<Computation<T>>,
+    running: Vec<Computation>,
     /// What each computation gets since the last change [flop/ps].
     rate: f64,
     since: SimTime,
 }
 
 #[derive(Debug)]
-struct Computation<T> {
-    tag: T,
+struct Computation {
+    id: PendingId,
     /// What was left at the last change [flop].
     left: f64,
     end: SimTime,
 }
 
-impl<T: Copy> Cpus<T> {
+impl Cpus {
     pub(super) fn new(platform: &Platform) -> Self {
         let cores = |host: &crate::Host| Cores {
             speed: host.speed / PICOS,
@@ -41,17 +42,17 @@ impl<T: Copy> Cpus<T> {
             rate: 0.0,
             since: SimTime::ZERO,
         };
-        let hosts: Vec<Cores<T>> = platform.hosts().iter().map(cores).collect();
+        let hosts: Vec<Cores> = platform.hosts().iter().map(cores).collect();
         let mut ends = Earliest::default();
         ends.grow(hosts.len());
         Self { hosts, ends }
     }
 
     /// Begins a computation. Costs the number of those that run on the host.
-    pub(super) fn begin(&mut self, now: SimTime, host: HostId, flops: f64, tag: T) {
+    pub(super) fn begin(&mut self, now: SimTime, host: HostId, flops: f64, id: PendingId) {
         let cores = &mut self.hosts[host.index()];
         cores.progress(now);
-        cores.running.push(Computation { tag, left: flops, end: now });
+        cores.running.push(Computation { id, left: flops, end: now });
         cores.divide();
         self.ends.set(host.get(), cores.earliest());
     }
@@ -62,13 +63,13 @@ impl<T: Copy> Cpus<T> {
     }
 
     /// Ends the computations that end before `end`, now.
-    pub(super) fn finish(&mut self, now: SimTime, end: SimTime, done: &mut Vec<T>) {
+    pub(super) fn finish(&mut self, now: SimTime, end: SimTime, mut done: impl FnMut(PendingId)) {
         while let Some(host) = self.ends.take_before(end) {
             let cores = &mut self.hosts[host as usize];
             cores.progress(now);
             cores.running.retain(|computation| {
                 if computation.end < end {
-                    done.push(computation.tag);
+                    done(computation.id);
                 }
                 computation.end >= end
             });
@@ -79,7 +80,7 @@ impl<T: Copy> Cpus<T> {
     }
 }
 
-impl<T> Cores<T> {
+impl Cores {
     /// Counts what has been computed until now.
     fn progress(&mut self, now: SimTime) {
         let each = self.rate * (now - self.since).as_picos() as f64;

@@ -1,0 +1,67 @@
+//! What has been asked for and is not over.
+
+use pdes_core::Bytes;
+
+use crate::HostId;
+
+/// Numbers something that is pending, until that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PendingId(u32);
+
+/// Something that is pending, and what the caller wants back when it is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending<T> {
+    pub(super) work: Work,
+    pub(super) tag: T,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    /// A message of this size on a way.
+    Message { way: u32, size: Bytes },
+    /// A computation.
+    Compute { host: HostId, flops: f64 },
+    /// Nothing but time.
+    Wake,
+}
+
+/// All that is pending.
+#[derive(Debug)]
+pub(super) struct PendingList<T> {
+    list: Vec<Pending<T>>,
+    vacant: Vec<PendingId>,
+}
+
+impl<T> Default for PendingList<T> {
+    fn default() -> Self {
+        Self { list: Vec::new(), vacant: Vec::new() }
+    }
+}
+
+impl<T: Copy> PendingList<T> {
+    pub(super) fn add(&mut self, work: Work, tag: T) -> PendingId {
+        let pending = Pending { work, tag };
+        match self.vacant.pop() {
+            Some(id) => {
+                self.list[id.0 as usize] = pending;
+                id
+            }
+            None => {
+                self.list.push(pending);
+                PendingId(self.list.len() as u32 - 1)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn work(&self, id: PendingId) -> Work {
+        self.list[id.0 as usize].work
+    }
+
+    /// Ends what is pending; returns its tag. The number may be used again.
+    #[inline]
+    pub(super) fn end(&mut self, id: PendingId) -> T {
+        self.vacant.push(id);
+        self.list[id.0 as usize].tag
+    }
+}
