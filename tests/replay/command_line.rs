@@ -318,3 +318,15 @@ fn platform_check_fails_where_routes_are_missing() {
         .code(FAILED)
         .stderr(contains("2 pair(s) of hosts have no route"));
 }
+
+/// Each computation alone would end in time; the two share a core.
+#[test]
+fn what_contention_makes_endless_is_an_error() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", "0 init\n1 init\n0 compute 9e16\n1 compute 9e16\n");
+    let hosts = folder.write("hosts.txt", "node-5:2\n");
+    let setting = format!("platform.hosts={}", hosts.display());
+    let mut command = replay(&trace);
+    command.args(["--quiet", "--model", "flow", "--set"]).arg(setting);
+    command.assert().code(FAILED).stderr(contains("takes longer than simulated time can hold"));
+}

@@ -341,10 +341,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         kind: Option<ActionKind>,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Outcome<M::Error> {
-        if let Some(flow) = self.order(Work::Compute { rank: self.me, flops }, kind, outbox) {
+        let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
+        let work = Work::Compute { rank: self.me, flops };
+        if let Some(flow) = duration.and_then(|_| self.order(work, kind, outbox)) {
             return Ok(flow);
         }
-        let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
         self.advance(duration, "a computation", || format!("{flops} flop"))?;
         Ok(kind.map_or(Flow::Continue, |kind| self.end(kind)))
     }

@@ -133,6 +133,11 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         self.now
     }
 
+    /// Returns the tags of all that has begun or will begin, and is not over.
+    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        self.pending.tags()
+    }
+
     /// Sends a message of this size on the wire from one host to another at an instant, which is not before the last
     /// [`FlowNetwork::advance`].
     ///

@@ -200,7 +200,9 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
             (Some(at), conditional) if conditional.is_none_or(|(conditional, _)| at <= conditional) => {
                 self.now = at;
                 if let Err((rank, fault)) = self.arbiter.advance(&mut self.outbox) {
+                    // All that lies before has happened, and the arbiter cannot go on.
                     self.record(rank, fault);
+                    return false;
                 }
                 self.dispatch();
             }

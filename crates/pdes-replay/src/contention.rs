@@ -122,10 +122,11 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
 impl Contention<'_> {
     /// The failure of whatever would end after the end of time.
     fn out_of_time(&mut self) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {
-        let rank = self.done.drain(..).map(Notice::rank_concerned).min().unwrap_or(Rank::new(0));
+        let ranks = self.network.unfinished().map(Notice::rank_concerned);
+        let rank = ranks.min().unwrap_or(Rank::new(0));
         let kind = ReplayErrorKind::TooLong {
             what: "a message, a computation or a sleep",
-            amount: "this rank".to_owned(),
+            amount: "this rank, or what is left of it,".to_owned(),
         };
         let error = Box::new(ReplayError { rank, action: 0, kind });
         (rank, Fault { at: SimTime::MAX, order: 0, error })

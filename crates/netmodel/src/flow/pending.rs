@@ -53,6 +53,14 @@ impl<T: Copy> PendingList<T> {
         }
     }
 
+    /// Returns the tags of all that is pending, in the order of their numbers.
+    pub(super) fn tags(&self) -> impl Iterator<Item = T> + '_ {
+        let mut is_pending = vec![true; self.list.len()];
+        self.vacant.iter().for_each(|id| is_pending[id.0 as usize] = false);
+        let pending = self.list.iter().zip(is_pending).filter(|(_, is_pending)| *is_pending);
+        pending.map(|(pending, _)| pending.tag)
+    }
+
     #[inline]
     pub(super) fn work(&self, id: PendingId) -> Work {
         self.list[id.0 as usize].work
