@@ -2,7 +2,7 @@
 
 use pdes_replay::Config;
 
-use crate::reference::{Row, Verdict, compare, data, rows, shared, unpack};
+use crate::reference::{Row, Verdict, compare, data, rows, set_mpi_option, shared, unpack};
 
 /// What rounding and the last printed digit may add up to.
 const SMALL_S: f64 = 1e-9;
@@ -23,14 +23,11 @@ fn apply(option: &str, config: &mut Config) {
         "network/latency-factor" => format!("network.latency_factor={value}"),
         "smpi/bw-factor" => format!("network.bandwidth_factor='{value}'"),
         "smpi/lat-factor" => format!("network.latency_factor='{value}'"),
-        "smpi/os" => format!("mpi.send_overhead='{value}'"),
-        "smpi/ois" => format!("mpi.isend_overhead='{value}'"),
-        "smpi/or" => format!("mpi.receive_overhead='{value}'"),
-        "smpi/test" => format!("mpi.test_s={value}"),
-        "smpi/grow-injected-times" => format!("mpi.test_grows={}", value == "yes"),
-        "smpi/send-is-detached-thresh" => format!("mpi.detached_below_bytes={value}"),
-        "smpi/async-small-thresh" => format!("mpi.eager_below_bytes={value}"),
-        other => panic!("the option {other} is not known"),
+        other => {
+            let name =
+                other.strip_prefix("smpi/").unwrap_or_else(|| panic!("the option {other} is not known"));
+            return set_mpi_option(name, value, config);
+        }
     };
     config.set(&assignment).unwrap();
 }

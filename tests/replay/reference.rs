@@ -52,21 +52,28 @@ impl Row {
         let Some(options) = self.get("options").filter(|options| *options != "-") else { return Some(()) };
         for option in options.split(' ') {
             let (name, value) = option.split_once('=').unwrap();
-            let assignment = match name {
-                "os" => format!("mpi.send_overhead='{value}'"),
-                "ois" => format!("mpi.isend_overhead='{value}'"),
-                "or" => format!("mpi.receive_overhead='{value}'"),
-                "test" => format!("mpi.test_s={value}"),
-                "grow-injected-times" => format!("mpi.test_grows={}", value == "yes"),
-                "send-is-detached-thresh" => format!("mpi.detached_below_bytes={value}"),
-                "async-small-thresh" => format!("mpi.eager_below_bytes={value}"),
-                "finalization-barrier" => return None,
-                other => panic!("the option {other} is not known"),
-            };
-            config.set(&assignment).unwrap();
+            if name == "finalization-barrier" {
+                return None;
+            }
+            set_mpi_option(name, value, config);
         }
         Some(())
     }
+}
+
+/// Sets an option of SimGrid's section `smpi`.
+pub(crate) fn set_mpi_option(name: &str, value: &str, config: &mut Config) {
+    let assignment = match name {
+        "os" => format!("mpi.send_overhead='{value}'"),
+        "ois" => format!("mpi.isend_overhead='{value}'"),
+        "or" => format!("mpi.receive_overhead='{value}'"),
+        "test" => format!("mpi.test_s={value}"),
+        "grow-injected-times" => format!("mpi.test_grows={}", value == "yes"),
+        "send-is-detached-thresh" => format!("mpi.detached_below_bytes={value}"),
+        "async-small-thresh" => format!("mpi.eager_below_bytes={value}"),
+        other => panic!("the option {other} is not known"),
+    };
+    config.set(&assignment).unwrap();
 }
 
 /// Reads a table; the separator follows from the name.

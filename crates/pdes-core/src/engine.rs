@@ -1,6 +1,7 @@
 //! The engine: workers that run processes as far as their tokens reach.
 
 mod exchange;
+pub(crate) mod first_fault;
 mod horizon;
 pub(crate) mod jitter;
 mod quiescence;
@@ -10,6 +11,7 @@ use std::convert::Infallible;
 
 use crate::{Fault, Process, Progress, Rank, SimDuration};
 use exchange::Exchange;
+use first_fault::FirstFault;
 use horizon::Floors;
 use quiescence::Quiescence;
 use worker::Worker;
@@ -146,14 +148,10 @@ impl Engine {
 
 fn ending<P: Process>(parts: Vec<worker::Finished<P>>) -> Ending<P::Error> {
     let mut waiting = Vec::new();
-    let mut faults: Vec<(Rank, Fault<P::Error>)> = Vec::new();
+    let mut fault = FirstFault::none();
     for part in parts {
         waiting.extend(part.waiting);
-        faults.extend(part.fault);
+        fault.merge(part.fault);
     }
-    match faults.into_iter().min_by_key(|(rank, fault)| (fault.at, *rank)) {
-        Some((rank, fault)) => Ending::Failed(rank, fault),
-        None if waiting.is_empty() => Ending::Completed,
-        None => Ending::Stalled(waiting),
-    }
+    fault.ending(waiting)
 }

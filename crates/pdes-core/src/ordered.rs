@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
 use crate::process::Filed;
-use crate::{Arbiter, Ending, Fault, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn};
+use crate::{Arbiter, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn};
 
 /// Steps of one turn: a bound on the time between two looks of whoever watches.
 const STEPS_PER_TURN: u32 = 1 << 16;
@@ -64,7 +65,7 @@ impl OrderedEngine {
             states: vec![State::Ready; count],
             ready: (0..count as u32).collect(),
             conditional: BTreeSet::new(),
-            fault: None,
+            fault: FirstFault::none(),
             outbox: Outbox::new(),
             now: SimTime::ZERO,
             steps: 0,
@@ -83,8 +84,7 @@ struct Driver<'a, P: Process, A> {
     states: Vec<State>,
     ready: VecDeque<u32>,
     conditional: BTreeSet<(SimTime, Rank)>,
-    /// The earliest failure.
-    fault: Option<(Rank, Fault<P::Error>)>,
+    fault: FirstFault<P::Error>,
     outbox: Outbox<P::Token, P::Order>,
     /// The instant of the last event that was committed.
     now: SimTime,
@@ -120,7 +120,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
     fn turn(&mut self, rank: Rank, granted: bool) {
         let index = rank.index();
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
-        let mut turn = Turn { horizon: self.cutoff(), steps, granted };
+        let mut turn = Turn { horizon: self.fault.cutoff(), steps, granted };
         self.outbox.sender = rank;
         let result = self.processes[index].resume(&mut turn, &mut self.outbox);
         self.steps += u64::from(steps - turn.steps);
@@ -137,7 +137,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
             }
             Ok(Pause::Finished) => State::Finished,
             Err(fault) => {
-                self.record(rank, fault);
+                self.fault.record(rank, fault);
                 State::Failed
             }
         };
@@ -145,18 +145,6 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         if self.steps >= self.next_publication {
             self.next_publication = self.steps + STEPS_PER_PUBLICATION;
             self.progress.publish(0, self.steps, self.now);
-        }
-    }
-
-    /// The instant past which nothing matters any more.
-    fn cutoff(&self) -> SimTime {
-        self.fault.as_ref().map_or(SimTime::MAX, |(_, fault)| fault.at)
-    }
-
-    fn record(&mut self, rank: Rank, fault: Fault<P::Error>) {
-        let key = (fault.at, rank, fault.order);
-        if self.fault.as_ref().is_none_or(|(rank, earliest)| key < (earliest.at, *rank, earliest.order)) {
-            self.fault = Some((rank, fault));
         }
     }
 
@@ -173,7 +161,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
                 }
                 Ok(_) => {}
                 // The process goes on: what it does before the failure's time may lead to an earlier one.
-                Err(fault) => self.record(to, fault),
+                Err(fault) => self.fault.record(to, fault),
             }
         }
         self.outbox.clear();
@@ -193,7 +181,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
 
     /// Commits the earliest event; returns whether there was one that matters.
     fn commit(&mut self) -> bool {
-        let cutoff = self.cutoff();
+        let cutoff = self.fault.cutoff();
         let next = self.arbiter.next().filter(|&at| at <= cutoff);
         let conditional = self.conditional.first().copied().filter(|&(at, _)| at <= cutoff);
         match (next, conditional) {
@@ -201,7 +189,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
                 self.now = at;
                 if let Err((rank, fault)) = self.arbiter.advance(&mut self.outbox) {
                     // All that lies before has happened, and the arbiter cannot go on.
-                    self.record(rank, fault);
+                    self.fault.record(rank, fault);
                     return false;
                 }
                 self.dispatch();
@@ -222,11 +210,6 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         let states = self.states.iter().enumerate();
         let waiting = states.filter(|(_, state)| **state != State::Finished);
         let waiting: Vec<Rank> = waiting.map(|(index, _)| Rank::new(index as u32)).collect();
-        let ending = match self.fault {
-            Some((rank, fault)) => Ending::Failed(rank, fault),
-            None if waiting.is_empty() => Ending::Completed,
-            None => Ending::Stalled(waiting),
-        };
-        Run { processes: self.processes, ending, steps: self.steps }
+        Run { ending: self.fault.ending(waiting), processes: self.processes, steps: self.steps }
     }
 }

@@ -23,15 +23,8 @@ pub struct HostPair {
 /// Work on a machine, and who waits for its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    kind: OrderKind,
+    work: Work<HostPair>,
     notice: Notice,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum OrderKind {
-    Send { pair: HostPair, size: Bytes },
-    Compute { host: HostId, flops: f64 },
-    Sleep { duration: SimDuration },
 }
 
 impl<'a> SharedMachine<'a> {
@@ -53,12 +46,7 @@ impl Machine for SharedMachine<'_> {
 
     #[inline]
     fn order(&self, work: Work<HostPair>, notice: Notice) -> Option<Order> {
-        let kind = match work {
-            Work::Transfer { path: pair, bytes: size } => OrderKind::Send { pair, size },
-            Work::Compute { rank, flops } => OrderKind::Compute { host: self.placement.host(rank), flops },
-            Work::Sleep { duration } => OrderKind::Sleep { duration },
-        };
-        Some(Order { kind, notice })
+        Some(Order { work, notice })
     }
 
     fn transfer(&self, _: HostPair, _: Bytes) -> Option<SimDuration> {
@@ -74,27 +62,31 @@ impl Machine for SharedMachine<'_> {
 #[derive(Debug)]
 pub struct Contention<'a> {
     network: FlowNetwork<'a, Notice>,
+    placement: &'a Placement,
     done: Vec<Notice>,
 }
 
 impl<'a> Contention<'a> {
-    /// Makes an idle network.
-    pub fn new(platform: &'a Platform, parameters: &NetworkParameters) -> Self {
-        Self { network: FlowNetwork::new(platform, parameters), done: Vec::new() }
+    /// Makes the idle network of a machine.
+    pub fn new(machine: &SharedMachine<'a>, parameters: &NetworkParameters) -> Self {
+        let &SharedMachine { platform, placement } = machine;
+        Self { network: FlowNetwork::new(platform, parameters), placement, done: Vec::new() }
     }
 }
 
 impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
     #[inline]
     fn file(&mut self, _: Rank, at: SimTime, order: Order) {
-        let Order { kind, notice } = order;
-        match kind {
-            OrderKind::Send { pair: HostPair { src, dst }, size } => {
-                let sent = self.network.send(at, src, dst, size, notice);
+        let Order { work, notice } = order;
+        match work {
+            Work::Transfer { path: HostPair { src, dst }, bytes } => {
+                let sent = self.network.send(at, src, dst, bytes, notice);
                 sent.expect("a rank looks for the way before it sends");
             }
-            OrderKind::Compute { host, flops } => self.network.compute(at, host, flops, notice),
-            OrderKind::Sleep { duration } => self.network.wake(at.saturating_add(duration), notice),
+            Work::Compute { rank, flops } => {
+                self.network.compute(at, self.placement.host(rank), flops, notice);
+            }
+            Work::Sleep { duration } => self.network.wake(at.saturating_add(duration), notice),
         }
     }
 

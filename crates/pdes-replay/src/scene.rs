@@ -188,7 +188,7 @@ impl Scene {
         let machine = SharedMachine::new(&self.platform, &self.placement);
         let world = World::new(&self.trace, &machine, &self.job.mpi);
         let processes = world.processes().map_err(|error| self.locate(error))?;
-        let mut contention = Contention::new(&self.platform, &self.job.network);
+        let mut contention = Contention::new(&machine, &self.job.network);
         let engine = OrderedEngine::default();
         let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         self.conclude(started, engine.run(processes, &mut contention, progress))

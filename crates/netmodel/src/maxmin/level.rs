@@ -3,8 +3,8 @@
 use super::{Link, MaxMin, Member, TOLERANCE};
 use crate::Sharing;
 
-#[derive(Clone, Copy)]
 /// The load of a link as a function of its level, around one level.
+#[derive(Clone, Copy)]
 struct Piece {
     /// What the flows that are limited below the level leave.
     room: f64,

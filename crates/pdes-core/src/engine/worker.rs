@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use super::Engine;
 use super::exchange::{Exchange, Message};
+use super::first_fault::FirstFault;
 use super::horizon::{Floors, Window};
 use super::jitter::Jitter;
 use super::quiescence::{Quiescence, Verdict};
@@ -44,8 +45,7 @@ pub(crate) struct Worker<'a, P: Process> {
     ready: VecDeque<u32>,
     parked: Vec<u32>,
     conditional: BTreeSet<(SimTime, Rank)>,
-    /// The earliest failure.
-    fault: Option<(Rank, Fault<P::Error>)>,
+    fault: FirstFault<P::Error>,
     exchange: Exchange<'a, P::Token>,
     outbox: Outbox<P::Token>,
     horizon: SimTime,
@@ -65,7 +65,7 @@ pub(crate) struct Worker<'a, P: Process> {
 pub(crate) struct Finished<P: Process> {
     pub(crate) processes: Vec<P>,
     pub(crate) waiting: Vec<Rank>,
-    pub(crate) fault: Option<(Rank, Fault<P::Error>)>,
+    pub(crate) fault: FirstFault<P::Error>,
     pub(crate) steps: u64,
 }
 
@@ -86,7 +86,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             ready: (0..count as u32).collect(),
             parked: Vec::new(),
             conditional: BTreeSet::new(),
-            fault: None,
+            fault: FirstFault::none(),
             jitter: engine.jitter.map(|seed| Jitter::new(seed, exchange.me())),
             exchange,
             outbox: Outbox::new(),
@@ -180,11 +180,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
 
     fn record(&mut self, local: u32, fault: Fault<P::Error>) {
         self.floors.lower_cutoff(fault.at);
-        let rank = self.rank(local);
-        let key = (fault.at, rank, fault.order);
-        if self.fault.as_ref().is_none_or(|(rank, earliest)| key < (earliest.at, *rank, earliest.order)) {
-            self.fault = Some((rank, fault));
-        }
+        self.fault.record(self.rank(local), fault);
     }
 
     fn rank(&self, local: u32) -> Rank {

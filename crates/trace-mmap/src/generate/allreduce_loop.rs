@@ -5,7 +5,7 @@ use pdes_core::Rank;
 use super::error::{GenerateError, amount, at_least, at_most};
 use super::program::ProgramBuilder;
 use super::{Generator, count_alike};
-use crate::{Item, Op};
+use crate::Item;
 
 /// Parameters of [`AllreduceLoop`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,14 +54,12 @@ impl Generator for AllreduceLoop {
     fn rank(&self, rank: Rank) -> Vec<Item> {
         let AllreduceLoopParameters { ranks, iterations, count, flops, reduction_flops } = self.0;
         assert!(rank.get() < ranks, "rank {rank} of {ranks}");
-        let mut program = ProgramBuilder::default();
-        program.op(Op::Init);
-        program.repeat(iterations, |body| {
-            body.compute(flops);
-            body.allreduce(count, reduction_flops);
-        });
-        program.op(Op::Finalize);
-        program.finish()
+        ProgramBuilder::whole(|program| {
+            program.repeat(iterations, |body| {
+                body.compute(flops);
+                body.allreduce(count, reduction_flops);
+            });
+        })
     }
 
     fn actions(&self) -> u64 {

@@ -109,15 +109,13 @@ impl Generator for AlltoallFft {
             send_type: datatype,
             recv_type: datatype,
         };
-        let mut program = ProgramBuilder::default();
-        program.op(Op::Init);
-        program.repeat(self.0.steps, |body| {
-            body.compute(self.0.flops_per_point * self.points() + self.transform(0) + self.transform(1));
-            body.op(Op::Collective(transpose));
-            body.compute(self.transform(2));
-        });
-        program.op(Op::Finalize);
-        program.finish()
+        ProgramBuilder::whole(|program| {
+            program.repeat(self.0.steps, |body| {
+                body.compute(self.0.flops_per_point * self.points() + self.transform(0) + self.transform(1));
+                body.op(Op::Collective(transpose));
+                body.compute(self.transform(2));
+            });
+        })
     }
 
     fn actions(&self) -> u64 {

@@ -151,17 +151,15 @@ impl Generator for Halo3d {
         let position = self.position(rank);
         let faces = self.faces(position);
         let cells: f64 = self.extents(position).iter().map(|extent| *extent as f64).product();
-        let mut program = ProgramBuilder::default();
-        program.op(Op::Init);
-        program.repeat(self.parameters.iterations, |body| {
-            faces.iter().for_each(|face| body.irecv(face.peer, face.receive, face.bytes));
-            faces.iter().for_each(|face| body.isend(face.peer, face.send, face.bytes));
-            if !faces.is_empty() {
-                body.op(Op::WaitAll);
-            }
-            body.compute(cells * self.parameters.flops_per_cell);
-        });
-        program.op(Op::Finalize);
-        program.finish()
+        ProgramBuilder::whole(|program| {
+            program.repeat(self.parameters.iterations, |body| {
+                faces.iter().for_each(|face| body.irecv(face.peer, face.receive, face.bytes));
+                faces.iter().for_each(|face| body.isend(face.peer, face.send, face.bytes));
+                if !faces.is_empty() {
+                    body.op(Op::WaitAll);
+                }
+                body.compute(cells * self.parameters.flops_per_cell);
+            });
+        })
     }
 }

@@ -5,7 +5,7 @@ use pdes_core::{Bytes, Rank};
 use super::Generator;
 use super::error::{GenerateError, amount, at_least, message};
 use super::program::ProgramBuilder;
-use crate::{Item, Op, Tag};
+use crate::{Item, Tag};
 
 const TASK: Tag = Tag::new(0);
 const RESULT: Tag = Tag::new(1);
@@ -111,13 +111,9 @@ impl Generator for MasterWorker {
 
     fn rank(&self, rank: Rank) -> Vec<Item> {
         assert!(rank.get() < self.0.ranks, "rank {rank} of {}", self.0.ranks);
-        let mut program = ProgramBuilder::default();
-        program.op(Op::Init);
-        match rank.get() {
-            0 => self.write_master(&mut program),
-            worker => self.write_worker(&mut program, worker),
-        }
-        program.op(Op::Finalize);
-        program.finish()
+        ProgramBuilder::whole(|program| match rank.get() {
+            0 => self.write_master(program),
+            worker => self.write_worker(program, worker),
+        })
     }
 }

@@ -15,6 +15,15 @@ pub(super) struct ProgramBuilder {
 }
 
 impl ProgramBuilder {
+    /// Writes a whole program: `MPI_Init`, its body, `MPI_Finalize`.
+    pub(super) fn whole(body: impl FnOnce(&mut Self)) -> Vec<Item> {
+        let mut program = Self::default();
+        program.op(Op::Init);
+        body(&mut program);
+        program.op(Op::Finalize);
+        program.finish()
+    }
+
     /// Adds computation, in flop.
     pub(super) fn compute(&mut self, flops: f64) {
         self.pending += flops;

@@ -113,12 +113,10 @@ impl Generator for RandomSparse {
 
     fn rank(&self, rank: Rank) -> Vec<Item> {
         assert!(rank.get() < self.0.ranks, "rank {rank} of {}", self.0.ranks);
-        let mut program = ProgramBuilder::default();
-        program.op(Op::Init);
-        program.repeat(self.0.rounds, |body| {
-            (0..self.0.steps).for_each(|step| self.write_step(body, rank.get(), step));
-        });
-        program.op(Op::Finalize);
-        program.finish()
+        ProgramBuilder::whole(|program| {
+            program.repeat(self.0.rounds, |body| {
+                (0..self.0.steps).for_each(|step| self.write_step(body, rank.get(), step));
+            });
+        })
     }
 }

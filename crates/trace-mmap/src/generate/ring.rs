@@ -5,7 +5,7 @@ use pdes_core::{Bytes, Rank};
 use super::error::{GenerateError, amount, at_least, message};
 use super::program::ProgramBuilder;
 use super::{Generator, count_alike};
-use crate::{Item, Op, Tag};
+use crate::{Item, Tag};
 
 /// Parameters of [`Ring`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,16 +65,14 @@ impl Generator for Ring {
         let before = Rank::new(rank.get().checked_sub(1).unwrap_or(ranks - 1));
         let after = Rank::new(if rank.get() == ranks - 1 { 0 } else { rank.get() + 1 });
         let tag = Tag::new(0);
-        let mut program = ProgramBuilder::default();
-        program.op(Op::Init);
-        program.repeat(rounds, |body| {
-            body.irecv(before, tag, bytes);
-            body.send(after, tag, bytes);
-            body.wait(before, tag);
-            body.compute(flops);
-        });
-        program.op(Op::Finalize);
-        program.finish()
+        ProgramBuilder::whole(|program| {
+            program.repeat(rounds, |body| {
+                body.irecv(before, tag, bytes);
+                body.send(after, tag, bytes);
+                body.wait(before, tag);
+                body.compute(flops);
+            });
+        })
     }
 
     fn actions(&self) -> u64 {

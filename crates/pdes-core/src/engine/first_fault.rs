@@ -1,0 +1,44 @@
+//! The failure that a run reports.
+
+use super::Ending;
+use crate::{Fault, Rank, SimTime};
+
+/// The earliest failure met so far, by (time, rank, order).
+#[derive(Debug)]
+pub(crate) struct FirstFault<E>(Option<(Rank, Fault<E>)>);
+
+impl<E> FirstFault<E> {
+    /// No failure.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Keeps a failure, if it is earlier than the one kept.
+    pub(crate) fn record(&mut self, rank: Rank, fault: Fault<E>) {
+        let key = (fault.at, rank, fault.order);
+        if self.0.as_ref().is_none_or(|(rank, earliest)| key < (earliest.at, *rank, earliest.order)) {
+            self.0 = Some((rank, fault));
+        }
+    }
+
+    /// Keeps the earlier one of two.
+    pub(crate) fn merge(&mut self, other: Self) {
+        if let Some((rank, fault)) = other.0 {
+            self.record(rank, fault);
+        }
+    }
+
+    /// The instant past which nothing matters any more.
+    pub(crate) fn cutoff(&self) -> SimTime {
+        self.0.as_ref().map_or(SimTime::MAX, |(_, fault)| fault.at)
+    }
+
+    /// Says how a run ended in which these processes have not finished.
+    pub(crate) fn ending(self, waiting: Vec<Rank>) -> Ending<E> {
+        match self.0 {
+            Some((rank, fault)) => Ending::Failed(rank, fault),
+            None if waiting.is_empty() => Ending::Completed,
+            None => Ending::Stalled(waiting),
+        }
+    }
+}
