@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bottleneck, MaxMin, TOLERANCE, Use};
+use super::{Bottleneck, MaxMin, TOLERANCE, UNCHANGED, Use};
 
 /// The state of a sweep; kept between sweeps for its memory.
 #[derive(Debug, Default)]
@@ -165,7 +165,7 @@ impl MaxMin {
         };
         let moves = flow.home.is_none_or(|old| old.link != home);
         flow.bottleneck = bottleneck;
-        let changes = (level - flow.level).abs() > level * TOLERANCE;
+        let changes = (level - flow.level).abs() > level * UNCHANGED;
         if changes {
             flow.level = level;
             self.sweep.changed.push(index);
