@@ -1,24 +1,37 @@
 //! Collective operations as schedules of point-to-point steps.
 //!
 //! An algorithm is a function from a [`Member`] and the arguments of the call to a [`Schedule`]: the steps of this
-//! member, made one by one as the replay asks for them. To add one, write such a function in the file of its
-//! operation, cite where it comes from, and give it to the [`Selector`].
+//! member, made one by one as the replay asks for them. To add one, write such a function in the folder of its
+//! operation, cite where it comes from, and give it a row in the operation's table `ALGORITHMS`; a [`Selection`] then
+//! knows it by its name, and the tables of selectors may name it.
 
 mod allgather;
+mod allgatherv;
+mod allreduce;
 mod alltoall;
+mod alltoallv;
 mod barrier;
 mod bcast;
 mod gather;
+mod layout;
 mod member;
+mod operation;
 mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
+mod selection;
 mod selector;
 
 use pdes_core::{Bytes, Rank};
+use trace_mmap::Collective;
 
+use member::{Elements, size_of};
+
+pub use layout::Layout;
 pub use member::Member;
+pub use operation::Operation;
+pub use selection::{Bounds, Needs, Selection, SelectionError};
 pub use selector::Selector;
 
 /// The steps of one member of a collective operation, in order.
@@ -26,8 +39,9 @@ pub type Schedule<'a> = Box<dyn Iterator<Item = Step> + Send + 'a>;
 
 /// One step of a member.
 ///
-/// Non-blocking steps make requests that belong to the operation; [`WaitAll`](Step::WaitAll) and
-/// [`WaitEach`](Step::WaitEach) complete them.
+/// Peers are numbered within the communicator. Messages from one member to another meet its receives in the order in
+/// which both are posted. Non-blocking steps make requests that belong to the operation; [`Wait`](Step::Wait),
+/// [`WaitAll`](Step::WaitAll) and [`WaitEach`](Step::WaitEach) complete them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// A blocking send.
@@ -69,6 +83,12 @@ pub enum Step {
         /// Size of the buffer.
         recv_bytes: Bytes,
     },
+    /// Completes one request of the operation: the `request`-th since the last [`WaitAll`](Step::WaitAll) or
+    /// [`WaitEach`](Step::WaitEach), from 0.
+    Wait {
+        /// Its number.
+        request: u32,
+    },
     /// Completes all requests of the operation in the order in which they end.
     WaitAll,
     /// Completes all requests of the operation in the order in which they were made.
@@ -80,12 +100,104 @@ pub enum Step {
     },
 }
 
+/// Returns the steps of one member of an operation.
+///
+/// # Panics
+/// Where a vector of the operation has fewer entries than there are members.
+pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'a> {
+    match *operation {
+        Collective::Barrier => barrier::selected(member),
+        Collective::Bcast { count, root, datatype } => {
+            bcast::selected(member, bcast::Args { root: root.get(), data: Elements::new(count, datatype) })
+        }
+        Collective::Reduce { count, flops, root, datatype } => {
+            let args = reduce::Args { root: root.get(), data: Elements::new(count, datatype) };
+            Box::new(reduce::selected(member, args).chain(reduction(flops)))
+        }
+        Collective::Allreduce { count, flops, datatype } => {
+            Box::new(allreduce::selected(member, Elements::new(count, datatype)).chain(reduction(flops)))
+        }
+        Collective::Alltoall { send_count, recv_count, send_type, recv_type } => {
+            let sent = Elements::new(send_count, send_type);
+            alltoall::selected(
+                member,
+                alltoall::Args { sent, received: Elements::new(recv_count, recv_type) },
+            )
+        }
+        Collective::Alltoallv { ref send_counts, ref recv_counts, send_type, recv_type } => {
+            let args = alltoallv::Args { sent: send_counts, received: recv_counts, send_type, recv_type };
+            alltoallv::selected(member, args)
+        }
+        Collective::Gather { send_count, recv_count, root, send_type, recv_type } => {
+            let sent = Elements::new(send_count, send_type);
+            let received = Elements::new(recv_count, recv_type);
+            gather::selected(member, gather::Args { root: root.get(), sent, received })
+        }
+        Collective::Gatherv { send_count, ref recv_counts, root, send_type, recv_type } => {
+            let received = move |rank: u32| size_of(recv_counts[rank as usize], recv_type);
+            gather::linear(member, root.get(), size_of(send_count, send_type), received)
+        }
+        Collective::Scatter { send_count, recv_count, root, send_type, recv_type } => {
+            let sent = Elements::new(send_count, send_type);
+            let received = Elements::new(recv_count, recv_type);
+            scatter::selected(member, scatter::Args { root: root.get(), sent, received })
+        }
+        Collective::Scatterv { ref send_counts, recv_count, root, send_type, recv_type } => {
+            let sent = move |rank: u32| size_of(send_counts[rank as usize], send_type);
+            scatter::linear(member, root.get(), sent, size_of(recv_count, recv_type))
+        }
+        Collective::Allgather { send_count, recv_count, send_type, recv_type } => {
+            let sent = Elements::new(send_count, send_type);
+            allgather::selected(
+                member,
+                allgather::Args { sent, received: Elements::new(recv_count, recv_type) },
+            )
+        }
+        Collective::Allgatherv { send_count, ref recv_counts, send_type, recv_type } => {
+            let sent = Elements::new(send_count, send_type);
+            allgatherv::selected(member, allgatherv::Args { sent, received: recv_counts, recv_type })
+        }
+        Collective::ReduceScatter { ref recv_counts, flops, datatype } => {
+            let args = reduce_scatter::Args { blocks: recv_counts, datatype };
+            Box::new(reduce_scatter::selected(member, args).chain(reduction(flops)))
+        }
+        Collective::Scan { count, flops, datatype } | Collective::Exscan { count, flops, datatype } => {
+            Box::new(scan::linear(member, size_of(count, datatype)).chain(reduction(flops)))
+        }
+    }
+}
+
+/// A blocking send.
+fn send(to: u32, bytes: Bytes) -> Step {
+    Step::Send { to: Rank::new(to), bytes }
+}
+
+/// A blocking receive.
+fn recv(from: u32, bytes: Bytes) -> Step {
+    Step::Recv { from: Rank::new(from), bytes }
+}
+
+/// A non-blocking send.
+fn isend(to: u32, bytes: Bytes) -> Step {
+    Step::Isend { to: Rank::new(to), bytes }
+}
+
+/// A non-blocking receive.
+fn irecv(from: u32, bytes: Bytes) -> Step {
+    Step::Irecv { from: Rank::new(from), bytes }
+}
+
+/// A combined send and receive.
+fn exchange(to: u32, send_bytes: Bytes, from: u32, recv_bytes: Bytes) -> Step {
+    Step::SendRecv { to: Rank::new(to), send_bytes, from: Rank::new(from), recv_bytes }
+}
+
 /// Sends `bytes(peer)` to each of these ranks without blocking.
 fn isends<'a>(
     to: impl Iterator<Item = u32> + Send + 'a,
     bytes: impl Fn(u32) -> Bytes + Send + 'a,
 ) -> impl Iterator<Item = Step> + Send + 'a {
-    to.map(move |to| Step::Isend { to: Rank::new(to), bytes: bytes(to) })
+    to.map(move |to| isend(to, bytes(to)))
 }
 
 /// Receives `bytes(peer)` from each of these ranks without blocking.
@@ -93,7 +205,7 @@ fn irecvs<'a>(
     from: impl Iterator<Item = u32> + Send + 'a,
     bytes: impl Fn(u32) -> Bytes + Send + 'a,
 ) -> impl Iterator<Item = Step> + Send + 'a {
-    from.map(move |from| Step::Irecv { from: Rank::new(from), bytes: bytes(from) })
+    from.map(move |from| irecv(from, bytes(from)))
 }
 
 /// The reduction's computation, after the operation has completed.
@@ -102,116 +214,4 @@ fn reduction(flops: f64) -> impl Iterator<Item = Step> + Send {
 }
 
 #[cfg(test)]
-mod tests {
-    //! Every schedule of every operation is checked for what any correct algorithm has: each message that one member
-    //! sends is received by its peer, in the same order, with a buffer that is large enough.
-
-    use std::collections::BTreeMap;
-
-    use trace_mmap::{Collective, Datatype};
-
-    use super::*;
-
-    fn operations(size: u32) -> Vec<Collective> {
-        let (int, byte) = (Datatype::from_id(1).unwrap(), Datatype::BYTE);
-        let equal: Box<[u64]> = vec![100; size as usize].into();
-        let ramp: Box<[u64]> = (0..u64::from(size)).map(|count| count * 50).collect();
-        let mut operations = vec![
-            Collective::Barrier,
-            Collective::Allreduce { count: 100, flops: 5.0, datatype: int },
-            Collective::Allgather { send_count: 10, recv_count: 10, send_type: int, recv_type: int },
-            Collective::Allgatherv {
-                send_count: 0,
-                recv_counts: ramp.clone(),
-                send_type: byte,
-                recv_type: byte,
-            },
-            Collective::Alltoallv {
-                send_counts: equal.clone(),
-                recv_counts: equal.clone(),
-                send_type: byte,
-                recv_type: byte,
-            },
-            Collective::Scan { count: 3, flops: 0.0, datatype: int },
-            Collective::Exscan { count: 3, flops: 1.0, datatype: int },
-        ];
-        for count in [0, 1, 100, 1_000, 100_000, 1_000_000] {
-            operations.push(Collective::Alltoall {
-                send_count: count,
-                recv_count: count,
-                send_type: byte,
-                recv_type: byte,
-            });
-        }
-        for factor in [1, 100_000] {
-            let counts: Box<[u64]> = ramp.iter().map(|count| count * factor).collect();
-            operations.push(Collective::ReduceScatter { recv_counts: counts, flops: 2.0, datatype: int });
-        }
-        operations.push(Collective::ReduceScatter { recv_counts: equal, flops: 2.0, datatype: int });
-        for root in [0, size / 2, size - 1].map(Rank::new) {
-            operations.extend([
-                Collective::Bcast { count: 100, root, datatype: int },
-                Collective::Reduce { count: 100, flops: 7.0, root, datatype: int },
-                Collective::Gather { send_count: 4, recv_count: 4, root, send_type: int, recv_type: int },
-                Collective::Scatter { send_count: 4, recv_count: 4, root, send_type: int, recv_type: int },
-                Collective::Gatherv {
-                    send_count: 4,
-                    recv_counts: vec![4; size as usize].into(),
-                    root,
-                    send_type: int,
-                    recv_type: int,
-                },
-                Collective::Scatterv {
-                    send_counts: vec![4; size as usize].into(),
-                    recv_count: 4,
-                    root,
-                    send_type: int,
-                    recv_type: int,
-                },
-            ]);
-        }
-        operations
-    }
-
-    /// Own contribution of each rank to an allgatherv, which is not the same for all.
-    fn of_member(operation: &Collective, rank: u32) -> Collective {
-        match operation.clone() {
-            Collective::Allgatherv { recv_counts, send_type, recv_type, .. } => {
-                let send_count = recv_counts[rank as usize];
-                Collective::Allgatherv { send_count, recv_counts, send_type, recv_type }
-            }
-            other => other,
-        }
-    }
-
-    #[test]
-    fn every_message_has_its_receive() {
-        for size in 1..=17 {
-            for operation in operations(size) {
-                let mut sent: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
-                let mut received: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
-                for rank in 0..size {
-                    let operation = of_member(&operation, rank);
-                    for step in Selector::Default.schedule(Member::new(rank, size), &operation) {
-                        let mut send =
-                            |to: Rank, b: Bytes| sent.entry((rank, to.get())).or_default().push(b.get());
-                        let mut receive = |from: Rank, b: Bytes| {
-                            received.entry((from.get(), rank)).or_default().push(b.get())
-                        };
-                        match step {
-                            Step::Send { to, bytes } | Step::Isend { to, bytes } => send(to, bytes),
-                            Step::Recv { from, bytes } | Step::Irecv { from, bytes } => receive(from, bytes),
-                            Step::SendRecv { to, send_bytes, from, recv_bytes } => {
-                                send(to, send_bytes);
-                                receive(from, recv_bytes);
-                            }
-                            Step::WaitAll | Step::WaitEach => {}
-                            Step::Compute { flops } => assert!(flops > 0.0),
-                        }
-                    }
-                }
-                assert_eq!(sent, received, "{operation:?} on {size} ranks");
-            }
-        }
-    }
-}
+mod tests;

@@ -22,6 +22,7 @@
 //!         Some(SimDuration::from_picos(1_000_000 + 1_000 * bytes.get()))
 //!     }
 //!     fn speed(&self, _: Rank) -> f64 { 1e9 }
+//!     fn node(&self, rank: Rank) -> u32 { rank.get() }
 //! }
 //!
 //! let trace = Trace::from_text("0 init\n1 init\n0 compute 2000\n0 send 1 7 84\n1 recv 0 7 84\n")?;
@@ -48,7 +49,7 @@ mod request;
 mod statistics;
 mod token;
 
-pub use collective::Selector;
+pub use collective::{Selection, Selector};
 pub use error::{ReplayError, ReplayErrorKind};
 pub use machine::{Machine, Work};
 pub use notice::Notice;

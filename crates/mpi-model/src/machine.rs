@@ -43,6 +43,9 @@ pub trait Machine: Sync {
 
     /// Returns how fast a rank computes [flop/s], where no order is made of it.
     fn speed(&self, rank: Rank) -> f64;
+
+    /// Returns a number that tells the rank's node, with which some collective algorithms reckon, from the others.
+    fn node(&self, rank: Rank) -> u32;
 }
 
 /// What ranks have a machine do.

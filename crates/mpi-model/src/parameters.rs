@@ -2,7 +2,7 @@
 
 use pdes_core::{Bytes, SimDuration};
 
-use crate::{Overhead, Selector};
+use crate::{Overhead, Selection};
 
 /// What an MPI library charges and when it switches protocols; the defaults are SMPI's.
 ///
@@ -29,8 +29,8 @@ pub struct Parameters {
     pub test: SimDuration,
     /// Whether failed tests make later ones dearer (`smpi/grow-injected-times`).
     pub test_grows: bool,
-    /// Which algorithm a collective uses.
-    pub collectives: Selector,
+    /// Which algorithms collectives use.
+    pub collectives: Selection,
 }
 
 impl Default for Parameters {
@@ -44,7 +44,7 @@ impl Default for Parameters {
             receive: Overhead::default(),
             test: SimDuration::from_picos(100_000_000),
             test_grows: true,
-            collectives: Selector::Default,
+            collectives: Selection::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use trace_mmap::{Action, Collective, CollectiveId, Cursor, RankTrace};
 
-use crate::collective::{Member, Schedule, Selector, Step};
+use crate::collective::{self, Member, Schedule, Step};
 use crate::statistics::ActionKind;
 
 /// Yields what a rank does, one thing at a time. It does not know time: what it yields never depends on when.
@@ -10,8 +10,7 @@ pub(crate) struct Program<'t> {
     trace: &'t RankTrace,
     cursor: Cursor<'t>,
     schedule: Option<(ActionKind, Schedule<'t>)>,
-    member: Member,
-    selector: Selector,
+    member: Member<'t>,
 }
 
 /// The next thing that a rank does.
@@ -28,8 +27,8 @@ pub(crate) enum Next {
 }
 
 impl<'t> Program<'t> {
-    pub(crate) fn new(trace: &'t RankTrace, member: Member, selector: Selector) -> Self {
-        Self { trace, cursor: trace.cursor(), schedule: None, member, selector }
+    pub(crate) fn new(trace: &'t RankTrace, member: Member<'t>) -> Self {
+        Self { trace, cursor: trace.cursor(), schedule: None, member }
     }
 
     /// Returns the number of actions that have been begun.
@@ -56,7 +55,7 @@ impl<'t> Program<'t> {
 
     fn begin(&mut self, id: CollectiveId) -> Next {
         let operation: &'t Collective = self.trace.collective(id);
-        self.schedule = Some((operation.into(), self.selector.schedule(self.member, operation)));
+        self.schedule = Some((operation.into(), collective::schedule(self.member, operation)));
         self.next_step()
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
 use trace_mmap::{Action, RankTrace, SendRecv, Slot, Trace};
 
-use crate::collective::{Member, Step};
+use crate::collective::{Layout, Member, Step};
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::{Machine, Work};
 use crate::matching::{Port, Ports, Receive};
@@ -30,6 +30,8 @@ pub struct World<'t, M> {
     machine: &'t M,
     parameters: &'t Parameters,
     trace: &'t Trace,
+    /// Which ranks share a node.
+    layout: Layout,
     /// One plus the number of failed tests since the last successful one. Read and written only in turns that the
     /// engine has granted, and these are totally ordered.
     test_factor: AtomicU64,
@@ -38,7 +40,8 @@ pub struct World<'t, M> {
 impl<'t, M: Machine> World<'t, M> {
     /// Puts a trace on a machine.
     pub fn new(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters) -> Self {
-        Self { machine, parameters, trace, test_factor: AtomicU64::new(1) }
+        let nodes: Vec<u32> = (0..trace.ranks()).map(|rank| machine.node(Rank::new(rank))).collect();
+        Self { machine, parameters, trace, layout: Layout::new(&nodes), test_factor: AtomicU64::new(1) }
     }
 
     /// Makes the processes of all ranks, in their order.
@@ -110,12 +113,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 *port = Some(Port::new(incoming.peer, Some(path)));
             }
         }
-        let member = Member::new(me.get(), world.trace.ranks());
+        let member = Member::new(me.get(), &world.layout, &world.parameters.collectives);
         Ok(Self {
             world,
             me,
             trace,
-            program: Program::new(trace, member, world.parameters.collectives),
+            program: Program::new(trace, member),
             clock: SimTime::ZERO,
             last_post: SimTime::ZERO,
             posts: 0,
@@ -308,6 +311,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.send_collective(to, send_bytes, self.requests.send(), outbox);
                 self.receive_collective(from, recv_bytes, self.requests.receive(), outbox)?;
                 self.complete(self.both(None))
+            }
+            Step::Wait { request } => {
+                self.complete(Pending::Part { request: self.requests.of_collective(request) })
             }
             Step::WaitAll => {
                 let (from, to) = (self.requests.first_collective(), self.requests.end());

@@ -101,6 +101,11 @@ impl Requests {
         RequestId::new(self.slots + 2)
     }
 
+    /// A request of the collective operation by its number since the last that were forgotten.
+    pub(crate) fn of_collective(&self, number: u32) -> RequestId {
+        RequestId::new(self.slots + 2 + number as usize)
+    }
+
     /// The place after the last request.
     pub(crate) fn end(&self) -> RequestId {
         RequestId::new(self.table.len())

@@ -1,5 +1,6 @@
 //! The configuration of a run: a TOML file, with overrides from the command line.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use netmodel::maxmin::Scope;
@@ -194,6 +195,18 @@ struct NetworkSection {
 #[serde(deny_unknown_fields, default)]
 struct MpiSection {
     collectives: Option<String>,
+    barrier: Option<String>,
+    bcast: Option<String>,
+    reduce: Option<String>,
+    allreduce: Option<String>,
+    gather: Option<String>,
+    scatter: Option<String>,
+    allgather: Option<String>,
+    allgatherv: Option<String>,
+    alltoall: Option<String>,
+    alltoallv: Option<String>,
+    reduce_scatter: Option<String>,
+    table: BTreeMap<String, Vec<TableRow>>,
     envelope_bytes: Option<u64>,
     detached_below_bytes: Option<u64>,
     eager_below_bytes: Option<u64>,
@@ -202,6 +215,15 @@ struct MpiSection {
     receive_overhead: Option<String>,
     test_s: Option<f64>,
     test_grows: Option<bool>,
+}
+
+/// A row of a decision table of the user.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableRow {
+    ranks_below: Option<u32>,
+    bytes_below: Option<u64>,
+    algorithm: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

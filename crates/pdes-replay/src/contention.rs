@@ -56,6 +56,10 @@ impl Machine for SharedMachine<'_> {
     fn speed(&self, rank: Rank) -> f64 {
         self.platform.host(self.placement.host(rank)).speed
     }
+
+    fn node(&self, rank: Rank) -> u32 {
+        self.placement.host(rank).get()
+    }
 }
 
 /// The network and the cores of a [`SharedMachine`] at work.

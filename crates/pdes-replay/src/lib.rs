@@ -44,5 +44,5 @@ pub use digest::Digest;
 pub use job::{Job, Model, PlatformSource};
 pub use machine::PlacedMachine;
 pub use placement::{Placement, PlacementError};
-pub use report::{ActionTotal, RankEnd, Report};
+pub use report::{ActionTotal, RankEnd, Report, TableRow};
 pub use scene::{Outcome, RunError, Scene};

@@ -40,4 +40,8 @@ impl Machine for PlacedMachine<'_> {
     fn speed(&self, rank: Rank) -> f64 {
         self.platform.host(self.placement.host(rank)).speed
     }
+
+    fn node(&self, rank: Rank) -> u32 {
+        self.placement.host(rank).get()
+    }
 }

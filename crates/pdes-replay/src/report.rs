@@ -1,9 +1,11 @@
 //! The report of a run.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use mpi_model::ActionKind;
+use mpi_model::collective::{Bounds, Operation, Selection};
 use netmodel::{NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 
@@ -113,6 +115,10 @@ pub struct Parameters {
 pub struct MpiParameters {
     /// The rule that picks collective algorithms.
     pub collectives: &'static str,
+    /// The algorithms that are chosen for single operations instead, by operation.
+    pub algorithms: BTreeMap<&'static str, &'static str>,
+    /// The rows that come before either, by operation.
+    pub table: BTreeMap<&'static str, Vec<TableRow>>,
     /// What each message carries beside its payload \[B\].
     pub envelope_bytes: u64,
     /// Sends below this size do not wait for their receive \[B\].
@@ -129,6 +135,17 @@ pub struct MpiParameters {
     pub test_s: f64,
     /// Whether failed tests make later ones dearer.
     pub test_grows: bool,
+}
+
+/// A row of a table of collective algorithms; bounds that are null do not bound.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableRow {
+    /// Fewer ranks than this.
+    pub ranks_below: Option<u32>,
+    /// Fewer bytes than this.
+    pub bytes_below: Option<u64>,
+    /// The algorithm.
+    pub algorithm: &'static str,
 }
 
 impl Report {
@@ -213,7 +230,9 @@ impl Parameters {
             preset: job.preset,
             network: job.network.clone(),
             mpi: MpiParameters {
-                collectives: job.mpi.collectives.name(),
+                collectives: job.mpi.collectives.selector().name(),
+                algorithms: algorithms(&job.mpi.collectives),
+                table: table(&job.mpi.collectives),
                 envelope_bytes: job.mpi.envelope.get(),
                 detached_below_bytes: job.mpi.detached_below.get(),
                 eager_below_bytes: job.mpi.eager_below.get(),
@@ -225,6 +244,22 @@ impl Parameters {
             },
         }
     }
+}
+
+fn algorithms(selection: &Selection) -> BTreeMap<&'static str, &'static str> {
+    let chosen = |operation: Operation| Some((operation.name(), selection.chosen(operation)?));
+    Operation::ALL.into_iter().filter_map(chosen).collect()
+}
+
+fn table(selection: &Selection) -> BTreeMap<&'static str, Vec<TableRow>> {
+    let row = |(bounds, algorithm): (Bounds, _)| {
+        let Bounds { ranks_below, bytes_below } = bounds;
+        TableRow { ranks_below, bytes_below, algorithm }
+    };
+    let rows = |operation| selection.rows(operation).map(row).collect();
+    let operations =
+        Operation::ALL.into_iter().filter(|&operation| selection.rows(operation).next().is_some());
+    operations.map(|operation| (operation.name(), rows(operation))).collect()
 }
 
 /// The high-water mark of the process's resident memory, as Linux tells it.

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use mpi_model::collective::SelectionError;
 use mpi_model::{Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
 use netmodel::{LogGps, Platform, PlatformError, RouteError};
 use pdes_core::{Ending, Engine, OrderedEngine, Process, Progress, Rank, Run, SimTime};
@@ -48,6 +49,9 @@ pub enum RunError {
     /// Ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    /// An algorithm that was chosen does not work for the ranks of the trace.
+    #[error("the collective algorithms: {0}")]
+    Collectives(#[from] SelectionError),
     /// A rank does what it must not.
     #[error("{place}: rank {}, action {}: {}", .error.rank, .error.action, describe(&.error.kind))]
     Replay {
@@ -99,6 +103,7 @@ impl Scene {
             ..defaults
         };
         let trace = Trace::load(&job.trace, &options)?;
+        job.mpi.collectives.check(trace.ranks())?;
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,

@@ -1,20 +1,28 @@
 //! Allgather algorithms.
 
-use pdes_core::{Bytes, Rank};
+use super::member::Elements;
+use super::operation::{Entry, Operation};
+use super::{Member, Schedule, allgatherv};
 
-use super::{Member, Schedule, Step};
+/// The arguments of an allgather.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Args {
+    /// The block that this member contributes.
+    pub(super) sent: Elements,
+    /// The block received from each.
+    pub(super) received: Elements,
+}
 
-/// Everybody sends its block to everybody, in the order of ranks, sends and receives alternating.
-///
-/// P (P - 1) messages at once. Source: SimGrid's `default`.
-pub(super) fn linear<'a>(
-    member: Member,
-    sent: Bytes,
-    received: impl Fn(u32) -> Bytes + Send + 'a,
-) -> Schedule<'a> {
-    let exchange = move |other| {
-        let peer = Rank::new(other);
-        [Step::Isend { to: peer, bytes: sent }, Step::Irecv { from: peer, bytes: received(other) }]
-    };
-    Box::new(member.others().flat_map(exchange).chain([Step::WaitAll]))
+pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
+
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear)];
+
+/// The algorithm that the communicator uses.
+pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let place = member.selection.place(Operation::Allgather, member.size, args.sent.bytes().get());
+    (ALGORITHMS[place].algorithm)(member, args)
+}
+
+fn linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    allgatherv::all_at_once(member, args.sent.bytes(), move |_| args.received.bytes())
 }

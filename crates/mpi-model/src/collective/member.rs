@@ -1,30 +1,32 @@
-//! A member of a collective operation.
+//! A member of a collective operation, and groups of members that do a part of it.
 
 use pdes_core::{Bytes, Rank};
 use trace_mmap::Datatype;
 
-/// One of the ranks `0..size` that take part in a collective operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+use super::{Layout, Schedule, Selection, Step};
+
+/// One of the ranks `0..size` of the communicator on which a collective operation runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
     /// The number of this member.
     pub rank: u32,
     /// The number of members.
     pub size: u32,
+    /// Who shares a node with whom.
+    pub layout: &'a Layout,
+    /// Which algorithms the communicator uses.
+    pub selection: &'a Selection,
 }
 
-impl Member {
-    /// Makes member `rank` of `size`.
+impl<'a> Member<'a> {
+    /// Makes member `rank` of a communicator.
     ///
     /// # Panics
     /// Where there is no such member.
-    pub fn new(rank: u32, size: u32) -> Self {
+    pub fn new(rank: u32, layout: &'a Layout, selection: &'a Selection) -> Self {
+        let size = layout.size();
         assert!(rank < size, "rank {rank} is not among {size} ranks");
-        Self { rank, size }
-    }
-
-    /// Returns whether this member is the root.
-    pub(super) fn is(self, root: Rank) -> bool {
-        self.rank == root.get()
+        Self { rank, size, layout, selection }
     }
 
     /// All other members, in the order of their numbers.
@@ -41,9 +43,89 @@ impl Member {
     pub(super) fn before(self, distance: u32) -> u32 {
         self.after(self.size - distance)
     }
+
+    /// The number of the own node.
+    pub(super) fn node(self) -> u32 {
+        self.layout.node_of(self.rank)
+    }
+
+    /// Whether this member is the lowest on its node.
+    pub(super) fn leads(self) -> bool {
+        self.layout.place_of(self.rank) == 0
+    }
+
+    /// Runs a part of the operation among the leaders of all nodes, where node `n` is member `n`; nothing happens on the
+    /// others.
+    pub(super) fn among_leaders(self, part: impl FnOnce(Member<'a>) -> Schedule<'a>) -> Schedule<'a> {
+        if !self.leads() {
+            return nothing();
+        }
+        let layout = self.layout;
+        let leader = Member::new(self.node(), layout.leaders(), self.selection);
+        Box::new(part(leader).map(move |step| step.renumber(|node| layout.leader(node))))
+    }
+
+    /// Runs a part of the operation among the members of the own node, each of which has its place as number.
+    pub(super) fn on_node(self, part: impl FnOnce(Member<'a>) -> Schedule<'a>) -> Schedule<'a> {
+        let (layout, node) = (self.layout, self.node());
+        let local = Member::new(layout.place_of(self.rank), layout.local(node), self.selection);
+        Box::new(part(local).map(move |step| step.renumber(|place| layout.member(node, place))))
+    }
+}
+
+/// The schedule of a member that has nothing to do.
+pub(super) fn nothing<'a>() -> Schedule<'a> {
+    Box::new(std::iter::empty())
+}
+
+impl Step {
+    /// Returns the step with its peers numbered anew.
+    pub(super) fn renumber(self, number: impl Fn(u32) -> u32) -> Self {
+        let anew = |rank: Rank| Rank::new(number(rank.get()));
+        match self {
+            Self::Send { to, bytes } => Self::Send { to: anew(to), bytes },
+            Self::Isend { to, bytes } => Self::Isend { to: anew(to), bytes },
+            Self::Recv { from, bytes } => Self::Recv { from: anew(from), bytes },
+            Self::Irecv { from, bytes } => Self::Irecv { from: anew(from), bytes },
+            Self::SendRecv { to, send_bytes, from, recv_bytes } => {
+                Self::SendRecv { to: anew(to), send_bytes, from: anew(from), recv_bytes }
+            }
+            Self::Wait { .. } | Self::WaitAll | Self::WaitEach | Self::Compute { .. } => self,
+        }
+    }
+}
+
+/// A number of elements of one datatype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Elements {
+    pub(super) count: u64,
+    /// The size of one element; 0 for the empty datatypes.
+    pub(super) unit: Bytes,
+}
+
+impl Elements {
+    pub(super) fn new(count: u64, datatype: Datatype) -> Self {
+        Self { count, unit: datatype.size() }
+    }
+
+    /// The size of all elements.
+    pub(super) fn bytes(self) -> Bytes {
+        self.size_of(self.count)
+    }
+
+    /// The size of `count` such elements; the trace's reader has checked that it is below 2^48, and so are sums of
+    /// blocks.
+    pub(super) fn size_of(self, count: u64) -> Bytes {
+        self.unit.checked_mul(count).expect("the trace's reader refuses sizes above 2^48 bytes")
+    }
+
+    /// Another number of such elements.
+    pub(super) fn with_count(self, count: u64) -> Self {
+        Self { count, ..self }
+    }
 }
 
 /// The size of `count` elements; the trace's reader has checked that it is below 2^48.
 pub(super) fn size_of(count: u64, datatype: Datatype) -> Bytes {
-    datatype.size().checked_mul(count).expect("the trace's reader refuses sizes above 2^48 bytes")
+    Elements::new(count, datatype).bytes()
 }

@@ -1,25 +1,35 @@
-//! Reduction algorithms, to one rank and to all.
+//! Reduction algorithms. Their computation is charged by the caller.
 
-use pdes_core::{Bytes, Rank};
+use super::member::Elements;
+use super::operation::{Entry, Operation};
+use super::{Member, Schedule, Step, irecvs, isends};
 
-use super::{Member, Schedule, Step, bcast, irecvs, isends};
+/// The arguments of a reduction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Args {
+    pub(super) root: u32,
+    pub(super) data: Elements,
+}
+
+pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
+
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear)];
+
+/// The algorithm that the communicator uses.
+pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let place = member.selection.place(Operation::Reduce, member.size, args.data.bytes().get());
+    (ALGORITHMS[place].algorithm)(member, args)
+}
 
 /// Everybody sends the whole vector to the root.
 ///
-/// P - 1 messages. Source: SimGrid's `default`.
-pub(super) fn flat<'a>(member: Member, root: Rank, bytes: Bytes) -> Schedule<'a> {
+/// P - 1 messages; alpha + (P - 1) n beta. Source: SimGrid's `default`.
+pub(super) fn linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let bytes = args.data.bytes();
     let everything = move |_| bytes;
-    if member.is(root) {
+    if member.rank == args.root {
         Box::new(irecvs(member.others(), everything).chain([Step::WaitAll]))
     } else {
-        Box::new(isends(std::iter::once(root.get()), everything).chain([Step::WaitAll]))
+        Box::new(isends(std::iter::once(args.root), everything).chain([Step::WaitAll]))
     }
-}
-
-/// A flat reduction to rank 0, then a binomial broadcast from there.
-///
-/// 2 (P - 1) messages. Source: SimGrid's `default` allreduce.
-pub(super) fn flat_then_binomial<'a>(member: Member, bytes: Bytes) -> Schedule<'a> {
-    let root = Rank::new(0);
-    Box::new(flat(member, root, bytes).chain(bcast::binomial_tree(member, root, bytes)))
 }

@@ -1,34 +1,74 @@
-//! Reduce-scatter algorithms. `blocks[r]` is the number of elements that rank `r` keeps.
+//! Reduce-scatter algorithms. Their computation is charged by the caller.
 
-use pdes_core::Rank;
+use pdes_core::{Bytes, Rank};
 use trace_mmap::Datatype;
 
-use super::member::size_of;
-use super::{Member, Schedule, Step, reduce, scatter};
+use super::member::{Elements, size_of};
+use super::operation::{Entry, Operation};
+use super::{Member, Schedule, Step, exchange, reduce, scatter};
 
-/// A flat reduction of everything to rank 0, then a linear scatter.
+/// The arguments of a reduce-scatter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Args<'a> {
+    /// The number of elements that each rank keeps.
+    pub(super) blocks: &'a [u64],
+    pub(super) datatype: Datatype,
+}
+
+impl Args<'_> {
+    /// The number of all elements.
+    fn total(&self) -> u64 {
+        self.blocks.iter().sum()
+    }
+
+    /// The size of a rank's block.
+    fn block(&self, rank: u32) -> Bytes {
+        size_of(self.blocks[rank as usize], self.datatype)
+    }
+}
+
+pub(super) type Algorithm = for<'a> fn(Member<'a>, Args<'a>) -> Schedule<'a>;
+
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", of_simgrid),
+    Entry::new("mpich_pair", pair),
+    Entry::new("mpich_rdb", recursive_doubling),
+];
+
+/// The algorithm that the communicator uses.
+pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let bytes = size_of(args.total(), args.datatype).get();
+    let place = member.selection.place(Operation::ReduceScatter, member.size, bytes);
+    (ALGORITHMS[place].algorithm)(member, args)
+}
+
+fn of_simgrid<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let algorithm = match () {
+        () if args.blocks.windows(2).all(|pair| pair[0] == pair[1]) => linear_then_scatter,
+        () if args.total() > 524_288 => pair,
+        () => recursive_doubling,
+    };
+    algorithm(member, args)
+}
+
+/// A linear reduction of everything to rank 0, then a linear scatter.
 ///
 /// 2 (P - 1) messages. Source: SimGrid's `default` for equal blocks.
-pub(super) fn flat_then_scatter(member: Member, blocks: &[u64], datatype: Datatype) -> Schedule<'_> {
-    let root = Rank::new(0);
-    let reduced = reduce::flat(member, root, size_of(blocks.iter().sum(), datatype));
-    let block = move |rank: u32| size_of(blocks[rank as usize], datatype);
-    Box::new(reduced.chain(scatter::linear(member, root, block, block(member.rank))))
+pub(super) fn linear_then_scatter<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let everything = Elements::new(args.total(), args.datatype);
+    let reduced = reduce::linear(member, reduce::Args { root: 0, data: everything });
+    let block = move |rank| args.block(rank);
+    Box::new(reduced.chain(scatter::linear(member, 0, block, block(member.rank))))
 }
 
 /// P - 1 rounds: in round `i` each rank sends the block of rank `r + i` there and receives its own from `r - i`.
 ///
 /// Source: MPICH's pairwise exchange for long vectors.
-pub(super) fn pair(member: Member, blocks: &[u64], datatype: Datatype) -> Schedule<'_> {
-    let own = size_of(blocks[member.rank as usize], datatype);
+pub(super) fn pair<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let own = args.block(member.rank);
     let round = move |i| {
         let to = member.after(i);
-        Step::SendRecv {
-            to: Rank::new(to),
-            send_bytes: size_of(blocks[to as usize], datatype),
-            from: Rank::new(member.before(i)),
-            recv_bytes: own,
-        }
+        exchange(to, args.block(to), member.before(i), own)
     };
     Box::new((1..member.size).map(round))
 }
@@ -38,13 +78,13 @@ pub(super) fn pair(member: Member, blocks: &[u64], datatype: Datatype) -> Schedu
 /// tree to those of their side that have not.
 ///
 /// Source: MPICH's algorithm for non-commutative operators, which SimGrid uses for all short vectors.
-pub(super) fn recursive_doubling(member: Member, blocks: &[u64], datatype: Datatype) -> Schedule<'_> {
+pub(super) fn recursive_doubling<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let rounds = (0..u32::BITS).take_while(move |&bit| bit < 31 && (1_u32 << bit) < member.size);
-    Box::new(rounds.flat_map(move |bit| doubling_round(member, blocks, datatype, bit)))
+    Box::new(rounds.flat_map(move |bit| doubling_round(member, args, bit)))
 }
 
-fn doubling_round(member: Member, blocks: &[u64], datatype: Datatype, bit: u32) -> Vec<Step> {
-    let Member { rank, size } = member;
+fn doubling_round(member: Member<'_>, args: Args<'_>, bit: u32) -> Vec<Step> {
+    let Member { rank, size, .. } = member;
     let mask = 1_u32 << bit;
     let my_root = rank >> bit << bit;
     let partner = rank ^ mask;
@@ -52,8 +92,8 @@ fn doubling_round(member: Member, blocks: &[u64], datatype: Datatype, bit: u32) 
     let all_but = |root: u32| {
         let outside = |index: usize| !(root as usize..(root + mask) as usize).contains(&index);
         let count =
-            blocks.iter().enumerate().filter(|&(index, _)| outside(index)).map(|(_, count)| count).sum();
-        size_of(count, datatype)
+            args.blocks.iter().enumerate().filter(|&(index, _)| outside(index)).map(|(_, count)| count).sum();
+        size_of(count, args.datatype)
     };
     let received = all_but(partner_root);
     let mut steps = Vec::new();

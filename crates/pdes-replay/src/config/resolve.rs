@@ -1,6 +1,8 @@
 //! From the sections of a configuration to a job.
 
-use mpi_model::{Overhead, Parameters, Selector};
+mod collectives;
+
+use mpi_model::{Overhead, Parameters};
 use netmodel::NetworkParameters;
 use pdes_core::{Bytes, RunAhead, SimDuration};
 
@@ -149,6 +151,7 @@ fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
         let message = format!("found {eager_below}, expected at most detached_below_bytes, {detached_below}");
         return Err(value("mpi", "eager_below_bytes", message));
     }
+    let selection = collectives::selection(&section)?;
     Ok(Parameters {
         envelope: bytes("envelope_bytes", section.envelope_bytes)?.unwrap_or(defaults.envelope),
         detached_below,
@@ -158,7 +161,7 @@ fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
         receive: overhead("receive_overhead", section.receive_overhead)?,
         test: section.test_s.map_or(Ok(defaults.test), |seconds| duration("test_s", seconds))?,
         test_grows: section.test_grows.unwrap_or(defaults.test_grows),
-        collectives: selector(section.collectives.as_deref())?,
+        collectives: selection,
     })
 }
 
@@ -175,18 +178,6 @@ fn bytes(key: &'static str, size: Option<u64>) -> Result<Option<Bytes>, ConfigEr
 fn overhead(key: &'static str, text: Option<String>) -> Result<Overhead, ConfigError> {
     let Some(text) = text else { return Ok(Overhead::default()) };
     text.parse().map_err(|error: mpi_model::OverheadError| value("mpi", key, error.to_string()))
-}
-
-fn selector(name: Option<&str>) -> Result<Selector, ConfigError> {
-    match name {
-        None | Some("default") => Ok(Selector::Default),
-        Some(name @ ("ompi" | "mpich" | "mvapich2" | "impi" | "analytic")) => Err(value(
-            "mpi",
-            "collectives",
-            format!("{name:?} is not available in this version; use \"default\""),
-        )),
-        Some(other) => Err(value("mpi", "collectives", format!("found {other:?}, expected \"default\""))),
-    }
 }
 
 fn available_threads() -> usize {

@@ -1,0 +1,215 @@
+//! Which members of a communicator share a node.
+
+/// The nodes of the members of a communicator; built once and shared by all of them.
+///
+/// Nodes are numbered in the order of their leaders, and a leader is the lowest member on its node. All questions take
+/// O(1); memory is O(members).
+///
+/// ```
+/// use mpi_model::collective::Layout;
+/// let layout = Layout::new(&[7, 3, 7, 3, 5]);
+/// assert_eq!((layout.nodes(), layout.node_of(3), layout.leader(2)), (3, 1, 4));
+/// assert_eq!((layout.member(0, 1), layout.place_of(2)), (2, 1));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout(Shape);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Shape {
+    /// Every member on a node of its own.
+    Scattered {
+        size: u32,
+    },
+    /// All members on one node.
+    Together {
+        size: u32,
+    },
+    Mixed(Mixed),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mixed {
+    /// The node of each member, and the member's place among those of its node.
+    places: Box<[(u32, u32)]>,
+    /// The members, node after node.
+    members: Box<[u32]>,
+    /// Where each node begins in `members`, and where the last one ends.
+    starts: Box<[u32]>,
+    leaders: Box<Layout>,
+    /// The layout of each node's members among themselves.
+    locals: Box<[Layout]>,
+    uniform: bool,
+    blocked: bool,
+}
+
+static ALONE: Layout = Layout(Shape::Together { size: 1 });
+
+impl Layout {
+    /// Makes the layout of members on these hosts: `hosts[m]` is any number that tells the host of member `m` from the
+    /// others.
+    pub fn new(hosts: &[u32]) -> Self {
+        let size = u32::try_from(hosts.len()).expect("a communicator has fewer than 2^32 members");
+        let mut order: Vec<u32> = (0..size).collect();
+        order.sort_by_key(|&member| (hosts[member as usize], member));
+        let mut groups: Vec<&[u32]> =
+            order.chunk_by(|&a, &b| hosts[a as usize] == hosts[b as usize]).collect();
+        groups.sort_by_key(|group| group[0]);
+        match groups.len() {
+            1 => Self(Shape::Together { size }),
+            nodes if nodes == hosts.len() => Self::scattered(size),
+            _ => Self(Shape::Mixed(Mixed::new(&groups, size))),
+        }
+    }
+
+    /// Makes the layout of members each of which has a node of its own.
+    pub fn scattered(size: u32) -> Self {
+        Self(Shape::Scattered { size })
+    }
+
+    /// Returns the number of members.
+    pub fn size(&self) -> u32 {
+        match &self.0 {
+            Shape::Scattered { size } | Shape::Together { size } => *size,
+            Shape::Mixed(mixed) => mixed.members.len() as u32,
+        }
+    }
+
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> u32 {
+        match &self.0 {
+            Shape::Scattered { size } => *size,
+            Shape::Together { .. } => 1,
+            Shape::Mixed(mixed) => mixed.locals.len() as u32,
+        }
+    }
+
+    /// Returns the node of a member.
+    pub fn node_of(&self, member: u32) -> u32 {
+        match &self.0 {
+            Shape::Scattered { .. } => member,
+            Shape::Together { .. } => 0,
+            Shape::Mixed(mixed) => mixed.places[member as usize].0,
+        }
+    }
+
+    /// Returns the place of a member among those of its node, from 0.
+    pub fn place_of(&self, member: u32) -> u32 {
+        match &self.0 {
+            Shape::Scattered { .. } => 0,
+            Shape::Together { .. } => member,
+            Shape::Mixed(mixed) => mixed.places[member as usize].1,
+        }
+    }
+
+    /// Returns the number of members on a node.
+    pub fn node_size(&self, node: u32) -> u32 {
+        match &self.0 {
+            Shape::Scattered { .. } => 1,
+            Shape::Together { size } => *size,
+            Shape::Mixed(mixed) => mixed.starts[node as usize + 1] - mixed.starts[node as usize],
+        }
+    }
+
+    /// Returns the member at a place of a node.
+    pub fn member(&self, node: u32, place: u32) -> u32 {
+        match &self.0 {
+            Shape::Scattered { .. } => node,
+            Shape::Together { .. } => place,
+            Shape::Mixed(mixed) => mixed.members[(mixed.starts[node as usize] + place) as usize],
+        }
+    }
+
+    /// Returns the lowest member on a node.
+    pub fn leader(&self, node: u32) -> u32 {
+        self.member(node, 0)
+    }
+
+    /// Returns whether all nodes have the same number of members.
+    pub fn is_uniform(&self) -> bool {
+        match &self.0 {
+            Shape::Scattered { .. } | Shape::Together { .. } => true,
+            Shape::Mixed(mixed) => mixed.uniform,
+        }
+    }
+
+    /// Returns whether the members of each node have consecutive numbers.
+    pub fn is_blocked(&self) -> bool {
+        match &self.0 {
+            Shape::Scattered { .. } | Shape::Together { .. } => true,
+            Shape::Mixed(mixed) => mixed.blocked,
+        }
+    }
+
+    /// Returns the layout of the communicator of the leaders.
+    pub fn leaders(&self) -> &Layout {
+        match &self.0 {
+            Shape::Scattered { .. } => self,
+            Shape::Together { .. } => &ALONE,
+            Shape::Mixed(mixed) => &mixed.leaders,
+        }
+    }
+
+    /// Returns the layout of the communicator of a node.
+    pub fn local(&self, node: u32) -> &Layout {
+        match &self.0 {
+            Shape::Scattered { .. } => &ALONE,
+            Shape::Together { .. } => self,
+            Shape::Mixed(mixed) => &mixed.locals[node as usize],
+        }
+    }
+}
+
+impl Mixed {
+    fn new(groups: &[&[u32]], size: u32) -> Self {
+        let mut places = vec![(0, 0); size as usize];
+        let mut members = Vec::with_capacity(size as usize);
+        let mut starts = vec![0];
+        for (node, group) in groups.iter().enumerate() {
+            for (place, &member) in group.iter().enumerate() {
+                places[member as usize] = (node as u32, place as u32);
+            }
+            members.extend_from_slice(group);
+            starts.push(members.len() as u32);
+        }
+        let local = |group: &&[u32]| Layout(Shape::Together { size: group.len() as u32 });
+        Self {
+            places: places.into(),
+            members: members.into(),
+            starts: starts.into(),
+            leaders: Box::new(Layout::scattered(groups.len() as u32)),
+            locals: groups.iter().map(local).collect(),
+            uniform: groups.iter().all(|group| group.len() == groups[0].len()),
+            blocked: groups.iter().all(|group| group.windows(2).all(|pair| pair[1] == pair[0] + 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_member_stands_at_its_place() {
+        for hosts in [&[0, 0, 0][..], &[4], &[3, 2, 1], &[1, 0, 1, 0], &[5, 5, 2, 2, 2, 9]] {
+            let layout = Layout::new(hosts);
+            assert_eq!(layout.size() as usize, hosts.len());
+            for member in 0..layout.size() {
+                let node = layout.node_of(member);
+                assert_eq!(layout.member(node, layout.place_of(member)), member);
+                assert_eq!(hosts[layout.leader(node) as usize], hosts[member as usize]);
+                assert_eq!(layout.local(node).size(), layout.node_size(node));
+            }
+            assert_eq!(layout.leaders().size(), layout.nodes());
+            assert!((1..layout.nodes()).all(|node| layout.leader(node - 1) < layout.leader(node)));
+        }
+    }
+
+    #[test]
+    fn uniform_and_blocked_are_told_apart() {
+        let of = |hosts: &[u32]| (Layout::new(hosts).is_uniform(), Layout::new(hosts).is_blocked());
+        assert_eq!(of(&[0, 0, 1, 1]), (true, true));
+        assert_eq!(of(&[0, 1, 0, 1]), (true, false));
+        assert_eq!(of(&[0, 0, 1]), (false, true));
+        assert_eq!(of(&[0, 1, 0]), (false, false));
+    }
+}

@@ -1,0 +1,118 @@
+//! The collective operations that have several algorithms, and the tables of those.
+
+use super::selection::Needs;
+use super::{
+    allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather, reduce, reduce_scatter,
+    scatter,
+};
+
+/// A collective operation whose algorithm can be chosen.
+///
+/// Each variant says what the bytes of a call are to which decision tables refer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// No bytes.
+    Barrier,
+    /// The vector.
+    Bcast,
+    /// The vector.
+    Reduce,
+    /// The vector.
+    Allreduce,
+    /// The block of one rank.
+    Gather,
+    /// The block of one rank.
+    Scatter,
+    /// The block of one rank.
+    Allgather,
+    /// All blocks together, over the number of ranks.
+    Allgatherv,
+    /// The block for one rank.
+    Alltoall,
+    /// No bytes: each rank has its own.
+    Alltoallv,
+    /// The whole vector.
+    ReduceScatter,
+}
+
+/// An algorithm under its name.
+pub(super) struct Entry<A> {
+    pub(super) name: &'static str,
+    pub(super) needs: Needs,
+    pub(super) algorithm: A,
+}
+
+impl<A> Entry<A> {
+    /// An algorithm for any number of ranks.
+    pub(super) const fn new(name: &'static str, algorithm: A) -> Self {
+        Self { name, needs: Needs::Nothing, algorithm }
+    }
+
+    /// An algorithm for numbers of ranks of a kind.
+    pub(super) const fn needing(needs: Needs, name: &'static str, algorithm: A) -> Self {
+        Self { name, needs, algorithm }
+    }
+}
+
+impl Operation {
+    /// All operations.
+    pub const ALL: [Self; 11] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::Gather,
+        Self::Scatter,
+        Self::Allgather,
+        Self::Allgatherv,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::ReduceScatter,
+    ];
+
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Bcast => "bcast",
+            Self::Reduce => "reduce",
+            Self::Allreduce => "allreduce",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::Allgather => "allgather",
+            Self::Allgatherv => "allgatherv",
+            Self::Alltoall => "alltoall",
+            Self::Alltoallv => "alltoallv",
+            Self::ReduceScatter => "reduce_scatter",
+        }
+    }
+
+    /// Returns the names of the operation's algorithms.
+    pub fn algorithms(self) -> impl Iterator<Item = &'static str> {
+        self.entries().into_iter().map(|(name, _)| name)
+    }
+
+    /// The name of an algorithm and what it needs.
+    pub(super) fn entry(self, place: usize) -> (&'static str, Needs) {
+        self.entries()[place]
+    }
+
+    fn entries(self) -> Vec<(&'static str, Needs)> {
+        fn of<A>(table: &[Entry<A>]) -> Vec<(&'static str, Needs)> {
+            table.iter().map(|entry| (entry.name, entry.needs)).collect()
+        }
+        match self {
+            Self::Barrier => of(barrier::ALGORITHMS),
+            Self::Bcast => of(bcast::ALGORITHMS),
+            Self::Reduce => of(reduce::ALGORITHMS),
+            Self::Allreduce => of(allreduce::ALGORITHMS),
+            Self::Gather => of(gather::ALGORITHMS),
+            Self::Scatter => of(scatter::ALGORITHMS),
+            Self::Allgather => of(allgather::ALGORITHMS),
+            Self::Allgatherv => of(allgatherv::ALGORITHMS),
+            Self::Alltoall => of(alltoall::ALGORITHMS),
+            Self::Alltoallv => of(alltoallv::ALGORITHMS),
+            Self::ReduceScatter => of(reduce_scatter::ALGORITHMS),
+        }
+    }
+}

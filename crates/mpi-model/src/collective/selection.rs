@@ -1,0 +1,252 @@
+//! Which algorithm a collective operation uses.
+
+use super::operation::Operation;
+use super::selector::Selector;
+
+/// The algorithms that a communicator uses: those of a selector, except where single operations have their own.
+///
+/// The first row of an operation whose bounds a call respects decides; without one the algorithm chosen for the
+/// operation; without that the selector.
+///
+/// ```
+/// use mpi_model::collective::{Operation, Selection, Selector};
+/// let mut selection = Selection::new(Selector::Default);
+/// selection.choose(Operation::Bcast, "flattree").unwrap();
+/// let error = selection.choose(Operation::Bcast, "flatree").unwrap_err();
+/// assert!(error.to_string().contains("\"flattree\""));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    selector: Selector,
+    choices: [Choice; Operation::ALL.len()],
+}
+
+/// What is chosen for one operation; algorithms are their places in its table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Choice {
+    rows: Vec<(Bounds, usize)>,
+    chosen: Option<usize>,
+    /// What the selector does.
+    otherwise: usize,
+}
+
+/// The calls for which a row of a user's table holds; a bound that is absent does not bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Fewer ranks than this.
+    pub ranks_below: Option<u32>,
+    /// Fewer bytes than this, as [`Operation`] says for each operation.
+    pub bytes_below: Option<u64>,
+}
+
+/// Why an algorithm cannot be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectionError {
+    /// There is no such algorithm.
+    #[error(
+        "found {found:?}, which is no algorithm for {}; did you mean {nearest:?}? There are {}",
+        operation.name(), operation.algorithms().collect::<Vec<_>>().join(", ")
+    )]
+    Unknown {
+        /// The operation.
+        operation: Operation,
+        /// What was asked for.
+        found: String,
+        /// The name most like it.
+        nearest: &'static str,
+    },
+    /// The algorithm does not work for this number of ranks.
+    #[error("{algorithm:?} for {} needs {needs}, found {ranks}", operation.name())]
+    Unsuitable {
+        /// The operation.
+        operation: Operation,
+        /// The algorithm.
+        algorithm: &'static str,
+        /// What it needs.
+        needs: Needs,
+        /// The number of ranks.
+        ranks: u32,
+    },
+}
+
+/// The numbers of ranks for which an algorithm is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Any number.
+    Nothing,
+    /// A power of two.
+    PowerOfTwo,
+    /// At most two.
+    AtMostTwo,
+}
+
+impl Needs {
+    fn met(self, ranks: u32) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::PowerOfTwo => ranks.is_power_of_two(),
+            Self::AtMostTwo => ranks <= 2,
+        }
+    }
+}
+
+impl std::fmt::Display for Needs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "any number of ranks",
+            Self::PowerOfTwo => "a power of two of ranks",
+            Self::AtMostTwo => "at most two ranks",
+        })
+    }
+}
+
+impl Selection {
+    /// Makes the selection that follows a selector in everything.
+    pub fn new(selector: Selector) -> Self {
+        let choices = Operation::ALL.map(|operation| {
+            let otherwise = find(operation, selector.name()).unwrap_or_default();
+            Choice { otherwise, ..Choice::default() }
+        });
+        Self { selector, choices }
+    }
+
+    /// Returns the selector.
+    pub fn selector(&self) -> Selector {
+        self.selector
+    }
+
+    /// Chooses an algorithm for all calls of an operation for which no row holds.
+    ///
+    /// # Errors
+    /// Where there is no such algorithm.
+    pub fn choose(&mut self, operation: Operation, algorithm: &str) -> Result<(), SelectionError> {
+        self.choices[operation as usize].chosen = Some(known(operation, algorithm)?);
+        Ok(())
+    }
+
+    /// Chooses an algorithm for the calls within bounds for which no earlier row holds.
+    ///
+    /// # Errors
+    /// Where there is no such algorithm.
+    pub fn add_row(
+        &mut self,
+        operation: Operation,
+        bounds: Bounds,
+        algorithm: &str,
+    ) -> Result<(), SelectionError> {
+        let row = (bounds, known(operation, algorithm)?);
+        self.choices[operation as usize].rows.push(row);
+        Ok(())
+    }
+
+    /// Returns the algorithm chosen for an operation, if there is one.
+    pub fn chosen(&self, operation: Operation) -> Option<&'static str> {
+        self.choices[operation as usize].chosen.map(|place| operation.entry(place).0)
+    }
+
+    /// Returns the rows of an operation, in order.
+    pub fn rows(&self, operation: Operation) -> impl Iterator<Item = (Bounds, &'static str)> + '_ {
+        let rows = self.choices[operation as usize].rows.iter();
+        rows.map(move |&(bounds, place)| (bounds, operation.entry(place).0))
+    }
+
+    /// Checks that the algorithms chosen by name work for a number of ranks.
+    ///
+    /// # Errors
+    /// Where one does not.
+    pub fn check(&self, ranks: u32) -> Result<(), SelectionError> {
+        for operation in Operation::ALL {
+            let choice = &self.choices[operation as usize];
+            let rows =
+                choice.rows.iter().filter(|(bounds, _)| bounds.ranks_below.is_none_or(|end| ranks < end));
+            for place in rows.map(|&(_, place)| place).chain(choice.chosen) {
+                let (algorithm, needs) = operation.entry(place);
+                if !needs.met(ranks) {
+                    return Err(SelectionError::Unsuitable { operation, algorithm, needs, ranks });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the algorithm of a call in the table of its operation.
+    pub(super) fn place(&self, operation: Operation, ranks: u32, bytes: u64) -> usize {
+        let choice = &self.choices[operation as usize];
+        let holds = |bounds: &Bounds| {
+            bounds.ranks_below.is_none_or(|end| ranks < end)
+                && bounds.bytes_below.is_none_or(|end| bytes < end)
+        };
+        let row = choice.rows.iter().find(|(bounds, _)| holds(bounds));
+        row.map(|&(_, place)| place).or(choice.chosen).unwrap_or(choice.otherwise)
+    }
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self::new(Selector::Default)
+    }
+}
+
+fn find(operation: Operation, algorithm: &str) -> Option<usize> {
+    operation.algorithms().position(|name| name == algorithm)
+}
+
+fn known(operation: Operation, algorithm: &str) -> Result<usize, SelectionError> {
+    find(operation, algorithm).ok_or_else(|| {
+        let distance = |name: &&'static str| edit_distance(algorithm, name);
+        let nearest = operation.algorithms().min_by_key(distance).unwrap_or_default();
+        SelectionError::Unknown { operation, found: algorithm.to_owned(), nearest }
+    })
+}
+
+/// The number of characters to insert, delete or replace, whatever their case.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let (from, to) = (from.to_ascii_lowercase(), to.to_ascii_lowercase());
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (line, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, b) in to.chars().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_row_within_whose_bounds_a_call_lies_decides() {
+        let mut selection = Selection::new(Selector::Default);
+        let mut add = |ranks_below, bytes_below, algorithm| {
+            selection.add_row(Operation::Bcast, Bounds { ranks_below, bytes_below }, algorithm).unwrap();
+        };
+        add(Some(8), Some(100), "flattree");
+        add(Some(8), None, "NTSL");
+        selection.choose(Operation::Bcast, "NTSB").unwrap();
+        let name = |ranks, bytes| Operation::Bcast.entry(selection.place(Operation::Bcast, ranks, bytes)).0;
+        assert_eq!([name(7, 99), name(7, 100), name(8, 99)], ["flattree", "NTSL", "NTSB"]);
+        assert_eq!(selection.place(Operation::Reduce, 8, 0), 0);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        let mut selection = Selection::default();
+        let error = selection.choose(Operation::Barrier, "OMPI_tre").unwrap_err();
+        let SelectionError::Unknown { nearest, .. } = error else { panic!("{error}") };
+        assert_eq!(nearest, "ompi_tree");
+    }
+
+    #[test]
+    fn every_operation_knows_every_selector() {
+        for operation in Operation::ALL {
+            for selector in Selector::ALL {
+                assert!(find(operation, selector.name()).is_some(), "{operation:?} {selector:?}");
+            }
+        }
+    }
+}

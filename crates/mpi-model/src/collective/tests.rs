@@ -1,0 +1,74 @@
+//! Every algorithm of every operation is run, and checked for what any correct one has: it ends although no message is
+//! buffered, each message has its receive with a buffer of its size, and what a member must learn reaches it.
+
+mod calls;
+mod rendezvous;
+
+use super::*;
+use calls::{Call, calls, of_member};
+use rendezvous::run;
+
+/// Who shares nodes with whom: nobody, pairs, threes, everybody, cyclic, and uneven.
+fn layouts(size: u32) -> Vec<Layout> {
+    let of = |host: &dyn Fn(u32) -> u32| Layout::new(&(0..size).map(host).collect::<Vec<_>>());
+    let mut layouts = vec![Layout::scattered(size)];
+    let others: [&dyn Fn(u32) -> u32; 5] =
+        [&|rank| rank / 2, &|rank| rank / 3, &|_| 0, &|rank| rank % 2, &|rank| {
+            u32::BITS - rank.leading_zeros()
+        }];
+    for host in others {
+        let layout = of(host);
+        if !layouts.contains(&layout) {
+            layouts.push(layout);
+        }
+    }
+    layouts
+}
+
+/// The selections under which a call is run: each algorithm that serves so many ranks.
+fn selections(operation: Option<Operation>, size: u32) -> Vec<(&'static str, Selection)> {
+    let Some(operation) = operation else { return vec![("-", Selection::default())] };
+    let selection = |algorithm| {
+        let mut selection = Selection::default();
+        selection.choose(operation, algorithm).unwrap();
+        (algorithm, selection)
+    };
+    operation.algorithms().map(selection).filter(|(_, selection)| selection.check(size).is_ok()).collect()
+}
+
+fn check(call: &Call, layout: &Layout, name: &str, selection: &Selection) -> Result<(), String> {
+    let size = layout.size();
+    let operations: Vec<Collective> = (0..size).map(|rank| of_member(&call.operation, rank)).collect();
+    let schedules = (0..size)
+        .zip(&operations)
+        .map(|(rank, operation)| schedule(Member::new(rank, layout, selection), operation));
+    let told = |what: String| format!("{name} on {size} ranks, {:?}, {layout:?}: {what}", call.operation);
+    let ends = run(schedules.collect()).map_err(told)?;
+    for (rank, end) in (0..size).zip(ends) {
+        let missing = call.needs(rank) & !end.known;
+        if missing != 0 {
+            return Err(told(format!("rank {rank} never learns of {missing:#b}")));
+        }
+        if end.received < call.least_bytes(rank) {
+            let (found, least) = (end.received, call.least_bytes(rank));
+            return Err(told(format!("rank {rank} receives {found} bytes, expected at least {least}")));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_algorithm_ends_and_tells_everybody() {
+    let mut failures = Vec::new();
+    for size in [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17] {
+        for call in calls(size) {
+            for (name, selection) in selections(call.kind, size) {
+                for layout in layouts(size) {
+                    failures.extend(check(&call, &layout, name, &selection).err());
+                }
+            }
+        }
+    }
+    let shown: Vec<&str> = failures.iter().take(20).map(String::as_str).collect();
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), shown.join("\n"));
+}
