@@ -12,12 +12,16 @@ mod alltoall;
 mod alltoallv;
 mod barrier;
 mod bcast;
+mod blocks;
+mod doubling;
 mod gather;
 mod layout;
 mod member;
+mod mesh;
 mod operation;
 mod reduce;
 mod reduce_scatter;
+mod rounds;
 mod scan;
 mod scatter;
 mod selection;
@@ -26,6 +30,7 @@ mod selector;
 use pdes_core::{Bytes, Rank};
 use trace_mmap::Collective;
 
+use blocks::Blocks;
 use member::{Elements, size_of};
 
 pub use layout::Layout;
@@ -118,15 +123,16 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
             Box::new(allreduce::selected(member, Elements::new(count, datatype)).chain(reduction(flops)))
         }
         Collective::Alltoall { send_count, recv_count, send_type, recv_type } => {
-            let sent = Elements::new(send_count, send_type);
+            let sent = Blocks::equal(send_count, send_type);
             alltoall::selected(
                 member,
-                alltoall::Args { sent, received: Elements::new(recv_count, recv_type) },
+                alltoall::Args { sent, received: Blocks::equal(recv_count, recv_type) },
             )
         }
         Collective::Alltoallv { ref send_counts, ref recv_counts, send_type, recv_type } => {
-            let args = alltoallv::Args { sent: send_counts, received: recv_counts, send_type, recv_type };
-            alltoallv::selected(member, args)
+            let sent = Blocks::each(send_counts, send_type);
+            let received = Blocks::each(recv_counts, recv_type);
+            alltoallv::selected(member, alltoall::Args { sent, received })
         }
         Collective::Gather { send_count, recv_count, root, send_type, recv_type } => {
             let sent = Elements::new(send_count, send_type);
@@ -150,16 +156,17 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
             let sent = Elements::new(send_count, send_type);
             allgather::selected(
                 member,
-                allgather::Args { sent, received: Elements::new(recv_count, recv_type) },
+                allgather::Args { sent, blocks: Blocks::equal(recv_count, recv_type) },
             )
         }
         Collective::Allgatherv { send_count, ref recv_counts, send_type, recv_type } => {
             let sent = Elements::new(send_count, send_type);
-            allgatherv::selected(member, allgatherv::Args { sent, received: recv_counts, recv_type })
+            let blocks = Blocks::each(recv_counts, recv_type);
+            allgatherv::selected(member, allgather::Args { sent, blocks })
         }
         Collective::ReduceScatter { ref recv_counts, flops, datatype } => {
-            let args = reduce_scatter::Args { blocks: recv_counts, datatype };
-            Box::new(reduce_scatter::selected(member, args).chain(reduction(flops)))
+            let blocks = Blocks::each(recv_counts, datatype);
+            Box::new(reduce_scatter::selected(member, blocks).chain(reduction(flops)))
         }
         Collective::Scan { count, flops, datatype } | Collective::Exscan { count, flops, datatype } => {
             Box::new(scan::linear(member, size_of(count, datatype)).chain(reduction(flops)))

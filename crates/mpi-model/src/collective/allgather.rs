@@ -1,28 +1,57 @@
-//! Allgather algorithms.
+//! Allgather algorithms, which also serve allgatherv.
 
+pub(super) mod direct;
+pub(super) mod doubling;
+pub(super) mod gather_bcast;
+pub(super) mod logical_ring;
+mod mesh;
+pub(super) mod neighbors;
+mod smp;
+pub(super) mod two_level;
+
+use super::blocks::Blocks;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
-use super::{Member, Schedule, allgatherv};
+use super::selector::{impi, mpich, mvapich2, ompi};
+use super::{Member, Needs, Schedule};
 
-/// The arguments of an allgather.
+/// The arguments of an allgather or allgatherv.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Args {
+pub(super) struct Args<'a> {
     /// The block that this member contributes.
     pub(super) sent: Elements,
     /// The block received from each.
-    pub(super) received: Elements,
+    pub(super) blocks: Blocks<'a>,
 }
 
-pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
+pub(super) type Algorithm = for<'a> fn(Member<'a>, Args<'a>) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", direct::linear),
+    Entry::new("ompi", ompi::allgather),
+    Entry::new("mpich", mpich::allgather),
+    Entry::new("mvapich2", mvapich2::allgather),
+    Entry::new("impi", impi::allgather),
+    Entry::new("spreading_simple", direct::spreading_simple),
+    Entry::new("ring", direct::ring),
+    Entry::new("pair", direct::pair),
+    Entry::new("NTSLR", logical_ring::blocking),
+    Entry::new("NTSLR_NB", logical_ring::non_blocking),
+    Entry::new("bruck", doubling::bruck),
+    Entry::new("rdb", doubling::recursive),
+    Entry::needing(Needs::PowerOfTwo, "rhv", doubling::halving_distance),
+    Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
+    Entry::new("2dmesh", mesh::in_two_dimensions),
+    Entry::new("3dmesh", mesh::in_three_dimensions),
+    Entry::new("GB", gather_bcast::gather_bcast),
+    Entry::new("smp_simple", smp::simple),
+    Entry::new("SMP_NTS", smp::ring_of_nodes),
+    Entry::new("loosely_lr", smp::loose_rings),
+    Entry::new("mvapich2_smp", two_level::two_level),
+];
 
 /// The algorithm that the communicator uses.
-pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let place = member.selection.place(Operation::Allgather, member.size, args.sent.bytes().get());
     (ALGORITHMS[place].algorithm)(member, args)
-}
-
-fn linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    allgatherv::all_at_once(member, args.sent.bytes(), move |_| args.received.bytes())
 }

@@ -1,48 +1,31 @@
 //! All-to-all algorithms for blocks of any sizes.
 
-use pdes_core::Bytes;
-use trace_mmap::Datatype;
-
-use super::member::size_of;
+use super::alltoall::{Algorithm, Args, linear, pairwise, windows};
 use super::operation::{Entry, Operation};
-use super::{Member, Schedule, Step, irecvs, isends};
+use super::selector::{impi, ompi};
+use super::{Member, Schedule};
 
-/// The arguments of an alltoallv: numbers of elements, one for each rank.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Args<'a> {
-    pub(super) sent: &'a [u64],
-    pub(super) received: &'a [u64],
-    pub(super) send_type: Datatype,
-    pub(super) recv_type: Datatype,
-}
-
-impl Args<'_> {
-    /// The size of the block for a rank.
-    fn to(&self, rank: u32) -> Bytes {
-        size_of(self.sent[rank as usize], self.send_type)
-    }
-
-    /// The size of the block from a rank.
-    fn from(&self, rank: u32) -> Bytes {
-        size_of(self.received[rank as usize], self.recv_type)
-    }
-}
-
-pub(super) type Algorithm = for<'a> fn(Member<'a>, Args<'a>) -> Schedule<'a>;
-
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", linear::in_order),
+    Entry::new("ompi", ompi::alltoallv),
+    Entry::new("mpich", windows::without_itself),
+    Entry::new("mvapich2", pairwise::pair),
+    Entry::new("impi", impi::alltoallv),
+    Entry::new("ompi_basic_linear", linear::in_order),
+    Entry::new("bruck", windows::without_itself),
+    // SimGrid's ring exchanges in pairs where P is a power of two.
+    Entry::new("ring", pairwise::pair),
+    Entry::new("ring_light_barrier", pairwise::ring_light_barrier),
+    Entry::new("ring_mpi_barrier", pairwise::ring_mpi_barrier),
+    Entry::new("ring_one_barrier", pairwise::ring_one_barrier),
+    Entry::new("pair", pairwise::pair),
+    Entry::new("pair_light_barrier", pairwise::pair_light_barrier),
+    Entry::new("pair_mpi_barrier", pairwise::pair_mpi_barrier),
+    Entry::new("pair_one_barrier", pairwise::pair_one_barrier),
+];
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let place = member.selection.place(Operation::Alltoallv, member.size, 0);
     (ALGORITHMS[place].algorithm)(member, args)
-}
-
-/// All receives in the order of ranks, then all sends, with a block size for each peer.
-///
-/// P (P - 1) messages at once. Source: SimGrid's `default` alltoallv.
-fn linear<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    let receives = irecvs(member.others(), move |rank| args.from(rank));
-    let sends = isends(member.others(), move |rank| args.to(rank));
-    Box::new(receives.chain(sends).chain([Step::WaitAll]))
 }

@@ -1,6 +1,11 @@
 //! Selectors: decision tables of MPI libraries.
 
+pub(super) mod impi;
+pub(super) mod mpich;
+pub(super) mod mvapich2;
 pub(super) mod ompi;
+
+use super::Member;
 
 /// The rule of a library that picks algorithms by operation, size and number of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,4 +60,15 @@ pub(super) fn pick<A: Copy>(table: Table<A>, ranks: u32, bytes: u64) -> A {
     let columns = row.expect("a table has rows").1;
     let column = columns.iter().find(|&&(below, _)| bytes < below).or(columns.last());
     column.expect("a row has columns").1
+}
+
+/// Decision tables, each for nodes of so many ranks; the first also for numbers that have none, and where nodes have
+/// different numbers of ranks.
+pub(super) type NodeTables<A> = &'static [(u32, Table<A>)];
+
+/// Looks a call up in the table for the nodes of a communicator.
+pub(super) fn pick_by_node<A: Copy>(tables: NodeTables<A>, member: Member<'_>, bytes: u64) -> A {
+    let cores = if member.layout.is_uniform() { member.layout.node_size(0) } else { 1 };
+    let table = tables.iter().find(|&&(number, _)| number == cores).or(tables.first());
+    pick(table.expect("there are tables").1, member.size, bytes)
 }

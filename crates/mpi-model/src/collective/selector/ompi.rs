@@ -2,6 +2,14 @@
 //!
 //! Algorithms that SimGrid does not have are replaced as there.
 
+mod allgather;
+mod allgatherv;
 mod alltoall;
+mod alltoallv;
+mod reduce_scatter;
 
-pub(in crate::collective) use alltoall::ALLTOALL;
+pub(in crate::collective) use allgather::allgather;
+pub(in crate::collective) use allgatherv::allgatherv;
+pub(in crate::collective) use alltoall::alltoall;
+pub(in crate::collective) use alltoallv::alltoallv;
+pub(in crate::collective) use reduce_scatter::reduce_scatter;

@@ -1,10 +1,14 @@
-//! Open MPI's table for alltoall; its `linear_sync` counts as linear.
+//! Open MPI's decisions for alltoall. Its `linear_sync` counts as linear.
 
-use super::super::{MORE, REST, Table};
-use crate::collective::alltoall::{Algorithm, basic_linear as linear, bruck, pair};
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::alltoall::bruck::bruck;
+use crate::collective::alltoall::linear::from_next as linear;
+use crate::collective::alltoall::pairwise::pair;
+use crate::collective::alltoall::{Algorithm, Args};
+use crate::collective::{Member, Schedule};
 
-/// By the bytes for one peer.
-pub(in crate::collective) const ALLTOALL: Table<Algorithm> = &[
+/// By the bytes for one rank.
+const TABLE: Table<Algorithm> = &[
     (
         3,
         &[
@@ -23,7 +27,6 @@ pub(in crate::collective) const ALLTOALL: Table<Algorithm> = &[
     (16, &[(REST, linear)]),
     (32, &[(4, linear), (512, bruck), (REST, linear)]),
     (64, &[(512, bruck), (REST, linear)]),
-    (128, &[(1024, bruck), (262_144, linear), (REST, pair)]),
     (256, &[(1024, bruck), (262_144, linear), (REST, pair)]),
     (512, &[(1024, bruck), (32768, linear), (REST, pair)]),
     (1024, &[(512, bruck), (262_144, linear), (REST, pair)]),
@@ -31,3 +34,8 @@ pub(in crate::collective) const ALLTOALL: Table<Algorithm> = &[
     (4096, &[(1024, bruck), (REST, linear)]),
     (MORE, &[(2048, bruck), (REST, linear)]),
 ];
+
+/// Open MPI's choice.
+pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    pick(TABLE, member.size, args.sent.of(0).get())(member, args)
+}

@@ -1,0 +1,45 @@
+//! What a member has doubles in each round: ceil(log2 P) alpha + (P - 1) n beta.
+
+use super::Args;
+use crate::collective::doubling::doubling;
+use crate::collective::member::nothing;
+use crate::collective::{Member, Schedule, exchange};
+
+/// Bruck's algorithm: round `k` takes the blocks of the next 2^k ranks from the rank 2^k places on, the last one only
+/// those that are left. Source: Bruck et al., IEEE TPDS 8(11) 1997.
+pub(in crate::collective) fn bruck<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let distances = (0..31).map(|bit| 1_u32 << bit).take_while(move |&distance| distance < member.size);
+    Box::new(distances.map(move |distance| {
+        let number = distance.min(member.size - distance);
+        let (to, from) = (member.before(distance), member.after(distance));
+        let blocks = |first| args.blocks.span(first, number).bytes();
+        exchange(to, blocks(member.rank), from, blocks(from))
+    }))
+}
+
+/// Recursive doubling; see [`doubling`] for what happens where P is no power of two.
+pub(in crate::collective) fn recursive<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    doubling(member, move |first, number| args.blocks.span(first, number).bytes())
+}
+
+/// [`recursive`], but blocks that are all empty are not sent. Source: MPICH's for allgatherv.
+pub(in crate::collective) fn recursive_unless_empty<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    if args.blocks.total(member.size).count == 0 { nothing() } else { recursive(member, args) }
+}
+
+/// Partners at halving distances, the farthest first, so that the largest messages go between neighbours; only for
+/// powers of two and equal blocks. Source: Faraj's `rhv` (STAR-MPI).
+pub(in crate::collective) fn halving_distance<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let Member { rank, size, .. } = member;
+    let levels = size.trailing_zeros();
+    Box::new((0..levels).rev().map(move |level| {
+        let partner = rank ^ (1 << level);
+        let known = args.blocks.span(0, size >> (level + 1)).bytes();
+        exchange(partner, known, partner, known)
+    }))
+}
+
+/// [`recursive_unless_empty`] where P is a power of two, else [`bruck`]. Source: MVAPICH2's allgatherv.
+pub(in crate::collective) fn recursive_or_bruck<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    if member.size.is_power_of_two() { recursive_unless_empty(member, args) } else { bruck(member, args) }
+}

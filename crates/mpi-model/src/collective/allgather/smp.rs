@@ -1,0 +1,120 @@
+//! Algorithms for nodes with the same number of ranks each, one after the other.
+//!
+//! They take rank `r` to be on node `r / c` where every node has `c` ranks, as SimGrid's do whatever the placement, and
+//! each rank to have a node of its own where nodes have different numbers of ranks. n is the size of a block, N the
+//! number of nodes.
+
+use super::{Args, direct};
+use crate::collective::blocks::times;
+use crate::collective::{Member, Schedule, Step, exchange, irecv, irecvs, isend, isends, recv, send};
+
+/// A member among nodes of `cores` ranks each.
+#[derive(Clone, Copy)]
+struct Place {
+    rank: u32,
+    size: u32,
+    cores: u32,
+    core: u32,
+    /// The lowest rank of the node.
+    base: u32,
+}
+
+impl Place {
+    fn of(member: Member<'_>) -> Self {
+        let Member { rank, size, layout, .. } = member;
+        let cores = if layout.is_uniform() { layout.node_size(0) } else { 1 };
+        Self { rank, size, cores, core: rank % cores, base: rank / cores * cores }
+    }
+
+    fn nodes(self) -> u32 {
+        self.size / self.cores
+    }
+
+    /// The rank of the same core some nodes further round the ring.
+    fn node_after(self, distance: u32) -> u32 {
+        let shift = u64::from(distance) * u64::from(self.cores);
+        ((u64::from(self.rank) + shift) % u64::from(self.size)) as u32
+    }
+
+    fn node_before(self, distance: u32) -> u32 {
+        self.node_after(self.nodes() - distance)
+    }
+
+    /// Everybody on the node sends its block to everybody there, in rounds.
+    fn within_node<'a>(self, args: Args<'a>) -> impl Iterator<Item = Step> + Send + 'a {
+        (1..self.cores).map(move |round| {
+            let to = self.base + (self.core + round) % self.cores;
+            let from = self.base + (self.core + self.cores - round) % self.cores;
+            exchange(to, args.sent.bytes(), from, args.blocks.of(from))
+        })
+    }
+}
+
+/// Within nodes in rounds; then each first rank exchanges the blocks of its node with all others at once, and sends
+/// everything to the ranks of its node.
+///
+/// c alpha + c n beta within nodes, 1 alpha + (N - 1) c n beta between them, (c - 1)(alpha + P n beta) within them.
+/// Source: SimGrid's `smp_simple`, by Patarasuk (STAR-MPI).
+pub(in crate::collective) fn simple<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let place = Place::of(member);
+    let (node, all) =
+        (times(args.sent, place.cores.into()).bytes(), times(args.sent, place.size.into()).bytes());
+    let within = place.within_node(args);
+    if place.core > 0 {
+        return Box::new(within.chain([recv(place.base, all)]));
+    }
+    let receives = irecvs((1..place.nodes()).map(move |i| place.node_before(i)), move |_| node);
+    let sends = isends((1..place.nodes()).map(move |i| place.node_after(i)), move |_| node);
+    let down = (1..place.cores).map(move |core| send(place.base + core, all));
+    Box::new(within.chain(receives).chain(sends).chain([Step::WaitAll]).chain(down))
+}
+
+/// Within nodes in rounds; then the blocks of whole nodes go round a ring of first ranks, each of which passes what it
+/// receives down the chain of its node.
+///
+/// (N + c - 1)(alpha + c n beta) after the rounds within nodes. On a single node as SimGrid's `default`. Source:
+/// SimGrid's `SMP_NTS`, by Patarasuk (STAR-MPI).
+pub(in crate::collective) fn ring_of_nodes<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let place = Place::of(member);
+    if place.size <= place.cores {
+        return direct::linear(member, args);
+    }
+    let node = times(args.sent, place.cores.into()).bytes();
+    let within = place.within_node(args);
+    let last = place.core + 1 == place.cores;
+    let down = (!last).then(|| send(place.rank + 1, node));
+    let blocks = place.nodes() - 1;
+    if place.core > 0 {
+        let chain = (0..blocks).flat_map(move |_| [recv(place.rank - 1, node)].into_iter().chain(down));
+        return Box::new(within.chain(chain));
+    }
+    let (next, previous) = (place.node_after(1), place.node_before(1));
+    let receives = (0..blocks).map(move |_| irecv(previous, node));
+    let passed = (0..blocks).flat_map(move |block| {
+        let on = (block + 1 < blocks).then(|| isend(next, node));
+        [Step::Wait { request: block }].into_iter().chain(on).chain(down)
+    });
+    Box::new(within.chain(receives).chain([isend(next, node)]).chain(passed).chain([Step::WaitAll]))
+}
+
+/// Ranks of the same core pass blocks round a ring of nodes, and meanwhile send each that they have to all ranks of
+/// their node.
+///
+/// (N - 1)(alpha + n beta) between nodes, overlapped with N (c - 1) blocks within. Source: SimGrid's `loosely_lr`, by
+/// Patarasuk (STAR-MPI).
+pub(in crate::collective) fn loose_rings<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let place = Place::of(member);
+    let block = args.sent.bytes();
+    let (next, previous) = (place.node_after(1), place.node_before(1));
+    let rounds = (0..place.nodes()).flat_map(move |round| {
+        let more = round + 1 < place.nodes();
+        let posts = (0..place.cores).filter(move |&core| core != place.core || more).flat_map(move |core| {
+            let other = place.base + core;
+            let (from, to) = if core == place.core { (previous, next) } else { (other, other) };
+            [irecv(from, block), isend(to, block)]
+        });
+        let between = 2 * (round * place.cores + place.core);
+        posts.chain(more.then_some(Step::Wait { request: between }))
+    });
+    Box::new(rounds.chain([Step::WaitAll]))
+}

@@ -1,0 +1,38 @@
+//! Leaders of nodes gather, exchange and broadcast.
+
+use super::Args;
+use crate::collective::blocks::{Blocks, times};
+use crate::collective::member::nothing;
+use crate::collective::selector::mpich;
+use crate::collective::{Member, Schedule, allgatherv, bcast, gather};
+
+/// A gather on each node, an allgather of the blocks of whole nodes among the leaders (MPICH's; where nodes have
+/// different numbers of ranks, the communicator's allgatherv), a broadcast of everything on each node.
+///
+/// Source: MVAPICH2's two-level allgather. Where the ranks of a node are not consecutive, which SimGrid refuses, the
+/// blocks travel all the same and are sorted at their destination, for free.
+pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let Blocks::Equal(block) = args.blocks else { unreachable!("the blocks of an allgather are equal") };
+    if block.count == 0 {
+        return nothing();
+    }
+    let layout = member.layout;
+    let gathered = member
+        .on_node(|local| gather::selected(local, gather::Args { root: 0, sent: args.sent, received: block }));
+    let own = times(block, layout.node_size(member.node()).into());
+    let exchanged = member.among_leaders(|leader| {
+        if layout.is_uniform() {
+            mpich::allgather(leader, Args { sent: own, blocks: Blocks::Equal(own) })
+        } else {
+            allgatherv::selected(leader, Args { sent: own, blocks: Blocks::OfNodes { block, layout } })
+        }
+    });
+    let all = times(block, member.size.into());
+    let spread = member.on_node(|local| bcast::selected(local, bcast::Args { root: 0, data: all }));
+    Box::new(gathered.chain(exchanged).chain(spread))
+}
+
+/// [`two_level`] where the ranks of each node are consecutive, else MPICH's choice. Source: MVAPICH2.
+pub(in crate::collective) fn if_blocked<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    if member.layout.is_blocked() { two_level(member, args) } else { mpich::allgather(member, args) }
+}

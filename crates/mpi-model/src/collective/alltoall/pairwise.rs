@@ -1,0 +1,80 @@
+//! One peer after the other: P - 1 rounds, (P - 1)(alpha + n beta), and what keeps the rounds together.
+
+use pdes_core::Bytes;
+
+use super::Args;
+use crate::collective::rounds::{Partners, in_pairs, round_the_ring};
+use crate::collective::{Member, Schedule, Step, barrier, exchange};
+
+/// Sends to the rank `i` places on, receives from that `i` places back. Source: Faraj's `ring` (STAR-MPI); MPICH's for
+/// long messages.
+pub(in crate::collective) fn ring<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    rounds(member, args, round_the_ring)
+}
+
+/// Exchanges with the rank that has the bits of `i` flipped, or as [`ring`] where P is no power of two. Source:
+/// Faraj's `pair` (STAR-MPI); Open MPI's and MPICH's `pairwise`.
+pub(in crate::collective) fn pair<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    rounds(member, args, in_pairs)
+}
+
+/// [`ring`], and after each round a byte from the rank to which the next one sends. Source: Faraj's
+/// `ring_light_barrier` (STAR-MPI).
+pub(in crate::collective) fn ring_light_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    light_barriers(member, args, round_the_ring)
+}
+
+/// [`pair`], and after each round a byte from the partner of the next one. Source: Faraj's `pair_light_barrier`
+/// (STAR-MPI).
+pub(in crate::collective) fn pair_light_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    light_barriers(member, args, in_pairs)
+}
+
+/// [`ring`], and before each round, also that of a rank with itself, the communicator's barrier. Source: Faraj's
+/// `ring_mpi_barrier` (STAR-MPI).
+pub(in crate::collective) fn ring_mpi_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    mpi_barriers(member, args, round_the_ring)
+}
+
+/// [`pair`], and before each round, also that of a rank with itself, the communicator's barrier. Source: Faraj's
+/// `pair_mpi_barrier` (STAR-MPI).
+pub(in crate::collective) fn pair_mpi_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    mpi_barriers(member, args, in_pairs)
+}
+
+/// The communicator's barrier, then [`ring`]. Source: Faraj's `ring_one_barrier` (STAR-MPI).
+pub(in crate::collective) fn ring_one_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    Box::new(barrier::selected(member).chain(ring(member, args)))
+}
+
+/// The communicator's barrier, then [`pair`]. Source: Faraj's `pair_one_barrier` (STAR-MPI).
+pub(in crate::collective) fn pair_one_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    Box::new(barrier::selected(member).chain(pair(member, args)))
+}
+
+type Rounds = fn(Member<'_>, u32) -> Partners;
+
+fn rounds<'a>(member: Member<'a>, args: Args<'a>, partners: Rounds) -> Schedule<'a> {
+    Box::new((1..member.size).map(move |round| blocks(args, partners(member, round))))
+}
+
+fn blocks(args: Args<'_>, (to, from): Partners) -> Step {
+    exchange(to, args.sent.of(to), from, args.received.of(from))
+}
+
+fn light_barriers<'a>(member: Member<'a>, args: Args<'a>, partners: Rounds) -> Schedule<'a> {
+    Box::new((1..member.size).flat_map(move |round| {
+        let ready = (round + 1 < member.size).then(|| {
+            let (to, from) = partners(member, round + 1);
+            exchange(from, Bytes::new(1), to, Bytes::new(1))
+        });
+        [blocks(args, partners(member, round))].into_iter().chain(ready)
+    }))
+}
+
+fn mpi_barriers<'a>(member: Member<'a>, args: Args<'a>, partners: Rounds) -> Schedule<'a> {
+    Box::new((0..member.size).flat_map(move |round| {
+        let exchange = (round > 0).then(|| blocks(args, partners(member, round)));
+        barrier::selected(member).chain(exchange)
+    }))
+}

@@ -1,0 +1,95 @@
+//! The blocks of a vector, one for each rank.
+
+use pdes_core::Bytes;
+use trace_mmap::Datatype;
+
+use super::Layout;
+use super::member::Elements;
+
+/// The blocks that belong to the ranks of a communicator.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Blocks<'a> {
+    /// All are of this size.
+    Equal(Elements),
+    /// Each has its own number of elements.
+    Each { counts: &'a [u64], datatype: Datatype },
+    /// The ranks are the nodes of this layout, each of which has one such block for each of its members.
+    OfNodes { block: Elements, layout: &'a Layout },
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn equal(count: u64, datatype: Datatype) -> Self {
+        Self::Equal(Elements::new(count, datatype))
+    }
+
+    pub(super) fn each(counts: &'a [u64], datatype: Datatype) -> Self {
+        Self::Each { counts, datatype }
+    }
+
+    /// The block of a rank.
+    pub(super) fn elements(self, rank: u32) -> Elements {
+        match self {
+            Self::Equal(block) => block,
+            Self::Each { counts, datatype } => Elements::new(counts[rank as usize], datatype),
+            Self::OfNodes { block, layout } => times(block, layout.node_size(rank).into()),
+        }
+    }
+
+    /// The size of the block of a rank.
+    pub(super) fn of(self, rank: u32) -> Bytes {
+        self.elements(rank).bytes()
+    }
+
+    /// `number` blocks together, from that of rank `first` on and round the ring. Takes O(`number`) for blocks of
+    /// different sizes.
+    pub(super) fn span(self, first: u32, number: u32) -> Elements {
+        match self {
+            Self::Equal(block) => times(block, number.into()),
+            Self::Each { counts, datatype } => {
+                let (first, number) = (first as usize, number as usize);
+                let wrapped = number.saturating_sub(counts.len() - first);
+                let (low, high) = (&counts[..wrapped], &counts[first..first + number - wrapped]);
+                Elements::new(low.iter().chain(high).sum(), datatype)
+            }
+            Self::OfNodes { block, layout } => {
+                let nodes = (first..first + number).map(|node| node % layout.nodes());
+                times(block, nodes.map(|node| u64::from(layout.node_size(node))).sum())
+            }
+        }
+    }
+
+    /// The blocks of ranks `0..size` together.
+    pub(super) fn total(self, size: u32) -> Elements {
+        self.span(0, size)
+    }
+}
+
+/// The largest product of a block and a number [B]. No message of this size ends within simulated time.
+const LARGEST: u64 = 1 << 62;
+
+/// A number of blocks of the same size, at most of [`LARGEST`] bytes.
+pub(super) fn times(block: Elements, number: u64) -> Elements {
+    block.with_count(block.count.saturating_mul(number).min(LARGEST / block.unit.get().max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_goes_round_the_ring() {
+        let counts = [1, 20, 300];
+        let blocks = Blocks::each(&counts, Datatype::BYTE);
+        let span = |first, number| blocks.span(first, number).bytes().get();
+        assert_eq!([span(0, 0), span(2, 1), span(1, 2), span(2, 2), span(1, 3)], [0, 300, 320, 301, 321]);
+        assert_eq!(Blocks::equal(7, Datatype::BYTE).span(2, 3).count, 21);
+        let layout = Layout::new(&[0, 0, 1, 2, 2]);
+        let nodes = Blocks::OfNodes { block: Elements::new(10, Datatype::BYTE), layout: &layout };
+        assert_eq!((nodes.of(1).get(), nodes.span(1, 2).count, nodes.span(2, 2).count), (10, 30, 40));
+    }
+
+    #[test]
+    fn an_absurd_number_of_blocks_does_not_overflow() {
+        assert_eq!(times(Elements::new(1 << 48, Datatype::BYTE), 1 << 20).bytes().get(), LARGEST);
+    }
+}

@@ -1,0 +1,76 @@
+//! Exchanges along the lines of a mesh of all members.
+
+use pdes_core::Bytes;
+
+use super::member::nothing;
+use super::rounds::among;
+use super::{Member, Schedule};
+
+/// Exchanges along the rows of a mesh of two dimensions and then along its columns; `bytes` are the sizes of the messages
+/// in these two phases, for rows of this many members.
+///
+/// Source: Faraj's `2dmesh` (STAR-MPI; Faraj and Yuan, ICS 2005). The mesh is the one whose first dimension is as near
+/// to the square root of P as P allows; for a prime number of members it is one row.
+pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2]) -> Schedule<'a> {
+    let Member { rank, size, .. } = member;
+    if size == 1 {
+        return nothing();
+    }
+    let width = row_of_2d(size);
+    let row = (0..width).map(move |place| rank / width * width + place);
+    let column = (0..size / width).map(move |place| place * width + rank % width);
+    let but_oneself = move |&other: &u32| other != rank;
+    let [in_row, in_column] = bytes(width);
+    let row = row.filter(but_oneself);
+    let column = column.filter(but_oneself);
+    Box::new(among(row.clone(), row, in_row).chain(among(column.clone(), column, in_column)))
+}
+
+/// Exchanges along the rows, the columns and the depth of a mesh of three dimensions, of which the first two are equal;
+/// `bytes` are the sizes of the messages in these three phases, for rows of this many members.
+///
+/// Source: Faraj's `3dmesh` (STAR-MPI). Where SimGrid finds no mesh (for 2 ranks, and where no square from P^(2/3) to
+/// P^2/9 divides P), the square is the largest that does, at worst 1.
+pub(super) fn in_3d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 3]) -> Schedule<'a> {
+    let Member { rank, size, .. } = member;
+    if size == 1 {
+        return nothing();
+    }
+    let width = row_of_3d(size);
+    let plane = width * width;
+    let corner = rank / plane * plane;
+    let but_oneself = move |&other: &u32| other != rank;
+    let row = (0..width).map(move |place| rank / width * width + place).filter(but_oneself);
+    let column = (0..width).map(move |place| corner + place * width + rank % width).filter(but_oneself);
+    let depth = (1..size / plane).map(move |distance| member.after(distance * plane));
+    let [in_row, in_column, in_depth] = bytes(width);
+    let within_plane = among(row.clone(), row, in_row).chain(among(column.clone(), column, in_column));
+    Box::new(within_plane.chain(among(depth.clone(), depth, in_depth)))
+}
+
+/// The length of the rows of a mesh of two dimensions: the longer side.
+fn row_of_2d(size: u32) -> u32 {
+    let divisor = (size.isqrt()..=size / 2).find(|&side| size.is_multiple_of(side)).unwrap_or(1);
+    divisor.max(size / divisor)
+}
+
+/// The length of the rows and columns of a mesh of three dimensions.
+fn row_of_3d(size: u32) -> u32 {
+    let cube =
+        (1..=1625).take_while(|&side| side * side * side <= u64::from(size)).last().unwrap_or(1) as u32;
+    let fits = |&side: &u32| u64::from(size).is_multiple_of(u64::from(side) * u64::from(side));
+    let above =
+        (cube..=size / 3).take_while(|&side| u64::from(side) * u64::from(side) <= size.into()).find(fits);
+    above.or_else(|| (1..cube).rev().find(fits)).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meshes_are_as_square_as_their_size_allows() {
+        assert_eq!([2, 3, 4, 6, 12, 13, 16, 18].map(row_of_2d), [2, 3, 2, 3, 4, 13, 4, 6]);
+        assert_eq!([2, 3, 8, 9, 11, 16, 18, 36, 64].map(row_of_3d), [1, 1, 2, 3, 1, 2, 3, 3, 4]);
+    }
+}

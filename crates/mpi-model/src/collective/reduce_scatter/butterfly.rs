@@ -1,0 +1,49 @@
+//! A butterfly in the mirrored order of blocks.
+
+use super::fold::{Fold, Role};
+use crate::collective::blocks::Blocks;
+use crate::collective::{Member, Schedule, Step, exchange, recv, send};
+
+/// Among the power of two, partners at distances 1, 2, 4 ... exchange halves of what is left, after which each has the
+/// blocks of the rank with its bits mirrored and sends them there.
+///
+/// (log2 P + 1) alpha + P n beta; elsewhere alpha + P n beta more. Source: Open MPI's `butterfly`; Träff, EuroPVM/MPI
+/// 2005.
+pub(in crate::collective) fn butterfly<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
+    let Member { rank, size, .. } = member;
+    let fold = Fold::new(member, blocks);
+    let everything = blocks.total(size).bytes();
+    match fold.role(rank) {
+        Role::Leaves => {
+            let owner = fold.rank(mirrored(rank / 2, fold.levels()));
+            Box::new([send(rank + 1, everything), recv(owner, blocks.of(rank))].into_iter())
+        }
+        Role::Takes(number) => {
+            let taken = (number < fold.doubled).then(|| recv(rank - 1, everything));
+            let rounds = (0..fold.levels()).map(move |level| round(fold, number, level));
+            Box::new(taken.into_iter().chain(rounds).chain(deliver(fold, rank, number)))
+        }
+    }
+}
+
+/// The round in which partners are 2^`level` apart.
+fn round(fold: Fold<'_>, number: u32, level: u32) -> Step {
+    let left = fold.power >> (level + 1);
+    let kept = |of: u32| fold.span(mirrored(of % (2 << level), fold.levels()), left).bytes();
+    let partner = number ^ (1 << level);
+    exchange(fold.rank(partner), kept(partner), fold.rank(partner), kept(number))
+}
+
+/// The blocks that a rank has at the end go to those that keep them.
+fn deliver(fold: Fold<'_>, rank: u32, number: u32) -> impl Iterator<Item = Step> + Send {
+    let owner = mirrored(number, fold.levels());
+    let peer = fold.rank(owner);
+    let to_left = (owner < fold.doubled).then(|| send(peer - 1, fold.blocks.of(peer - 1)));
+    let swap = (owner != number).then(|| exchange(peer, fold.blocks.of(peer), peer, fold.blocks.of(rank)));
+    to_left.into_iter().chain(swap)
+}
+
+/// The number with its `bits` low bits in reverse order.
+fn mirrored(number: u32, bits: u32) -> u32 {
+    number.reverse_bits().checked_shr(u32::BITS - bits).unwrap_or(0)
+}

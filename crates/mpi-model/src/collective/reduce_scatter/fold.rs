@@ -1,0 +1,55 @@
+//! The way from any number of ranks to a power of two.
+
+use crate::collective::Member;
+use crate::collective::blocks::Blocks;
+use crate::collective::member::Elements;
+
+/// The largest power of two not above P takes part as virtual ranks; of the first 2 (P - that) ranks, the even ones
+/// leave their part to the odd ones.
+#[derive(Clone, Copy)]
+pub(super) struct Fold<'a> {
+    pub(super) blocks: Blocks<'a>,
+    /// The number of virtual ranks.
+    pub(super) power: u32,
+    /// The number of those that stand for two ranks.
+    pub(super) doubled: u32,
+}
+
+/// What a rank does.
+pub(super) enum Role {
+    /// It leaves its part to the next rank.
+    Leaves,
+    /// It takes part under this number.
+    Takes(u32),
+}
+
+impl<'a> Fold<'a> {
+    pub(super) fn new(member: Member<'_>, blocks: Blocks<'a>) -> Self {
+        let power = 1 << member.size.ilog2();
+        Self { blocks, power, doubled: member.size - power }
+    }
+
+    pub(super) fn levels(self) -> u32 {
+        self.power.ilog2()
+    }
+
+    pub(super) fn role(self, rank: u32) -> Role {
+        match rank {
+            rank if rank >= 2 * self.doubled => Role::Takes(rank - self.doubled),
+            rank if rank % 2 == 1 => Role::Takes(rank / 2),
+            _ => Role::Leaves,
+        }
+    }
+
+    /// The rank behind a virtual one.
+    pub(super) fn rank(self, number: u32) -> u32 {
+        if number < self.doubled { 2 * number + 1 } else { number + self.doubled }
+    }
+
+    /// The blocks of virtual ranks `first..first + number`.
+    pub(super) fn span(self, first: u32, number: u32) -> Elements {
+        let begin = |number: u32| number + number.min(self.doubled);
+        let from = begin(first);
+        self.blocks.span(from, begin(first + number) - from)
+    }
+}

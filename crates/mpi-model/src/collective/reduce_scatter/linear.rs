@@ -1,0 +1,24 @@
+//! A reduction, then a scatter.
+
+use crate::collective::blocks::Blocks;
+use crate::collective::selector::mpich;
+use crate::collective::{Member, Schedule, reduce, scatter};
+
+/// A linear reduction of everything to rank 0, then a linear scatter.
+///
+/// 2 (P - 1) messages; 2 alpha + (P² - 1) n beta for blocks of n bytes. Source: SimGrid's `default` for equal blocks.
+pub(in crate::collective) fn reduce_then_scatter<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
+    let reduced = reduce::linear(member, reduce::Args { root: 0, data: blocks.total(member.size) });
+    let scattered = scatter::linear(member, 0, move |rank| blocks.of(rank), blocks.of(member.rank));
+    Box::new(reduced.chain(scattered))
+}
+
+/// [`reduce_then_scatter`] where all blocks are equal, else MPICH's choice. Source: SimGrid's `default`.
+pub(in crate::collective) fn by_regularity<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
+    let first = blocks.elements(0).count;
+    if (1..member.size).all(|rank| blocks.elements(rank).count == first) {
+        reduce_then_scatter(member, blocks)
+    } else {
+        mpich::reduce_scatter(member, blocks)
+    }
+}

@@ -1,0 +1,32 @@
+//! One block in each round: P - 1 rounds, (P - 1)(alpha + n beta) for blocks of n bytes.
+
+use crate::collective::blocks::Blocks;
+use crate::collective::member::nothing;
+use crate::collective::rounds::round_the_ring;
+use crate::collective::{Member, Schedule, Step, exchange, irecv, send};
+
+/// In round `i` each rank sends the block of the rank `i` places on there, and receives its own from that `i` places
+/// back. Vectors of no elements are not sent. Source: MPICH's pairwise exchange for long vectors.
+pub(in crate::collective) fn pair<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
+    if blocks.total(member.size).count == 0 {
+        return nothing();
+    }
+    let own = blocks.of(member.rank);
+    Box::new((1..member.size).map(move |round| {
+        let (to, from) = round_the_ring(member, round);
+        exchange(to, blocks.of(to), from, own)
+    }))
+}
+
+/// Blocks go round a ring and are reduced on the way; that of a rank ends there. The receive of the next block is
+/// posted before the last one is awaited. Source: Open MPI's `ring`.
+pub(in crate::collective) fn ring<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
+    let (right, left) = (member.after(1), member.before(1));
+    let passed = move |round| blocks.of(member.before(round));
+    let rounds = (1..member.size).flat_map(move |round| {
+        let last = (round > 1).then(|| Step::Wait { request: round - 2 });
+        let post = [irecv(left, passed(round + 1))].into_iter();
+        post.chain(last).chain([send(right, passed(round))])
+    });
+    Box::new(rounds.chain([Step::WaitAll]))
+}

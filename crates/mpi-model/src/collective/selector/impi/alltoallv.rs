@@ -1,0 +1,21 @@
+//! Intel MPI's decisions for alltoallv.
+
+use super::super::{MORE, NodeTables, REST, pick_by_node};
+use crate::collective::alltoall::linear::in_order;
+use crate::collective::alltoall::windows::without_itself as windows;
+use crate::collective::alltoall::{Algorithm, Args};
+use crate::collective::{Member, Schedule};
+
+/// For numbers of ranks per node.
+const TABLES: NodeTables<Algorithm> = &[
+    (1, &[(MORE, &[(REST, in_order)])]),
+    (2, &[(MORE, &[(REST, in_order)])]),
+    (4, &[(MORE, &[(REST, in_order)])]),
+    (8, &[(17, &[(REST, in_order)]), (MORE, &[(REST, windows)])]),
+    (16, &[(MORE, &[(REST, in_order)])]),
+];
+
+/// Intel MPI's choice.
+pub(in crate::collective) fn alltoallv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    pick_by_node(TABLES, member, 0)(member, args)
+}

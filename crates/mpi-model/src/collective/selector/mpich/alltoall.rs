@@ -1,0 +1,22 @@
+//! MPICH's decisions for alltoall.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::alltoall::bruck::bruck;
+use crate::collective::alltoall::pairwise::ring;
+use crate::collective::alltoall::windows::with_itself as scatter_dest;
+use crate::collective::alltoall::{Algorithm, Args};
+use crate::collective::{Member, Schedule};
+
+/// By the bytes for one rank.
+///
+/// MPICH exchanges long messages in pairs where P is a power of two, and round the ring elsewhere. SimGrid tests for an
+/// odd P instead, of which it then asks for pairs in vain; so this is the ring for all.
+const TABLE: Table<Algorithm> = &[
+    (8, &[(32768, scatter_dest), (REST, ring)]),
+    (MORE, &[(256, bruck), (32768, scatter_dest), (REST, ring)]),
+];
+
+/// MPICH's choice.
+pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    pick(TABLE, member.size, args.sent.of(0).get())(member, args)
+}

@@ -1,0 +1,37 @@
+//! MVAPICH2's decisions for allgather.
+
+use super::super::{MORE, NodeTables, REST, pick_by_node};
+use crate::collective::allgather::direct::ring;
+use crate::collective::allgather::doubling::recursive;
+use crate::collective::allgather::two_level::if_blocked as two_level;
+use crate::collective::allgather::{Algorithm, Args};
+use crate::collective::{Member, Schedule};
+
+/// For numbers of ranks per node. By the bytes of a block.
+const TABLES: NodeTables<Algorithm> = &[
+    (
+        1,
+        &[
+            (3, &[(REST, ring)]),
+            (5, &[(262_145, recursive), (REST, ring)]),
+            (17, &[(131_073, recursive), (REST, ring)]),
+            (33, &[(65537, recursive), (REST, ring)]),
+            (MORE, &[(32769, recursive), (REST, ring)]),
+        ],
+    ),
+    (
+        2,
+        &[
+            (5, &[(524_289, recursive), (REST, ring)]),
+            (9, &[(32769, recursive), (REST, two_level)]),
+            (17, &[(16385, recursive), (REST, two_level)]),
+            (MORE, &[(REST, two_level)]),
+        ],
+    ),
+    (16, &[(MORE, &[(1025, recursive), (REST, ring)])]),
+];
+
+/// MVAPICH2's choice.
+pub(in crate::collective) fn allgather<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    pick_by_node(TABLES, member, args.sent.bytes().get())(member, args)
+}

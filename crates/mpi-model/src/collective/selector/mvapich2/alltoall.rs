@@ -1,0 +1,24 @@
+//! MVAPICH2's decisions for alltoall. It takes those for one rank per node on all.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::alltoall::bruck::bruck;
+use crate::collective::alltoall::pairwise::pair;
+use crate::collective::alltoall::spreading::doubling;
+use crate::collective::alltoall::windows::with_itself as scatter_dest;
+use crate::collective::alltoall::{Algorithm, Args};
+use crate::collective::{Member, Schedule};
+
+/// By the bytes for one rank.
+const TABLE: Table<Algorithm> = &[
+    (3, &[(REST, pair)]),
+    (5, &[(262_145, scatter_dest), (REST, pair)]),
+    (9, &[(9, doubling), (REST, scatter_dest)]),
+    (17, &[(65, doubling), (513, bruck), (REST, scatter_dest)]),
+    (33, &[(33, doubling), (2049, bruck), (REST, scatter_dest)]),
+    (MORE, &[(9, doubling), (1025, bruck), (REST, scatter_dest)]),
+];
+
+/// MVAPICH2's choice.
+pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    pick(TABLE, member.size, args.sent.of(0).get())(member, args)
+}

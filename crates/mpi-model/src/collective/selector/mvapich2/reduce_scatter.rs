@@ -1,0 +1,23 @@
+//! MVAPICH2's decisions for reduce-scatter.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::blocks::Blocks;
+use crate::collective::reduce_scatter::Algorithm;
+use crate::collective::reduce_scatter::halving::recursive;
+use crate::collective::reduce_scatter::linear::by_regularity;
+use crate::collective::reduce_scatter::rounds::pair;
+use crate::collective::{Member, Schedule};
+
+/// By the bytes of the whole vector.
+const TABLE: Table<Algorithm> = &[
+    (17, &[(65, by_regularity), (65537, recursive), (REST, pair)]),
+    (33, &[(65, by_regularity), (131_073, recursive), (REST, pair)]),
+    (65, &[(1025, by_regularity), (262_145, recursive), (REST, pair)]),
+    (257, &[(129, by_regularity), (REST, recursive)]),
+    (MORE, &[(257, by_regularity), (REST, recursive)]),
+];
+
+/// MVAPICH2's choice for commutative operators.
+pub(in crate::collective) fn reduce_scatter<'a>(member: Member<'a>, args: Blocks<'a>) -> Schedule<'a> {
+    pick(TABLE, member.size, args.total(member.size).bytes().get())(member, args)
+}

@@ -1,0 +1,49 @@
+//! Open MPI's decisions for allgatherv.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::allgather::direct::pair;
+use crate::collective::allgather::doubling::bruck;
+use crate::collective::allgather::gather_bcast::gather_bcast;
+use crate::collective::allgather::neighbors::neighbor_exchange;
+use crate::collective::allgather::{Algorithm, Args};
+use crate::collective::allgatherv::segmented_ring::segmented_ring;
+use crate::collective::{Member, Schedule};
+
+/// By the mean bytes of a block.
+const TABLE: Table<Algorithm> = &[
+    (3, &[(2048, segmented_ring), (4096, pair), (8192, segmented_ring), (REST, pair)]),
+    (
+        8,
+        &[
+            (256, gather_bcast),
+            (4096, neighbor_exchange),
+            (8192, segmented_ring),
+            (16384, neighbor_exchange),
+            (262_144, bruck),
+            (REST, neighbor_exchange),
+        ],
+    ),
+    (16, &[(1024, gather_bcast), (REST, bruck)]),
+    (32, &[(128, gather_bcast), (262_144, bruck), (REST, segmented_ring)]),
+    (64, &[(256, gather_bcast), (8192, bruck), (REST, segmented_ring)]),
+    (128, &[(256, gather_bcast), (4096, bruck), (REST, segmented_ring)]),
+    (256, &[(1024, bruck), (65536, neighbor_exchange), (REST, segmented_ring)]),
+    (512, &[(1024, bruck), (REST, segmented_ring)]),
+    (
+        1024,
+        &[
+            (512, bruck),
+            (1024, gather_bcast),
+            (4096, bruck),
+            (1_048_576, neighbor_exchange),
+            (REST, segmented_ring),
+        ],
+    ),
+    (MORE, &[(4096, bruck), (REST, neighbor_exchange)]),
+];
+
+/// Open MPI's choice.
+pub(in crate::collective) fn allgatherv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    let mean = args.blocks.total(member.size).bytes().get() / u64::from(member.size);
+    pick(TABLE, member.size, mean)(member, args)
+}
