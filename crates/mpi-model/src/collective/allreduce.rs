@@ -1,23 +1,57 @@
 //! Reductions to all. Their computation is charged by the caller.
 
+mod composed;
+mod doubling;
+mod halving;
+mod ring;
+mod segmented_ring;
+mod smp;
+mod two_level;
+
 use super::member::Elements;
 use super::operation::{Entry, Operation};
-use super::{Member, Schedule, bcast, reduce};
+use super::selection::Needs;
+use super::selector::{impi, mpich, mvapich2, ompi};
+use super::{Member, Schedule};
+
+pub(super) use composed::{all_to_all, halve_then_allgather, linear_then_binomial, reduce_broadcast};
+pub(super) use doubling::recursive_doubling;
+pub(super) use halving::{halving_doubling, rabenseifner, short_or_halving};
+pub(super) use ring::ring;
+pub(super) use segmented_ring::segmented_ring;
+pub(super) use smp::{
+    smp_binomial, smp_binomial_pipeline, smp_halving, smp_recursive_doubling, smp_ring, smp_whole_ring,
+};
+pub(super) use two_level::{OnNode, two_level, two_level_of_mpich};
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Elements) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear_then_binomial)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", linear_then_binomial),
+    Entry::new("ompi", ompi::allreduce),
+    Entry::new("mpich", mpich::allreduce),
+    Entry::new("mvapich2", mvapich2::allreduce),
+    Entry::new("impi", impi::allreduce),
+    Entry::new("lr", ring),
+    Entry::needing(Needs::PowerOfTwo, "rab1", halve_then_allgather),
+    Entry::new("rab2", all_to_all),
+    Entry::new("rab_rdb", halving_doubling),
+    Entry::new("rdb", recursive_doubling),
+    Entry::new("smp_binomial", smp_binomial),
+    Entry::new("smp_binomial_pipeline", smp_binomial_pipeline),
+    Entry::new("smp_rdb", smp_recursive_doubling),
+    Entry::new("smp_rsag", smp_ring),
+    Entry::new("smp_rsag_lr", smp_whole_ring),
+    Entry::needing(Needs::PowerOfTwo, "smp_rsag_rab", smp_halving),
+    Entry::new("redbcast", reduce_broadcast),
+    Entry::new("ompi_ring_segmented", segmented_ring),
+    Entry::new("mvapich2_rs", short_or_halving),
+    Entry::new("mvapich2_two_level", two_level_of_mpich),
+    Entry::new("rab", rabenseifner),
+];
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let place = member.selection.place(Operation::Allreduce, member.size, data.bytes().get());
     (ALGORITHMS[place].algorithm)(member, data)
-}
-
-/// A linear reduction to rank 0, then a binomial broadcast from there.
-///
-/// 2 (P - 1) messages. Source: SimGrid's `default`.
-fn linear_then_binomial(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    let reduced = reduce::linear(member, reduce::Args { root: 0, data });
-    Box::new(reduced.chain(bcast::binomial_tree(member, bcast::Args { root: 0, data })))
 }

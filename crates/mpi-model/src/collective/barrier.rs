@@ -1,32 +1,45 @@
 //! Barrier algorithms.
 
-use pdes_core::Bytes;
+mod dissemination;
+mod linear;
+mod pairs;
+mod ring;
+mod tree;
+mod two_level;
 
 use super::operation::{Entry, Operation};
-use super::{Member, Schedule, Step, irecvs, isends, member, recv, send};
+use super::selection::Needs;
+use super::selector::{impi, mpich, mvapich2, ompi};
+use super::{Member, Schedule};
+
+pub(super) use dissemination::dissemination;
+pub(super) use linear::linear;
+pub(super) use pairs::recursive_doubling;
+pub(super) use pairs::{fold_first, two_procs};
+pub(super) use ring::double_ring;
+pub(super) use tree::tree;
+pub(super) use two_level::two_level;
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] =
-    &[Entry::new("default", linear), Entry::new("ompi_basic_linear", linear)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", linear),
+    Entry::new("ompi", ompi::barrier),
+    Entry::new("mpich", mpich::barrier),
+    Entry::new("mvapich2", mvapich2::barrier),
+    Entry::new("impi", impi::barrier),
+    Entry::new("ompi_basic_linear", linear),
+    Entry::needing(Needs::AtMostTwo, "ompi_two_procs", two_procs),
+    Entry::new("ompi_tree", tree),
+    Entry::new("ompi_bruck", dissemination),
+    Entry::new("ompi_recursivedoubling", recursive_doubling),
+    Entry::new("ompi_doublering", double_ring),
+    Entry::new("mpich_smp", two_level),
+    Entry::new("mvapich2_pair", fold_first),
+];
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected(member: Member<'_>) -> Schedule<'_> {
     let place = member.selection.place(Operation::Barrier, member.size, 0);
     (ALGORITHMS[place].algorithm)(member)
-}
-
-/// Everybody reports to rank 0, which then releases everybody.
-///
-/// 2 (P - 1) messages of no bytes; two latencies. Source: Open MPI's `basic_linear`.
-pub(super) fn linear(member: Member<'_>) -> Schedule<'_> {
-    let empty = |_| Bytes::ZERO;
-    if member.size == 1 {
-        member::nothing()
-    } else if member.rank == 0 {
-        let reports = irecvs(member.others(), empty).chain([Step::WaitAll]);
-        Box::new(reports.chain(isends(member.others(), empty)).chain([Step::WaitAll]))
-    } else {
-        Box::new([send(0, Bytes::ZERO), recv(0, Bytes::ZERO)].into_iter())
-    }
 }

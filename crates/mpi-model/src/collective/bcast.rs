@@ -1,12 +1,29 @@
 //! Broadcast algorithms.
 
 mod binomial_tree;
+mod flat;
+mod knomial;
+mod pipelined;
+mod scatter_allgather;
+mod segmented;
+mod smp;
+mod split_binary;
+mod two_level;
 
 use super::member::Elements;
 use super::operation::{Entry, Operation};
+use super::selector::{impi, mpich, mvapich2, ompi};
 use super::{Member, Schedule};
 
 pub(super) use binomial_tree::binomial_tree;
+pub(super) use flat::{flat, flat_pipelined};
+pub(super) use knomial::knomial;
+pub(super) use pipelined::{binary_pipeline, chain_pipeline};
+pub(super) use scatter_allgather::{doubling_allgather, ring_allgather};
+pub(super) use segmented::chain_by_two;
+pub(super) use smp::{smp_binary, smp_binomial, smp_linear};
+pub(super) use split_binary::split_binary;
+pub(super) use two_level::{Levels, inter_node, intra_node, two_level};
 
 /// The arguments of a broadcast.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +34,29 @@ pub(super) struct Args {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] =
-    &[Entry::new("default", binomial_tree), Entry::new("binomial_tree", binomial_tree)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", binomial_tree),
+    Entry::new("ompi", ompi::bcast),
+    Entry::new("mpich", mpich::bcast),
+    Entry::new("mvapich2", mvapich2::bcast),
+    Entry::new("impi", impi::bcast),
+    Entry::new("binomial_tree", binomial_tree),
+    Entry::new("flattree", flat),
+    Entry::new("flattree_pipeline", flat_pipelined),
+    Entry::new("NTSB", binary_pipeline),
+    Entry::new("NTSL", chain_pipeline),
+    Entry::new("NTSL_Isend", chain_pipeline),
+    Entry::new("scatter_LR_allgather", ring_allgather),
+    Entry::new("scatter_rdb_allgather", doubling_allgather),
+    Entry::new("SMP_binary", smp_binary),
+    Entry::new("SMP_binomial", smp_binomial),
+    Entry::new("SMP_linear", smp_linear),
+    Entry::new("ompi_split_bintree", split_binary),
+    Entry::new("ompi_pipeline", chain_by_two),
+    Entry::new("mvapich2_inter_node", inter_node),
+    Entry::new("mvapich2_intra_node", intra_node),
+    Entry::new("mvapich2_knomial_intra_node", knomial),
+];
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {

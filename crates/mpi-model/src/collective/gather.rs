@@ -1,10 +1,17 @@
 //! Gather algorithms.
 
-use pdes_core::Bytes;
+mod binomial;
+mod linear;
+mod two_level;
 
 use super::member::Elements;
 use super::operation::{Entry, Operation};
-use super::{Member, Schedule, Step, irecvs, isends};
+use super::selector::{impi, mpich, mvapich2, ompi};
+use super::{Member, Schedule};
+
+pub(super) use binomial::binomial;
+pub(super) use linear::{all_at_once, in_turn, linear, synchronised};
+pub(super) use two_level::two_level;
 
 /// The arguments of a gather.
 #[derive(Clone, Copy, Debug)]
@@ -16,33 +23,30 @@ pub(super) struct Args {
     pub(super) received: Elements,
 }
 
+impl Args {
+    /// The block as this member knows it.
+    pub(super) fn block(&self, rank: u32) -> Elements {
+        if rank == self.root { self.received } else { self.sent }
+    }
+}
+
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear_of_equals)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", all_at_once),
+    Entry::new("ompi", ompi::gather),
+    Entry::new("mpich", mpich::gather),
+    Entry::new("mvapich2", mvapich2::gather),
+    Entry::new("impi", impi::gather),
+    Entry::new("ompi_basic_linear", in_turn),
+    Entry::new("ompi_binomial", binomial),
+    Entry::new("ompi_linear_sync", synchronised),
+    Entry::new("mvapich2_two_level", two_level),
+];
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let block = if member.rank == args.root { args.received } else { args.sent };
-    let place = member.selection.place(Operation::Gather, member.size, block.bytes().get());
+    let block = args.block(member.rank).bytes().get();
+    let place = member.selection.place(Operation::Gather, member.size, block);
     (ALGORITHMS[place].algorithm)(member, args)
-}
-
-fn linear_of_equals<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    linear(member, args.root, args.sent.bytes(), move |_| args.received.bytes())
-}
-
-/// Everybody sends to the root, which receives in the order of ranks.
-///
-/// P - 1 messages. `received(rank)` is the block that the root expects from a rank. Source: SimGrid's `default`.
-pub(super) fn linear<'a>(
-    member: Member<'a>,
-    root: u32,
-    sent: Bytes,
-    received: impl Fn(u32) -> Bytes + Send + 'a,
-) -> Schedule<'a> {
-    if member.rank == root {
-        Box::new(irecvs(member.others(), received).chain([Step::WaitAll]))
-    } else {
-        Box::new(isends(std::iter::once(root), move |_| sent).chain([Step::WaitAll]))
-    }
 }

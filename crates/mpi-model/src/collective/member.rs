@@ -16,6 +16,8 @@ pub struct Member<'a> {
     pub layout: &'a Layout,
     /// Which algorithms the communicator uses.
     pub selection: &'a Selection,
+    /// Whether this is a part of a two-level algorithm, which MPICH does not divide into levels once more.
+    pub(super) within_levels: bool,
 }
 
 impl<'a> Member<'a> {
@@ -26,7 +28,11 @@ impl<'a> Member<'a> {
     pub fn new(rank: u32, layout: &'a Layout, selection: &'a Selection) -> Self {
         let size = layout.size();
         assert!(rank < size, "rank {rank} is not among {size} ranks");
-        Self { rank, size, layout, selection }
+        Self { rank, size, layout, selection, within_levels: false }
+    }
+
+    fn within_levels(self) -> Self {
+        Self { within_levels: true, ..self }
     }
 
     /// All other members, in the order of their numbers.
@@ -61,14 +67,15 @@ impl<'a> Member<'a> {
             return nothing();
         }
         let layout = self.layout;
-        let leader = Member::new(self.node(), layout.leaders(), self.selection);
+        let leader = Member::new(self.node(), layout.leaders(), self.selection).within_levels();
         Box::new(part(leader).map(move |step| step.renumber(|node| layout.leader(node))))
     }
 
     /// Runs a part of the operation among the members of the own node, each of which has its place as number.
     pub(super) fn on_node(self, part: impl FnOnce(Member<'a>) -> Schedule<'a>) -> Schedule<'a> {
         let (layout, node) = (self.layout, self.node());
-        let local = Member::new(layout.place_of(self.rank), layout.local(node), self.selection);
+        let local =
+            Member::new(layout.place_of(self.rank), layout.local(node), self.selection).within_levels();
         Box::new(part(local).map(move |step| step.renumber(|place| layout.member(node, place))))
     }
 }
@@ -117,6 +124,21 @@ impl Elements {
     /// blocks.
     pub(super) fn size_of(self, count: u64) -> Bytes {
         self.unit.checked_mul(count).expect("the trace's reader refuses sizes above 2^48 bytes")
+    }
+
+    /// How many elements fill a segment of some bytes; at least one, and all of those that have no size.
+    pub(super) fn per_segment(self, bytes: u64) -> u64 {
+        bytes.checked_div(self.unit.get()).unwrap_or(self.count).max(1)
+    }
+
+    /// The segments of Open MPI: as [`per_segment`](Self::per_segment), but rounded to the nearest, and all elements
+    /// where they are not larger than a segment.
+    pub(super) fn per_open_mpi_segment(self, bytes: u64) -> u64 {
+        let unit = self.unit.get();
+        if bytes < unit || bytes >= self.bytes().get() {
+            return self.count;
+        }
+        bytes / unit + u64::from(bytes % unit > unit / 2)
     }
 
     /// Another number of such elements.

@@ -1,8 +1,27 @@
 //! Reduction algorithms. Their computation is charged by the caller.
 
+mod binomial;
+mod generic;
+mod knomial;
+mod linear;
+mod pipelined;
+mod rabenseifner;
+mod scatter_gather;
+mod two_level;
+
 use super::member::Elements;
 use super::operation::{Entry, Operation};
-use super::{Member, Schedule, Step, irecvs, isends};
+use super::selector::{impi, mpich, mvapich2, ompi};
+use super::{Member, Schedule};
+
+pub(super) use binomial::binomial;
+pub(super) use generic::{binary, binomial_segments, chains, in_order_binary, pipeline};
+pub(super) use knomial::{knomial, knomial_of};
+pub(super) use linear::{in_turn, linear};
+pub(super) use pipelined::chain_pipeline;
+pub(super) use rabenseifner::{rabenseifner, reduce_halves};
+pub(super) use scatter_gather::scatter_gather;
+pub(super) use two_level::{OnNode, two_level, two_level_of_mpich};
 
 /// The arguments of a reduction.
 #[derive(Clone, Copy, Debug)]
@@ -13,23 +32,29 @@ pub(super) struct Args {
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", linear),
+    Entry::new("ompi", ompi::reduce),
+    Entry::new("mpich", mpich::reduce),
+    Entry::new("mvapich2", mvapich2::reduce),
+    Entry::new("impi", impi::reduce),
+    Entry::new("binomial", binomial),
+    Entry::new("flat_tree", in_turn),
+    Entry::new("NTSL", chain_pipeline),
+    Entry::new("scatter_gather", scatter_gather),
+    Entry::new("ompi_chain", chains),
+    Entry::new("ompi_pipeline", pipeline),
+    Entry::new("ompi_basic_linear", in_turn),
+    Entry::new("ompi_in_order_binary", in_order_binary),
+    Entry::new("ompi_binary", binary),
+    Entry::new("ompi_binomial", binomial_segments),
+    Entry::new("mvapich2_knomial", knomial),
+    Entry::new("mvapich2_two_level", two_level_of_mpich),
+    Entry::new("rab", rabenseifner),
+];
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let place = member.selection.place(Operation::Reduce, member.size, args.data.bytes().get());
     (ALGORITHMS[place].algorithm)(member, args)
-}
-
-/// Everybody sends the whole vector to the root.
-///
-/// P - 1 messages; alpha + (P - 1) n beta. Source: SimGrid's `default`.
-pub(super) fn linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let bytes = args.data.bytes();
-    let everything = move |_| bytes;
-    if member.rank == args.root {
-        Box::new(irecvs(member.others(), everything).chain([Step::WaitAll]))
-    } else {
-        Box::new(isends(std::iter::once(args.root), everything).chain([Step::WaitAll]))
-    }
 }

@@ -1,10 +1,17 @@
 //! Scatter algorithms.
 
-use pdes_core::Bytes;
+mod binomial;
+mod linear;
+mod two_level;
 
 use super::member::Elements;
 use super::operation::{Entry, Operation};
-use super::{Member, Schedule, Step, irecvs, isends};
+use super::selector::{impi, mpich, mvapich2, ompi};
+use super::{Member, Schedule};
+
+pub(super) use binomial::binomial;
+pub(super) use linear::{all_at_once, all_then_wait, in_turn, linear};
+pub(super) use two_level::{two_level, two_level_binomial, two_level_direct};
 
 /// The arguments of a scatter.
 #[derive(Clone, Copy, Debug)]
@@ -16,33 +23,31 @@ pub(super) struct Args {
     pub(super) received: Elements,
 }
 
+impl Args {
+    /// The block as this member knows it.
+    pub(super) fn block(&self, rank: u32) -> Elements {
+        if rank == self.root { self.sent } else { self.received }
+    }
+}
+
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
-pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[Entry::new("default", linear_of_equals)];
+pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
+    Entry::new("default", all_at_once),
+    Entry::new("ompi", ompi::scatter),
+    Entry::new("mpich", mpich::scatter),
+    Entry::new("mvapich2", mvapich2::scatter),
+    Entry::new("impi", impi::scatter),
+    Entry::new("ompi_basic_linear", in_turn),
+    Entry::new("ompi_linear_nb", all_then_wait),
+    Entry::new("ompi_binomial", binomial),
+    Entry::new("mvapich2_two_level_binomial", two_level_binomial),
+    Entry::new("mvapich2_two_level_direct", two_level_direct),
+];
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    let block = if member.rank == args.root { args.sent } else { args.received };
-    let place = member.selection.place(Operation::Scatter, member.size, block.bytes().get());
+    let block = args.block(member.rank).bytes().get();
+    let place = member.selection.place(Operation::Scatter, member.size, block);
     (ALGORITHMS[place].algorithm)(member, args)
-}
-
-fn linear_of_equals<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
-    linear(member, args.root, move |_| args.sent.bytes(), args.received.bytes())
-}
-
-/// The root sends to everybody in the order of ranks.
-///
-/// P - 1 messages. `sent(rank)` is the block for a rank. Source: SimGrid's `default`.
-pub(super) fn linear<'a>(
-    member: Member<'a>,
-    root: u32,
-    sent: impl Fn(u32) -> Bytes + Send + 'a,
-    received: Bytes,
-) -> Schedule<'a> {
-    if member.rank == root {
-        Box::new(isends(member.others(), sent).chain([Step::WaitAll]))
-    } else {
-        Box::new(irecvs(std::iter::once(root), move |_| received).chain([Step::WaitAll]))
-    }
 }

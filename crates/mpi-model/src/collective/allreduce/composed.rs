@@ -1,0 +1,65 @@
+//! Reductions to all that are made of other operations.
+
+use crate::collective::blocks::Blocks;
+use crate::collective::member::{Elements, nothing};
+use crate::collective::script::script;
+use crate::collective::{Member, Schedule, allgather, alltoall, bcast, reduce};
+
+/// A linear reduction to rank 0, then a binomial broadcast from there.
+///
+/// (1 + ceil(log2 P)) alpha + (P - 1 + ceil(log2 P)) n beta. Source: SimGrid's `default`.
+pub(in crate::collective) fn linear_then_binomial(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let reduced = reduce::linear(member, reduce::Args { root: 0, data });
+    Box::new(reduced.chain(bcast::binomial_tree(member, bcast::Args { root: 0, data })))
+}
+
+/// The communicator's reduction to rank 0, then its broadcast from there.
+///
+/// The sum of both. Source: Open MPI's `nonoverlapping`; STAR-MPI's `redbcast`.
+pub(in crate::collective) fn reduce_broadcast(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let reduced = reduce::selected(member, reduce::Args { root: 0, data });
+    Box::new(reduced.chain(bcast::selected(member, bcast::Args { root: 0, data })))
+}
+
+/// Recursive halving from the farthest partner, then the communicator's allgather of the parts.
+///
+/// log2 P alpha + (P - 1) / P n beta, and the allgather. Where the vector does not divide evenly, parts are rounded up. For powers of two of ranks. Source: STAR-MPI's `rab1`.
+pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    if member.size == 1 {
+        return nothing();
+    }
+    let part = data.with_count(part(member.size, data.count));
+    let reduced = script(move |steps| {
+        for level in (0..member.size.ilog2()).rev() {
+            let (partner, bytes) = (member.rank ^ 1 << level, part.size_of(part.count << level));
+            steps.exchange(partner, bytes, partner, bytes);
+        }
+    });
+    Box::new(
+        reduced
+            .chain(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
+    )
+}
+
+/// The communicator's all-to-all of the parts, which each rank reduces, then its allgather of the results.
+///
+/// The sum of both with n / P bytes to each. Where the vector does not divide evenly, parts are rounded up,
+/// and have P elements where there are fewer elements than ranks. Source: STAR-MPI's `rab2`.
+pub(in crate::collective) fn all_to_all(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let size = u64::from(member.size);
+    let filled =
+        if data.count % size != 0 && data.count < size { size } else { part(member.size, data.count) };
+    let part = data.with_count(filled);
+    let blocks = Blocks::Equal(part);
+    let exchanged = alltoall::selected(member, alltoall::Args { sent: blocks, received: blocks });
+    Box::new(
+        exchanged
+            .chain(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
+    )
+}
+
+/// The elements of a part.
+fn part(size: u32, count: u64) -> u64 {
+    let size = u64::from(size);
+    count / size + u64::from(count % size != 0)
+}

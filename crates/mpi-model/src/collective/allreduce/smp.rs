@@ -1,0 +1,197 @@
+//! Reductions to all that work on each node, then among the first ranks of the nodes.
+//!
+//! As in SimGrid, ranks count as consecutive on their nodes even where they are not; where nodes have different numbers of
+//! ranks, each rank counts as a node.
+
+use crate::collective::halving::{Core, Taker};
+use crate::collective::member::{Elements, nothing};
+use crate::collective::script::{Script, rounds, script};
+use crate::collective::{Member, Schedule, Step, exchange};
+
+/// Binomial reductions on the nodes and among them, then binomial broadcasts back.
+///
+/// 2 (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_binomial`.
+pub(in crate::collective) fn smp_binomial(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let nodes = Nodes::new(member);
+    script(move |steps| {
+        for stage in 0..4 {
+            nodes.stage(stage, data, steps);
+        }
+    })
+}
+
+/// The same in segments of 4096 elements, each of which is one stage behind the one before; elements beyond the last whole
+/// segment are left out, as in SimGrid.
+///
+/// (n / s + 3) times the longest stage. Source: STAR-MPI's `smp_binomial_pipeline`.
+pub(in crate::collective) fn smp_binomial_pipeline(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    if data.count == 0 {
+        return nothing();
+    }
+    let nodes = Nodes::new(member);
+    let segment = data.with_count(data.count.min(4096));
+    let segments = data.count / segment.count;
+    rounds(segments + 3, move |round, steps| {
+        for stage in (0..4).filter(|stage| (*stage..segments + stage).contains(&round)) {
+            nodes.stage(stage, segment, steps);
+        }
+    })
+}
+
+/// Binomial reduction on the nodes, recursive doubling among them, binomial broadcast on the nodes.
+///
+/// (log2 N + 2 log2 C) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rdb`.
+pub(in crate::collective) fn smp_recursive_doubling(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let nodes = Nodes::new(member);
+    let bytes = data.bytes();
+    let among = script(move |steps| {
+        let core = Core::new(nodes.count, Taker::Odd);
+        let (node, first) = (nodes.node, |node: u32| node * nodes.cores);
+        if let Some(partner) = core.partner(node) {
+            match core.place(node) {
+                Some(_) => steps.recv(first(partner), bytes),
+                None => steps.send(first(partner), bytes),
+            }
+        }
+        if let Some(place) = core.place(node) {
+            for partner in (0..core.levels).map(|level| first(core.rank(place ^ 1 << level))) {
+                steps.exchange(partner, bytes, partner, bytes);
+            }
+        }
+        if let Some(partner) = core.partner(node) {
+            match core.place(node) {
+                Some(_) => steps.send(first(partner), bytes),
+                None => steps.recv(first(partner), bytes),
+            }
+        }
+    });
+    nodes.around(data, among)
+}
+
+/// Binomial reduction on the nodes, reduce-scatter and allgather round the ring of nodes, binomial broadcast on the nodes. The
+/// elements beyond N equal blocks do not travel in the ring, as in SimGrid.
+///
+/// 2 (N - 1) alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rsag`.
+pub(in crate::collective) fn smp_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let nodes = Nodes::new(member);
+    let block = data.size_of(data.count / u64::from(nodes.count));
+    let (next, previous) = nodes.neighbours();
+    let round = move |_| exchange(next, block, previous, block);
+    nodes.around(data, Box::new((0..2 * (nodes.count - 1)).map(round)))
+}
+
+/// The same with the last block longer by the elements that are left.
+///
+/// Source: STAR-MPI's `smp_rsag_lr`.
+pub(in crate::collective) fn smp_whole_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let nodes = Nodes::new(member);
+    let count = u64::from(nodes.count);
+    let (next, previous) = nodes.neighbours();
+    // The block of the node `back` places before this one; SimGrid knows the last one by its place in the vector, which
+    // is that of all blocks where they are empty.
+    let block = move |back: u64| {
+        let (equal, rest) = (data.count / count, data.count % count);
+        let last = (u64::from(nodes.node) + 2 * count - back) % count == count - 1 || equal == 0;
+        data.size_of(equal + if last { rest } else { 0 })
+    };
+    let round = move |round: u64| {
+        let back = if round < count - 1 { round + 1 } else { round - (count - 1) };
+        exchange(next, block(back), previous, block(back + 1))
+    };
+    nodes.around(data, Box::new((0..2 * (count - 1)).map(round)))
+}
+
+/// Binomial reduction on the nodes, recursive halving and doubling among them, binomial broadcast on the nodes. Halves are rounded
+/// down, as in SimGrid. For powers of two of ranks.
+///
+/// 2 log2 N alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rsag_rab`.
+pub(in crate::collective) fn smp_halving(member: Member<'_>, data: Elements) -> Schedule<'_> {
+    let nodes = Nodes::new(member);
+    let levels = nodes.count.ilog2();
+    let among = script(move |steps| {
+        let last = data.count >> levels;
+        for level in 0..levels {
+            let partner = (nodes.node ^ 1 << level) * nodes.cores;
+            let bytes = data.size_of(data.count >> (level + 1));
+            steps.exchange(partner, bytes, partner, bytes);
+        }
+        for level in (0..levels).rev() {
+            let partner = (nodes.node ^ 1 << level) * nodes.cores;
+            let bytes = data.size_of(last << (levels - 1 - level));
+            steps.exchange(partner, bytes, partner, bytes);
+        }
+    });
+    nodes.around(data, among)
+}
+
+/// The nodes as seen from one rank.
+#[derive(Clone, Copy, Debug)]
+struct Nodes {
+    /// Ranks of a node.
+    cores: u32,
+    count: u32,
+    node: u32,
+    /// The place on the node.
+    core: u32,
+}
+
+impl Nodes {
+    fn new(member: Member<'_>) -> Self {
+        let cores = if member.layout.is_uniform() { member.layout.node_size(0) } else { 1 };
+        Self { cores, count: member.size / cores, node: member.rank / cores, core: member.rank % cores }
+    }
+
+    /// The first ranks of the next node and of the one before.
+    fn neighbours(self) -> (u32, u32) {
+        let at = |node: u32| node % self.count * self.cores;
+        (at(self.node + 1), at(self.node + self.count - 1))
+    }
+
+    /// One of four stages: reduction on the node, among the nodes, broadcast among the nodes, on the node.
+    fn stage(self, stage: u64, data: Elements, steps: &mut Script) {
+        let (here, among) = (|core: u32| self.node * self.cores + core, |node: u32| node * self.cores);
+        match stage {
+            0 => reduce(self.core, self.cores, here, data, steps),
+            1 if self.core == 0 => reduce(self.node, self.count, among, data, steps),
+            2 if self.core == 0 => broadcast(self.node, self.count, among, data, steps),
+            3 => broadcast(self.core, self.cores, here, data, steps),
+            _ => {}
+        }
+    }
+
+    /// What first ranks do among each other, between a reduction and a broadcast on each node.
+    fn around<'a>(self, data: Elements, among: Schedule<'a>) -> Schedule<'a> {
+        let before = script(move |steps| self.stage(0, data, steps));
+        let among: Box<dyn Iterator<Item = Step> + Send + 'a> =
+            if self.core == 0 { among } else { nothing() };
+        Box::new(before.chain(among).chain(script(move |steps| self.stage(3, data, steps))))
+    }
+}
+
+/// A binomial reduction to place 0.
+fn reduce(place: u32, places: u32, rank: impl Fn(u32) -> u32, data: Elements, steps: &mut Script) {
+    for child in below(place, places) {
+        steps.recv(rank(child), data.bytes());
+    }
+    if place > 0 {
+        steps.send(rank(place & (place - 1)), data.bytes());
+    }
+}
+
+/// A binomial broadcast from place 0.
+fn broadcast(place: u32, places: u32, rank: impl Fn(u32) -> u32, data: Elements, steps: &mut Script) {
+    if place > 0 {
+        steps.recv(rank(place & (place - 1)), data.bytes());
+    }
+    for child in below(place, places).rev() {
+        steps.send(rank(child), data.bytes());
+    }
+}
+
+/// The children of a place in the binomial tree, the nearest first.
+fn below(place: u32, places: u32) -> std::vec::IntoIter<u32> {
+    let levels = u32::BITS - (places - 1).leading_zeros();
+    let own = if place == 0 { levels } else { place.trailing_zeros() };
+    let children: Vec<u32> = (0..own).map(|bit| place | 1 << bit).filter(|&child| child < places).collect();
+    children.into_iter()
+}

@@ -1,0 +1,18 @@
+//! The dissemination barrier.
+
+use pdes_core::Bytes;
+
+use crate::collective::script::script;
+use crate::collective::{Member, Schedule};
+
+/// In round `k` each rank tells the one 2^k further on, and hears from the one 2^k back.
+///
+/// ceil(log2 P) alpha. Source: Hensgen, Finkel and Manber, IJPP 17(1) 1988; MPICH's barrier and Open MPI's `bruck`.
+pub(in crate::collective) fn dissemination(member: Member<'_>) -> Schedule<'_> {
+    script(move |steps| {
+        let distances = (0..u32::BITS).map(|bit| 1_u32 << bit).take_while(|&distance| distance < member.size);
+        for distance in distances {
+            steps.exchange(member.after(distance), Bytes::ZERO, member.before(distance), Bytes::ZERO);
+        }
+    })
+}

@@ -1,0 +1,26 @@
+//! A barrier round a ring.
+
+use pdes_core::Bytes;
+
+use crate::collective::script::script;
+use crate::collective::{Member, Schedule};
+
+/// A token goes round the ring from rank 0, twice.
+///
+/// 2 P alpha. Source: Open MPI's `doublering`.
+pub(in crate::collective) fn double_ring(member: Member<'_>) -> Schedule<'_> {
+    script(move |steps| {
+        if member.size == 1 {
+            return;
+        }
+        for _ in 0..2 {
+            if member.rank > 0 {
+                steps.recv(member.before(1), Bytes::ZERO);
+            }
+            steps.send(member.after(1), Bytes::ZERO);
+            if member.rank == 0 {
+                steps.recv(member.before(1), Bytes::ZERO);
+            }
+        }
+    })
+}

@@ -1,0 +1,34 @@
+//! Broadcast down a k-nomial tree.
+
+use super::Args;
+use crate::collective::script::script;
+use crate::collective::{Member, Schedule};
+
+/// Ranks that have the vector after a round for each that had it before.
+const DEGREE: u64 = 4;
+
+/// In each round, every rank that has the vector sends it to three others at once.
+///
+/// log4 P (alpha + 3 n beta). Source: MVAPICH2's `Knomial_Bcast_intra_node`, of degree 4 in all of its tables.
+pub(in crate::collective) fn knomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let (size, bytes) = (u64::from(member.size), args.data.bytes());
+    let root = u64::from(args.root);
+    let place = (u64::from(member.rank) + size - root) % size;
+    let at = move |place: u64| ((place + root) % size) as u32;
+    script(move |steps| {
+        let mut distance = 1;
+        while distance < size && place % (DEGREE * distance) == 0 {
+            distance *= DEGREE;
+        }
+        if distance < size {
+            steps.recv(at(place / (DEGREE * distance) * (DEGREE * distance)), bytes);
+        }
+        while distance > 1 {
+            distance /= DEGREE;
+            for child in (1..DEGREE).map(|k| place + k * distance).filter(|&child| child < size) {
+                steps.isend(at(child), bytes);
+            }
+            steps.wait_all();
+        }
+    })
+}

@@ -1,0 +1,58 @@
+//! Broadcasts in segments of 8 KiB, from rank 0 down a chain or a binary tree.
+
+use super::{Args, selected};
+use crate::collective::member::nothing;
+use crate::collective::pipeline::{Sends, relay, store_and_forward};
+use crate::collective::tree::Tree;
+use crate::collective::{Member, Schedule, recv, send};
+
+/// Bytes of a segment.
+const SEGMENT: u64 = 8192;
+
+/// A pipeline along the chain of ranks.
+///
+/// (P - 2 + n / s) (alpha + s beta). Source: STAR-MPI's `NTSL`.
+pub(in crate::collective) fn chain_pipeline<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let Member { rank, size, .. } = member;
+    let child = (rank + 1 < size).then(|| rank + 1);
+    from_rank_0(
+        member,
+        args,
+        Tree { parent: rank.checked_sub(1), children: child.into_iter().collect() },
+        Sends::NonBlocking,
+    )
+}
+
+/// A pipeline down the binary heap of ranks.
+///
+/// (2 log2 P + 2 n / s) (alpha + s beta). Source: STAR-MPI's `NTSB`.
+pub(in crate::collective) fn binary_pipeline<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let Member { rank, size, .. } = member;
+    let parent = rank.checked_sub(1).map(|below| below / 2);
+    let children = [1, 2].map(|side| u64::from(rank) * 2 + side).into_iter();
+    let children = children.filter(|&child| child < u64::from(size)).map(|child| child as u32).collect();
+    from_rank_0(member, args, Tree { parent, children }, Sends::NonBlocking)
+}
+
+/// Brings the vector to rank 0, sends its whole segments down a tree from there, and broadcasts what is left with the
+/// algorithm that the communicator uses. A vector that is not longer than a segment travels as a whole.
+pub(super) fn from_rank_0<'a>(member: Member<'a>, args: Args, tree: Tree, sends: Sends) -> Schedule<'a> {
+    if member.size == 1 {
+        return nothing();
+    }
+    let (root, data) = (args.root, args.data);
+    let to_0 = match member.rank {
+        _ if root == 0 => None,
+        0 => Some(recv(root, data.bytes())),
+        rank if rank == root => Some(send(0, data.bytes())),
+        _ => None,
+    };
+    let segment = data.per_segment(SEGMENT);
+    if data.count <= segment {
+        return Box::new(to_0.into_iter().chain(store_and_forward(tree, data.bytes())));
+    }
+    let segments = relay(tree, data.count / segment, data.size_of(segment), sends);
+    let rest = data.with_count(data.count % segment);
+    let rest = (rest.count > 0).then(|| selected(member, Args { root, data: rest }));
+    Box::new(to_0.into_iter().chain(segments).chain(rest.into_iter().flatten()))
+}

@@ -1,0 +1,105 @@
+//! Broadcasts that scatter the vector down a binomial tree and collect it everywhere.
+
+use pdes_core::Bytes;
+
+use super::Args;
+use crate::collective::script::{Script, script};
+use crate::collective::{Member, Schedule, exchange, member};
+
+/// A binomial scatter, then P - 1 rounds in which each rank hands the block on to its right.
+///
+/// (log2 P + P - 1) alpha + 2 (P - 1) / P n beta. Source: MPICH's long broadcast (van de Geijn).
+pub(in crate::collective) fn ring_allgather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let blocks = Blocks::new(member, args);
+    let size = u64::from(member.size);
+    let (right, left) = (member.after(1), member.before(1));
+    // In round `i` the block of the member `i` places back goes on.
+    let block = move |back: u64| blocks.of_places((u64::from(blocks.place) + 2 * size - back) % size, 1);
+    let ring = (0..size - 1).map(move |round| exchange(right, block(round), left, block(round + 1)));
+    Box::new(script(move |steps| blocks.scatter(steps)).chain(ring))
+}
+
+/// A binomial scatter, then recursive doubling: partners at doubling distances exchange all that they have. Where a partner
+/// does not exist, those that have its blocks hand them down a binomial tree to those of their side that have not.
+///
+/// 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: MPICH's broadcast of medium size.
+pub(in crate::collective) fn doubling_allgather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    if args.data.bytes() == Bytes::ZERO {
+        return member::nothing();
+    }
+    let blocks = Blocks::new(member, args);
+    script(move |steps| {
+        blocks.scatter(steps);
+        let levels = u32::BITS - (blocks.size - 1).leading_zeros();
+        (0..levels).for_each(|level| blocks.double(level, steps));
+    })
+}
+
+/// The blocks of the vector: the member at place `p` counted from the root gets block `p`, all of which have the same
+/// size except the last ones.
+#[derive(Clone, Copy, Debug)]
+struct Blocks {
+    place: u32,
+    size: u32,
+    root: u32,
+    bytes: u64,
+}
+
+impl Blocks {
+    fn new(member: Member<'_>, args: Args) -> Self {
+        let place = (member.rank + member.size - args.root) % member.size;
+        Self { place, size: member.size, root: args.root, bytes: args.data.bytes().get() }
+    }
+
+    fn rank(self, place: u32) -> u32 {
+        ((u64::from(place) + u64::from(self.root)) % u64::from(self.size)) as u32
+    }
+
+    /// The size of some blocks.
+    fn of_places(self, first: u64, blocks: u64) -> Bytes {
+        let block = self.bytes.div_ceil(u64::from(self.size));
+        let end = |place: u64| (place * block).min(self.bytes);
+        Bytes::new(end(first + blocks) - end(first))
+    }
+
+    /// The blocks of a place and of those below it in the binomial tree.
+    fn subtree(self, place: u32) -> Bytes {
+        self.of_places(u64::from(place), 1 << place.trailing_zeros())
+    }
+
+    fn scatter(self, steps: &mut Script) {
+        let place = self.place;
+        let levels = u32::BITS - (self.size - 1).leading_zeros();
+        let own = if place == 0 { levels } else { place.trailing_zeros() };
+        if place > 0 && self.subtree(place) > Bytes::ZERO {
+            steps.recv(self.rank(place & (place - 1)), self.subtree(place));
+        }
+        let children = (0..own).rev().map(|bit| place | 1 << bit);
+        for child in children.filter(|&child| child < self.size && self.subtree(child) > Bytes::ZERO) {
+            steps.send(self.rank(child), self.subtree(child));
+        }
+    }
+
+    /// A round at distance 2^level.
+    fn double(self, level: u32, steps: &mut Script) {
+        let (place, distance) = (self.place, 1_u32 << level);
+        let side = |place: u32| place >> level << level;
+        let of_side = |place: u32| self.of_places(u64::from(side(place)), u64::from(distance));
+        let partner = place ^ distance;
+        if partner < self.size {
+            steps.exchange(self.rank(partner), of_side(place), self.rank(partner), of_side(partner));
+        }
+        // Some of this side have no partner.
+        if side(partner) + distance > self.size && self.size > side(place) + distance {
+            let complete = self.size - side(place) - distance;
+            for bit in (0..level).rev() {
+                let (other, have) = (place ^ 1 << bit, (place >> (bit + 1) << (bit + 1)) + complete);
+                if other > place && place < have && other >= have {
+                    steps.send(self.rank(other), of_side(partner));
+                } else if other < place && other < have && place >= have {
+                    steps.recv(self.rank(other), of_side(partner));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Broadcasts that go to the first rank of each node, and from there to the others.
+//!
+//! As in SimGrid, ranks count as consecutive on their nodes even where they are not; where nodes have different numbers of
+//! ranks, MPICH's choice of algorithms is used.
+
+use super::pipelined::from_rank_0;
+use super::{Args, binomial_tree};
+use crate::collective::pipeline::Sends;
+use crate::collective::script::script;
+use crate::collective::selector::mpich;
+use crate::collective::tree::Tree;
+use crate::collective::{Member, Schedule, recv, send};
+
+/// Pipelines of 8 KiB segments along the chain of nodes and along the chain on each node.
+///
+/// (N + C - 3 + n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_linear`. It sends segments twice where
+/// nodes have one rank each, and from the last node back to rank 0; nobody receives those, and they are left out.
+pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
+    let Member { rank, size, .. } = member;
+    if size <= cores {
+        return binomial_tree(member, args);
+    }
+    let first = rank % cores == 0;
+    let parent = if first { rank.checked_sub(cores) } else { Some(rank - 1) };
+    let next_node = (first && rank + cores < size).then(|| rank + cores);
+    let next_core = ((rank + 1) % cores != 0).then(|| rank + 1);
+    let children = next_node.into_iter().chain(next_core).collect();
+    from_rank_0(member, args, Tree { parent, children }, Sends::Blocking)
+}
+
+/// Pipelines of 8 KiB segments down the binary heap of nodes and down a heap on each node.
+///
+/// (2 log2 N + 2 log2 C + 4 n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binary`.
+pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
+    let Member { rank, size, .. } = member;
+    let (node, core) = (rank / cores, rank % cores);
+    let parent = match core {
+        0 => node.checked_sub(1).map(|below| below / 2 * cores),
+        _ => Some(rank - core + (core - 1) / 2),
+    };
+    let nodes =
+        [1, 2].map(|side| (2 * node + side) * cores).into_iter().filter(|&child| core == 0 && child < size);
+    let here = [1, 2].map(|side| 2 * core + side).into_iter().filter(|&child| child < cores);
+    let children = nodes.chain(here.map(|child| rank - core + child)).collect();
+    from_rank_0(member, args, Tree { parent, children }, Sends::Blocking)
+}
+
+/// A binomial tree over the nodes, then one on each node.
+///
+/// (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binomial`.
+pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
+    let (root, bytes, rank) = (args.root, args.data.bytes(), member.rank);
+    let to_0 = match rank {
+        _ if root == 0 => None,
+        0 => Some(recv(root, bytes)),
+        _ if rank == root => Some(send(0, bytes)),
+        _ => None,
+    };
+    let (node, core) = (rank / cores, rank % cores);
+    Box::new(to_0.into_iter().chain(script(move |steps| {
+        if core == 0 {
+            binomial(node, member.size / cores, |node| node * cores, args, steps);
+        }
+        binomial(core, cores, |core| node * cores + core, args, steps);
+    })))
+}
+
+/// The broadcast from place 0 among some places.
+fn binomial(
+    place: u32,
+    places: u32,
+    rank_of: impl Fn(u32) -> u32,
+    args: Args,
+    steps: &mut crate::collective::script::Script,
+) {
+    let bytes = args.data.bytes();
+    let levels = u32::BITS - (places - 1).leading_zeros();
+    let own = if place == 0 { levels } else { place.trailing_zeros() };
+    if place > 0 {
+        steps.recv(rank_of(place & (place - 1)), bytes);
+    }
+    for child in (0..own).rev().map(|bit| place | 1 << bit).filter(|&child| child < places) {
+        steps.send(rank_of(child), bytes);
+    }
+}
+
+/// The number of ranks on every node, where that is one number.
+fn uniform_cores(member: Member<'_>) -> Option<u32> {
+    member.layout.is_uniform().then(|| member.layout.node_size(0))
+}

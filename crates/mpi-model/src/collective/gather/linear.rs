@@ -1,0 +1,66 @@
+//! Gathers in which everybody sends to the root.
+
+use pdes_core::Bytes;
+
+use super::Args;
+use crate::collective::script::{rounds, script};
+use crate::collective::{Member, Schedule, Step, irecvs, isends, recv, send};
+
+/// Everybody sends to the root, which receives in the order of ranks, all at once.
+///
+/// alpha + (P - 1) n beta for blocks of n bytes. Source: SimGrid's `default`.
+pub(in crate::collective) fn all_at_once<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    linear(member, args.root, args.sent.bytes(), move |_| args.received.bytes())
+}
+
+/// The same with blocks of any sizes: `received(rank)` is the block that the root expects from a rank.
+pub(in crate::collective) fn linear<'a>(
+    member: Member<'a>,
+    root: u32,
+    sent: Bytes,
+    received: impl Fn(u32) -> Bytes + Send + 'a,
+) -> Schedule<'a> {
+    if member.rank == root {
+        Box::new(irecvs(member.others(), received).chain([Step::WaitAll]))
+    } else {
+        Box::new(isends(std::iter::once(root), move |_| sent).chain([Step::WaitAll]))
+    }
+}
+
+/// The root receives from one rank after the other.
+///
+/// (P - 1) (alpha + n beta) for blocks of n bytes. Source: Open MPI's `basic_linear`.
+pub(in crate::collective) fn in_turn<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    if member.rank == args.root {
+        Box::new(member.others().map(move |other| recv(other, args.received.bytes())))
+    } else {
+        Box::new(std::iter::once(send(args.root, args.sent.bytes())))
+    }
+}
+
+/// The root asks one rank after the other with an empty message, waits for the first part of its block (1 KiB of blocks up to
+/// 92,160 bytes, 32 KiB of larger ones), and lets the rest come meanwhile.
+///
+/// (P - 1) (2 alpha + n beta) for blocks of n bytes. Source: Open MPI's `linear_sync`.
+pub(in crate::collective) fn synchronised<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let block = args.block(member.rank);
+    let first = block.per_open_mpi_segment(if block.bytes().get() > 92160 { 32768 } else { 1024 });
+    let (first, rest) = (block.size_of(first), block.size_of(block.count - first));
+    if member.rank != args.root {
+        return script(move |steps| {
+            steps.recv(args.root, Bytes::ZERO);
+            steps.send(args.root, first);
+            steps.send(args.root, rest);
+        });
+    }
+    let asked = rounds(u64::from(member.size), move |other, steps| {
+        let other = other as u32;
+        if other != member.rank {
+            let head = steps.irecv(other, first);
+            steps.send(other, Bytes::ZERO);
+            steps.irecv(other, rest);
+            steps.wait(head);
+        }
+    });
+    Box::new(asked.chain([Step::WaitAll]))
+}

@@ -1,0 +1,157 @@
+//! Recursive halving and doubling among a power of two of places, with the members that are too many folded away.
+
+use pdes_core::Bytes;
+
+use super::member::Elements;
+use super::script::Script;
+
+/// The largest power of two of members: neighbours in pairs share a place until there are no more places than that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Core {
+    /// The logarithm of the number of places.
+    pub(super) levels: u32,
+    /// How many pairs share a place.
+    pub(super) pairs: u32,
+    /// Which of a pair takes the place.
+    taker: Taker,
+}
+
+/// Which of two neighbours takes the place of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taker {
+    Even,
+    Odd,
+}
+
+impl Core {
+    pub(super) fn new(size: u32, taker: Taker) -> Self {
+        let levels = size.ilog2();
+        Self { levels, pairs: size - (1 << levels), taker }
+    }
+
+    /// The other one of a pair that shares a place.
+    pub(super) fn partner(self, rank: u32) -> Option<u32> {
+        (rank < 2 * self.pairs).then_some(rank ^ 1)
+    }
+
+    /// The place of a member, if it takes one.
+    pub(super) fn place(self, rank: u32) -> Option<u32> {
+        match self.partner(rank) {
+            None => Some(rank - self.pairs),
+            Some(_) if (rank % 2 == 1) == (self.taker == Taker::Odd) => Some(rank / 2),
+            Some(_) => None,
+        }
+    }
+
+    /// The member that takes a place.
+    pub(super) fn rank(self, place: u32) -> u32 {
+        if place < self.pairs { 2 * place + u32::from(self.taker == Taker::Odd) } else { place + self.pairs }
+    }
+
+    /// Hands vectors of all pairs to those that take their places; returns the own place.
+    pub(super) fn fold(self, rank: u32, bytes: Bytes, steps: &mut Script) -> Option<u32> {
+        let place = self.place(rank);
+        if let Some(partner) = self.partner(rank) {
+            match place {
+                Some(_) => steps.recv(partner, bytes),
+                None => steps.send(partner, bytes),
+            }
+        }
+        place
+    }
+
+    /// Hands the results back to those without a place.
+    pub(super) fn unfold(self, rank: u32, bytes: Bytes, steps: &mut Script) {
+        if let Some(partner) = self.partner(rank) {
+            match self.place(rank) {
+                Some(_) => steps.send(partner, bytes),
+                None => steps.recv(partner, bytes),
+            }
+        }
+    }
+
+    /// Exchanges whole vectors at doubling distances.
+    pub(super) fn exchange_all(self, place: u32, bytes: Bytes, steps: &mut Script) {
+        for partner in (0..self.levels).map(|level| self.rank(place ^ 1 << level)) {
+            steps.exchange(partner, bytes, partner, bytes);
+        }
+    }
+
+    /// Reduces and scatters: in each round a place hands over the half of its part that its partner keeps.
+    pub(super) fn halve(self, place: u32, split: Split, steps: &mut Script) {
+        for level in 0..self.levels {
+            let other = place ^ 1 << level;
+            let (sent, kept) = (split.part(other, level + 1), split.part(place, level + 1));
+            steps.exchange(self.rank(other), sent, self.rank(other), kept);
+        }
+    }
+
+    /// Collects on all places what [`halve`](Self::halve) scattered, in the opposite order.
+    pub(super) fn double(self, place: u32, split: Split, steps: &mut Script) {
+        for level in (0..self.levels).rev() {
+            let other = place ^ 1 << level;
+            let (own, others) = (split.part(place, level + 1), split.part(other, level + 1));
+            steps.exchange(self.rank(other), own, self.rank(other), others);
+        }
+    }
+}
+
+/// How a vector is split by halving: after `n` rounds a place holds the part that the lowest `n` bits of its number
+/// name, lowest bit first.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Split {
+    /// As many blocks as there are places, the last of which also has the remainder (MPICH).
+    Blocks { data: Elements, levels: u32 },
+    /// Halves of halves, the second of which is the larger where they differ (Rabenseifner).
+    Halves { data: Elements },
+}
+
+impl Split {
+    /// The size of the part of a place after some rounds.
+    pub(super) fn part(self, place: u32, rounds: u32) -> Bytes {
+        match self {
+            Self::Blocks { data, levels } => {
+                let blocks = 1_u64 << levels;
+                let first: u64 =
+                    (0..rounds).filter(|bit| place >> bit & 1 == 1).map(|bit| blocks >> (bit + 1)).sum();
+                let count = data.count / blocks * (blocks >> rounds);
+                let last = first + (blocks >> rounds) == blocks;
+                data.size_of(count + if last { data.count % blocks } else { 0 })
+            }
+            Self::Halves { data } => {
+                let half =
+                    |count: u64, bit| if place >> bit & 1 == 0 { count / 2 } else { count.div_ceil(2) };
+                data.size_of((0..rounds).fold(data.count, half))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_make_up_the_whole_after_any_number_of_rounds() {
+        let data = Elements { count: 1003, unit: Bytes::new(1) };
+        for split in [Split::Blocks { data, levels: 4 }, Split::Halves { data }] {
+            for rounds in 0..=4 {
+                let sum: u64 = (0..1 << rounds).map(|place| split.part(place, rounds).get()).sum();
+                assert_eq!(sum, 1003, "{split:?} after {rounds}");
+            }
+        }
+        assert_eq!(Split::Blocks { data, levels: 2 }.part(3, 2), Bytes::new(253));
+    }
+
+    #[test]
+    fn every_place_has_its_member() {
+        for size in 1..40 {
+            for taker in [Taker::Even, Taker::Odd] {
+                let core = Core::new(size, taker);
+                for place in 0..1 << core.levels {
+                    assert_eq!(core.place(core.rank(place)), Some(place), "{size} {taker:?}");
+                }
+            }
+        }
+    }
+}

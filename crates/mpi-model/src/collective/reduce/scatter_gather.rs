@@ -1,0 +1,75 @@
+//! Reduction by recursive halving, and a gather of the parts.
+
+use pdes_core::Bytes;
+
+use super::Args;
+use crate::collective::halving::{Core, Split, Taker};
+use crate::collective::script::{Script, script};
+use crate::collective::{Member, Schedule};
+
+/// Recursive halving among a power of two of ranks, then a binomial gather of the parts to the root.
+///
+/// 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two, and alpha + n beta more for others. Source: MPICH's long reduction
+/// (Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005); vectors shorter than one element per rank are filled up.
+pub(in crate::collective) fn scatter_gather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let data = args.data.with_count(args.data.count.max(u64::from(member.size)));
+    let core = Core::new(member.size, Taker::Even);
+    let split = Split::Blocks { data, levels: core.levels };
+    script(move |steps| {
+        if args.data.count == 0 {
+            return;
+        }
+        let place = core.fold(member.rank, data.bytes(), steps);
+        if let Some(place) = place {
+            core.halve(place, split, steps);
+        }
+        let gather = Gather::new(core, args.root);
+        if let Some(place) = gather.enter(member.rank, place, split.part(0, core.levels), steps) {
+            gather.run(place, split, steps);
+        }
+    })
+}
+
+/// The gather to a root that may have no place of its own: then it takes place 0.
+struct Gather {
+    core: Core,
+    root: u32,
+    root_place: u32,
+}
+
+impl Gather {
+    fn new(core: Core, root: u32) -> Self {
+        Self { core, root, root_place: core.place(root).unwrap_or(0) }
+    }
+
+    /// Has the root take its place from the rank that has it; returns the place that a rank has in the gather.
+    fn enter(&self, rank: u32, place: Option<u32>, part: Bytes, steps: &mut Script) -> Option<u32> {
+        if self.core.place(self.root).is_some() {
+            return place;
+        }
+        if rank == self.root {
+            steps.recv(self.core.rank(0), part);
+            return Some(0);
+        }
+        if place == Some(0) {
+            steps.send(self.root, part);
+            return None;
+        }
+        place
+    }
+
+    fn rank(&self, place: u32) -> u32 {
+        if place == self.root_place { self.root } else { self.core.rank(place) }
+    }
+
+    fn run(&self, place: u32, split: Split, steps: &mut Script) {
+        for level in (0..self.core.levels).rev() {
+            let other = place ^ 1 << level;
+            if other >> level == self.root_place >> level {
+                steps.send(self.rank(other), split.part(place, level + 1));
+                return;
+            }
+            steps.recv(self.rank(other), split.part(other, level + 1));
+        }
+    }
+}

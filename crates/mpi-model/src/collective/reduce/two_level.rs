@@ -1,0 +1,65 @@
+//! Reduction on each node, then among the leaders.
+
+use super::{Algorithm, Args, in_turn, knomial_of};
+use crate::collective::member::{Elements, nothing};
+use crate::collective::selector::mpich;
+use crate::collective::{Member, Schedule, recv, send};
+
+/// How a node reduces.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::collective) struct OnNode {
+    /// The algorithm; `None` stands for shared memory, which is a linear reduction of short vectors and a k-nomial one of
+    /// long ones.
+    pub(in crate::collective) algorithm: Option<Algorithm>,
+    /// The degree of k-nomial trees.
+    pub(in crate::collective) degree: u32,
+}
+
+/// Both levels by MPICH's choice.
+pub(in crate::collective) fn two_level_of_mpich<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    two_level(member, args, mpich::reduce, OnNode { algorithm: Some(mpich::reduce), degree: 4 })
+}
+
+/// Each node reduces to its leader, the leaders reduce to the leader of the root's node, and that sends to the root.
+///
+/// The sum of both levels, and alpha + n beta where the root does not lead. On one node, vectors of more than 2 KiB take a
+/// k-nomial tree, shorter ones shared memory. Source: MVAPICH2's `Reduce_two_level_helper`, which MPICH's selector takes too in
+/// SimGrid.
+pub(in crate::collective) fn two_level<'a>(
+    member: Member<'a>,
+    args: Args,
+    leaders: impl FnOnce(Member<'a>, Args) -> Schedule<'a>,
+    on_node: OnNode,
+) -> Schedule<'a> {
+    let Args { root, data } = args;
+    let (layout, bytes) = (member.layout, data.bytes());
+    if layout.nodes() == 1 && bytes.get() > 2048 {
+        return knomial_of(on_node.degree, member, args);
+    }
+    let node = layout.node_of(root);
+    let leader = layout.leader(node);
+    let handed = match member.rank {
+        _ if leader == root => None,
+        rank if rank == leader => Some(send(root, bytes)),
+        rank if rank == root => Some(recv(leader, bytes)),
+        _ => None,
+    };
+    let shared = if layout.nodes() == 1 { None } else { on_node.algorithm };
+    let local =
+        member.on_node(move |local| on_one_node(local, data, OnNode { algorithm: shared, ..on_node }));
+    let among = member.among_leaders(|leader| match leader.size {
+        1 => nothing(),
+        _ => leaders(leader, Args { root: node, data }),
+    });
+    Box::new(local.chain(among).chain(handed))
+}
+
+fn on_one_node<'a>(local: Member<'a>, data: Elements, on_node: OnNode) -> Schedule<'a> {
+    let args = Args { root: 0, data };
+    match on_node.algorithm {
+        _ if local.size == 1 => nothing(),
+        Some(algorithm) => algorithm(local, args),
+        None if data.bytes().get() < u64::from(local.size) << 17 => in_turn(local, args),
+        None => knomial_of(on_node.degree, local, args),
+    }
+}

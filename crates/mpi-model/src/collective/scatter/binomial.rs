@@ -1,0 +1,20 @@
+//! Scatter down a binomial tree.
+
+use super::Args;
+use crate::collective::blocks::times;
+use crate::collective::script::script;
+use crate::collective::tree::{self, Tree};
+use crate::collective::{Member, Schedule};
+
+/// Each rank receives the blocks of its subtree from its parent and sends those of its children's, the nearest first.
+///
+/// ceil(log2 P) alpha + (P - 1) n beta for blocks of n bytes. Source: MPICH; Open MPI's `binomial`.
+pub(in crate::collective) fn binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let block = args.block(member.rank);
+    let Tree { parent, children } = tree::binomial(member, args.root);
+    let bytes = move |rank: u32| times(block, tree::binomial_weight(member, args.root, rank)).bytes();
+    script(move |steps| {
+        parent.into_iter().for_each(|parent| steps.recv(parent, bytes(member.rank)));
+        children.iter().for_each(|&child| steps.send(child, bytes(child)));
+    })
+}

@@ -1,0 +1,84 @@
+//! Schedules written as code that posts steps, round by round.
+
+use std::collections::VecDeque;
+
+use pdes_core::Bytes;
+
+use super::{Schedule, Step, exchange, irecv, isend, recv, send};
+
+/// The steps of the rounds that have been written and not yet taken.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    steps: VecDeque<Step>,
+    /// Requests since all were completed last.
+    requests: u32,
+}
+
+/// A request of a [`Script`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handle(u32);
+
+impl Handle {
+    /// The `n`-th request since all were completed last, from 0.
+    pub(super) fn nth(n: u32) -> Self {
+        Self(n)
+    }
+}
+
+impl Script {
+    pub(super) fn send(&mut self, to: u32, bytes: Bytes) {
+        self.steps.push_back(send(to, bytes));
+    }
+
+    pub(super) fn recv(&mut self, from: u32, bytes: Bytes) {
+        self.steps.push_back(recv(from, bytes));
+    }
+
+    pub(super) fn isend(&mut self, to: u32, bytes: Bytes) -> Handle {
+        self.steps.push_back(isend(to, bytes));
+        self.handle()
+    }
+
+    pub(super) fn irecv(&mut self, from: u32, bytes: Bytes) -> Handle {
+        self.steps.push_back(irecv(from, bytes));
+        self.handle()
+    }
+
+    /// Sends to one member and receives from one.
+    pub(super) fn exchange(&mut self, to: u32, send_bytes: Bytes, from: u32, recv_bytes: Bytes) {
+        self.steps.push_back(exchange(to, send_bytes, from, recv_bytes));
+    }
+
+    pub(super) fn wait(&mut self, Handle(request): Handle) {
+        self.steps.push_back(Step::Wait { request });
+    }
+
+    /// Completes all requests; their handles mean nothing from here on.
+    pub(super) fn wait_all(&mut self) {
+        self.requests = 0;
+        self.steps.push_back(Step::WaitAll);
+    }
+
+    fn handle(&mut self) -> Handle {
+        self.requests += 1;
+        Handle(self.requests - 1)
+    }
+}
+
+/// A schedule of rounds, each of which is written when the one before it has been taken.
+pub(super) fn rounds<'a>(rounds: u64, mut round: impl FnMut(u64, &mut Script) + Send + 'a) -> Schedule<'a> {
+    let mut script = Script::default();
+    let mut written = 0;
+    Box::new(std::iter::from_fn(move || {
+        while script.steps.is_empty() && written < rounds {
+            round(written, &mut script);
+            written += 1;
+        }
+        script.steps.pop_front()
+    }))
+}
+
+/// A schedule of few steps, written when the first is taken.
+pub(super) fn script<'a>(write: impl Fn(&mut Script) + Send + 'a) -> Schedule<'a> {
+    rounds(1, move |_, script| write(script))
+}

@@ -1,0 +1,47 @@
+//! Intel MPI's table for barrier.
+
+use super::super::{MORE, NodeTables, REST, pick_by_node};
+use crate::collective::barrier::{Algorithm, linear, recursive_doubling as doubling};
+use crate::collective::{Member, Schedule};
+
+/// By the ranks of a node.
+#[rustfmt::skip]
+const TABLES: NodeTables<Algorithm> = &[
+    (1, &[
+        (3, &[(REST, doubling)]),
+        (5, &[(REST, linear)]),
+        (9, &[(REST, linear)]),
+        (65, &[(REST, doubling)]),
+        (MORE, &[(REST, linear)]),
+    ]),
+    (2, &[
+        (3, &[(REST, linear)]),
+        (5, &[(REST, linear)]),
+        (9, &[(REST, linear)]),
+        (33, &[(REST, doubling)]),
+        (129, &[(REST, linear)]),
+        (MORE, &[(REST, doubling)]),
+    ]),
+    (4, &[
+        (5, &[(REST, doubling)]),
+        (9, &[(REST, linear)]),
+        (33, &[(REST, doubling)]),
+        (MORE, &[(REST, doubling)]),
+    ]),
+    (8, &[
+        (9, &[(REST, linear)]),
+        (33, &[(REST, doubling)]),
+        (MORE, &[(REST, doubling)]),
+    ]),
+    (16, &[
+        (5, &[(REST, doubling)]),
+        (9, &[(REST, linear)]),
+        (33, &[(REST, doubling)]),
+        (MORE, &[(REST, doubling)]),
+    ]),
+];
+
+/// Intel MPI's choice.
+pub(in crate::collective) fn barrier(member: Member<'_>) -> Schedule<'_> {
+    pick_by_node(TABLES, member, 1)(member)
+}

@@ -1,0 +1,36 @@
+//! Intel MPI's table for reduce.
+
+use super::super::{MORE, NodeTables, REST, pick_by_node};
+use crate::collective::reduce::{Algorithm, Args};
+use crate::collective::selector::mvapich2::reduce as mvapich2;
+use crate::collective::{Member, Schedule};
+
+/// By the ranks of a node, then by the bytes of the vector.
+#[rustfmt::skip]
+const TABLES: NodeTables<Algorithm> = &[
+    (1, &[
+        (MORE, &[(REST, mvapich2)]),
+    ]),
+    (2, &[
+        (3, &[(REST, mvapich2)]),
+        (5, &[(REST, mvapich2)]),
+        (MORE, &[(REST, mvapich2)]),
+    ]),
+    (4, &[
+        (257, &[(REST, mvapich2)]),
+        (MORE, &[(REST, mvapich2)]),
+    ]),
+    (8, &[
+        (513, &[(REST, mvapich2)]),
+        (MORE, &[(REST, mvapich2)]),
+    ]),
+    (16, &[
+        (257, &[(REST, mvapich2)]),
+        (MORE, &[(REST, mvapich2)]),
+    ]),
+];
+
+/// Intel MPI's choice.
+pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    pick_by_node(TABLES, member, args.data.bytes().get())(member, args)
+}

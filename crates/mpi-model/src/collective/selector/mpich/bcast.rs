@@ -1,0 +1,25 @@
+//! MPICH's decisions for bcast.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::bcast::{
+    Algorithm, Args, binomial_tree as binomial, doubling_allgather as doubling, ring_allgather as ring,
+    smp_binomial,
+};
+use crate::collective::{Member, Schedule};
+
+/// By the bytes of the vector, for an even number of ranks.
+const EVEN: Table<Algorithm> =
+    &[(9, &[(REST, binomial)]), (MORE, &[(12288, binomial), (524_288, doubling), (REST, ring)])];
+
+/// For an odd number of ranks.
+const ODD: Table<Algorithm> = &[(9, &[(REST, binomial)]), (MORE, &[(12288, binomial), (REST, ring)])];
+
+/// MPICH's choice: where all nodes have the same number of ranks, binomial trees over the nodes and on each; elsewhere, and
+/// within two-level algorithms, by the tables.
+pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    if !member.within_levels && member.layout.is_uniform() {
+        return smp_binomial(member, args);
+    }
+    let table = if member.size % 2 == 0 { EVEN } else { ODD };
+    pick(table, member.size, args.data.bytes().get())(member, args)
+}

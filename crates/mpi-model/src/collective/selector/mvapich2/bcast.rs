@@ -1,0 +1,47 @@
+//! MVAPICH2's decisions for bcast.
+
+use super::super::mpich;
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::bcast::{
+    Algorithm, Args, Levels, binomial_tree, doubling_allgather as doubling, ring_allgather as ring, two_level,
+};
+use crate::collective::member::nothing;
+use crate::collective::{Member, Schedule};
+
+/// What the leaders do before their nodes broadcast, or everybody at once.
+#[derive(Clone, Copy)]
+enum Choice {
+    Leaders(Algorithm),
+    All(Algorithm),
+}
+
+/// MVAPICH2's pipelines, for which SimGrid takes MPICH's choice.
+const PIPELINE: Choice = Choice::Leaders(mpich::bcast);
+const BINOMIAL: Choice = Choice::Leaders(binomial_tree);
+const RING: Choice = Choice::Leaders(ring);
+const DOUBLING: Choice = Choice::Leaders(doubling);
+const FLAT_RING: Choice = Choice::All(ring);
+
+/// By the bytes of the vector.
+#[rustfmt::skip]
+const TABLE: Table<Choice> = &[
+    (17, &[
+        (8193, PIPELINE), (16385, BINOMIAL), (65537, PIPELINE), (262_145, RING), (524_289, DOUBLING), (REST, RING),
+    ]),
+    (65, &[(REST, PIPELINE)]),
+    (129, &[(524_289, PIPELINE), (REST, FLAT_RING)]),
+    (257, &[(131_073, PIPELINE), (262_145, RING), (524_289, PIPELINE), (REST, RING)]),
+    (513, &[(262_145, PIPELINE), (REST, RING)]),
+    (MORE, &[(524_289, PIPELINE), (REST, RING)]),
+];
+
+/// MVAPICH2's choice. Nodes take MPICH's, in place of shared memory.
+pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    if args.data.count == 0 {
+        return nothing();
+    }
+    match pick(TABLE, member.size, args.data.bytes().get()) {
+        Choice::Leaders(leaders) => two_level(member, args, Levels { leaders, node: mpich::bcast }),
+        Choice::All(algorithm) => algorithm(member, args),
+    }
+}

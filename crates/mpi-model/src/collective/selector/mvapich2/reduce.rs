@@ -1,0 +1,83 @@
+//! MVAPICH2's decisions for reduce.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::member::nothing;
+use crate::collective::reduce::{Algorithm, Args, OnNode, binomial, knomial_of, scatter_gather, two_level};
+use crate::collective::{Member, Schedule};
+
+/// What the leaders do after their nodes have reduced, or everybody at once.
+#[derive(Clone, Copy)]
+enum Choice {
+    Leaders(Algorithm),
+    All(Algorithm),
+}
+
+/// The degree of k-nomial trees, in all rows.
+const DEGREE: u32 = 4;
+
+fn knomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    knomial_of(DEGREE, member, args)
+}
+
+/// A scatter and gather where there are as many elements as the largest power of two of ranks, else a binomial tree.
+fn long<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let few = args.data.count < 1 << member.size.ilog2();
+    if few { binomial(member, args) } else { scatter_gather(member, args) }
+}
+
+const KNOMIAL: Choice = Choice::Leaders(knomial);
+const BINOMIAL: Choice = Choice::Leaders(binomial);
+const FLAT_KNOMIAL: Choice = Choice::All(knomial);
+const FLAT_BINOMIAL: Choice = Choice::All(binomial);
+const LONG: Choice = Choice::All(long);
+
+/// By the bytes of the vector.
+#[rustfmt::skip]
+const TABLE: Table<Choice> = &[
+    (17, &[(262_145, KNOMIAL), (1_048_577, FLAT_BINOMIAL), (REST, LONG)]),
+    (33, &[
+        (32769, KNOMIAL), (65537, BINOMIAL), (262_145, FLAT_KNOMIAL), (1_048_577, FLAT_BINOMIAL), (REST, LONG),
+    ]),
+    (65, &[(16385, KNOMIAL), (65537, BINOMIAL), (262_145, KNOMIAL), (REST, LONG)]),
+    (129, &[
+        (8193, KNOMIAL), (16385, FLAT_KNOMIAL), (65537, BINOMIAL), (262_145, FLAT_KNOMIAL), (1_048_577, BINOMIAL),
+        (REST, LONG),
+    ]),
+    (257, &[
+        (16385, KNOMIAL), (32769, BINOMIAL), (65537, FLAT_BINOMIAL), (1_048_577, BINOMIAL), (REST, LONG),
+    ]),
+    (513, &[(8193, KNOMIAL), (16385, FLAT_KNOMIAL), (1_048_577, BINOMIAL), (REST, LONG)]),
+    (1025, &[(8193, KNOMIAL), (16385, FLAT_KNOMIAL), (REST, BINOMIAL)]),
+    (MORE, &[(2049, KNOMIAL), (4097, FLAT_KNOMIAL), (REST, BINOMIAL)]),
+];
+
+/// Shared memory.
+const SHARED: Option<Algorithm> = None;
+const LOCAL_KNOMIAL: Option<Algorithm> = Some(knomial);
+const LOCAL_BINOMIAL: Option<Algorithm> = Some(binomial);
+
+/// What nodes do before their leaders, by the bytes of the vector.
+#[rustfmt::skip]
+const ON_NODE: Table<Option<Algorithm>> = &[
+    (17, &[(65537, SHARED), (REST, LOCAL_BINOMIAL)]),
+    (33, &[(8193, SHARED), (16385, LOCAL_KNOMIAL), (262_145, SHARED), (REST, LOCAL_BINOMIAL)]),
+    (1025, &[
+        (8193, SHARED), (16385, LOCAL_KNOMIAL), (65537, SHARED), (262_145, LOCAL_KNOMIAL), (REST, LOCAL_BINOMIAL),
+    ]),
+    (MORE, &[(16385, SHARED), (65537, LOCAL_KNOMIAL), (131_073, LOCAL_BINOMIAL), (REST, SHARED)]),
+];
+
+/// MVAPICH2's choice.
+pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    if args.data.count == 0 {
+        return nothing();
+    }
+    let bytes = args.data.bytes().get();
+    match pick(TABLE, member.size, bytes) {
+        Choice::Leaders(leaders) => {
+            let algorithm = pick(ON_NODE, member.size, bytes);
+            two_level(member, args, leaders, OnNode { algorithm, degree: DEGREE })
+        }
+        Choice::All(algorithm) => algorithm(member, args),
+    }
+}

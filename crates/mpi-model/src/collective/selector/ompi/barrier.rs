@@ -1,0 +1,22 @@
+//! Open MPI's table for barrier.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::barrier::{Algorithm, dissemination, linear, recursive_doubling as doubling, tree};
+use crate::collective::{Member, Schedule};
+
+/// By the number of ranks alone.
+const TABLE: Table<Algorithm> = &[
+    (4, &[(REST, doubling)]),
+    (8, &[(REST, linear)]),
+    (64, &[(REST, doubling)]),
+    (256, &[(REST, dissemination)]),
+    (512, &[(REST, tree)]),
+    (1024, &[(REST, dissemination)]),
+    (4096, &[(REST, tree)]),
+    (MORE, &[(REST, dissemination)]),
+];
+
+/// Open MPI's choice.
+pub(in crate::collective) fn barrier(member: Member<'_>) -> Schedule<'_> {
+    pick(TABLE, member.size, 0)(member)
+}

@@ -1,0 +1,20 @@
+//! Open MPI's table for gather.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::gather::{Algorithm, Args, binomial, in_turn as linear, synchronised as sync};
+use crate::collective::{Member, Schedule};
+
+/// By the bytes of a block.
+#[rustfmt::skip]
+const TABLE: Table<Algorithm> = &[
+    (4, &[(2, sync), (4, linear), (32768, binomial), (65536, linear), (131_072, binomial), (REST, sync)]),
+    (8, &[(1024, binomial), (8192, linear), (32768, binomial), (262_144, linear), (REST, sync)]),
+    (256, &[(REST, binomial)]),
+    (512, &[(2048, binomial), (8192, linear), (REST, binomial)]),
+    (MORE, &[(REST, binomial)]),
+];
+
+/// Open MPI's choice.
+pub(in crate::collective) fn gather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    pick(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
+}

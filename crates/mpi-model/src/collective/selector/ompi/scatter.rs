@@ -1,0 +1,24 @@
+//! Open MPI's table for scatter.
+
+use super::super::{MORE, REST, Table, pick};
+use crate::collective::scatter::{Algorithm, Args, all_then_wait as at_once, binomial, in_turn as linear};
+use crate::collective::{Member, Schedule};
+
+/// By the bytes of a block.
+#[rustfmt::skip]
+const TABLE: Table<Algorithm> = &[
+    (4, &[(2, at_once), (131_072, linear), (262_144, at_once), (REST, linear)]),
+    (8, &[
+        (2048, binomial), (4096, linear), (8192, binomial), (32768, linear), (1_048_576, at_once),
+        (REST, linear),
+    ]),
+    (16, &[(16384, binomial), (1_048_576, at_once), (REST, linear)]),
+    (32, &[(16384, binomial), (32768, linear), (REST, at_once)]),
+    (64, &[(512, binomial), (8192, at_once), (16384, binomial), (REST, at_once)]),
+    (MORE, &[(512, binomial), (REST, at_once)]),
+];
+
+/// Open MPI's choice.
+pub(in crate::collective) fn scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    pick(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
+}
