@@ -31,3 +31,8 @@ pub(super) fn among<'a>(
     let sends = destinations.map(move |to| send(to, bytes));
     Box::new(irecvs(sources, move |_| bytes).chain(sends).chain([Step::WaitAll]))
 }
+
+/// The number with its `bits` low bits in reverse order.
+pub(super) fn mirrored(number: u32, bits: u32) -> u32 {
+    number.reverse_bits().checked_shr(u32::BITS - bits).unwrap_or(0)
+}

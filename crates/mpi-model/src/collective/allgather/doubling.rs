@@ -3,6 +3,7 @@
 use super::Args;
 use crate::collective::doubling::doubling;
 use crate::collective::member::nothing;
+use crate::collective::rounds::mirrored;
 use crate::collective::{Member, Schedule, exchange};
 
 /// Bruck's algorithm: round `k` takes the blocks of the next 2^k ranks from the rank 2^k places on, the last one only
@@ -27,16 +28,21 @@ pub(in crate::collective) fn recursive_unless_empty<'a>(member: Member<'a>, args
     if args.blocks.total(member.size).count == 0 { nothing() } else { recursive(member, args) }
 }
 
-/// Partners at halving distances, the farthest first, so that the largest messages go between neighbours; only for
-/// powers of two and equal blocks. Source: Faraj's `rhv` (STAR-MPI).
+/// Blocks go to the rank with the bits of their number mirrored; then partners exchange at halving distances, the
+/// farthest first, so that the largest messages go between neighbours. Only for powers of two and equal blocks.
+///
+/// One alpha + n beta more than the others. Source: Faraj's `rhv` (STAR-MPI).
 pub(in crate::collective) fn halving_distance<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let levels = size.trailing_zeros();
-    Box::new((0..levels).rev().map(move |level| {
+    let mirrored = mirrored(rank, levels);
+    let moved = exchange(mirrored, args.sent.bytes(), mirrored, args.blocks.of(mirrored));
+    let rounds = (0..levels).rev().map(move |level| {
         let partner = rank ^ (1 << level);
         let known = args.blocks.span(0, size >> (level + 1)).bytes();
         exchange(partner, known, partner, known)
-    }))
+    });
+    Box::new([moved].into_iter().chain(rounds))
 }
 
 /// [`recursive_unless_empty`] where P is a power of two, else [`bruck`]. Source: MVAPICH2's allgatherv.

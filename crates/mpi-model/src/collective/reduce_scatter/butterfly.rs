@@ -2,6 +2,7 @@
 
 use super::fold::{Fold, Role};
 use crate::collective::blocks::Blocks;
+use crate::collective::rounds::mirrored;
 use crate::collective::{Member, Schedule, Step, exchange, recv, send};
 
 /// Among the power of two, partners at distances 1, 2, 4 ... exchange halves of what is left, after which each has the
@@ -41,9 +42,4 @@ fn deliver(fold: Fold<'_>, rank: u32, number: u32) -> impl Iterator<Item = Step>
     let to_left = (owner < fold.doubled).then(|| send(peer - 1, fold.blocks.of(peer - 1)));
     let swap = (owner != number).then(|| exchange(peer, fold.blocks.of(peer), peer, fold.blocks.of(rank)));
     to_left.into_iter().chain(swap)
-}
-
-/// The number with its `bits` low bits in reverse order.
-fn mirrored(number: u32, bits: u32) -> u32 {
-    number.reverse_bits().checked_shr(u32::BITS - bits).unwrap_or(0)
 }
