@@ -8,6 +8,8 @@ mod command_line;
 mod contention;
 #[path = "replay/determinism.rs"]
 mod determinism;
+#[path = "replay/exchanges.rs"]
+mod exchanges;
 #[path = "replay/reference.rs"]
 mod reference;
 #[path = "replay/trace_commands.rs"]
