@@ -144,8 +144,15 @@ pub(crate) fn digest(config: Config) -> Digest {
 
 /// The end of the last rank in seconds.
 pub(crate) fn simulated_time(config: Config) -> f64 {
-    let scene = Scene::load(&config.resolve().unwrap()).unwrap();
-    scene.replay(&Progress::new(scene.job().threads)).unwrap().simulated_time().as_secs_f64()
+    try_simulated_time(config).unwrap()
+}
+
+/// The end of the last rank in seconds, or what is wrong.
+pub(crate) fn try_simulated_time(config: Config) -> Result<f64, String> {
+    let job = config.resolve().map_err(|error| error.to_string())?;
+    let scene = Scene::load(&job).map_err(|error| error.to_string())?;
+    let outcome = scene.replay(&Progress::new(scene.job().threads));
+    outcome.map(|outcome| outcome.simulated_time().as_secs_f64()).map_err(|error| error.to_string())
 }
 
 pub(crate) fn repository() -> PathBuf {

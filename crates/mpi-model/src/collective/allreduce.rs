@@ -22,7 +22,7 @@ pub(super) use segmented_ring::segmented_ring;
 pub(super) use smp::{
     smp_binomial, smp_binomial_pipeline, smp_halving, smp_recursive_doubling, smp_ring, smp_whole_ring,
 };
-pub(super) use two_level::{OnNode, two_level, two_level_of_mpich};
+pub(super) use two_level::{reduce_to_leader, two_level, two_level_of_mpich};
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Elements) -> Schedule<'a>;
 

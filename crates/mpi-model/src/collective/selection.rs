@@ -55,6 +55,16 @@ pub enum SelectionError {
         /// The name most like it.
         nearest: &'static str,
     },
+    /// SimGrid has this algorithm, but it cannot be replayed.
+    #[error("{found:?} for {} {reason}", operation.name())]
+    Refused {
+        /// The operation.
+        operation: Operation,
+        /// What was asked for.
+        found: String,
+        /// Why it cannot be replayed.
+        reason: &'static str,
+    },
     /// The algorithm does not work for this number of ranks.
     #[error("{algorithm:?} for {} needs {needs}, found {ranks}", operation.name())]
     Unsuitable {
@@ -104,7 +114,7 @@ impl Selection {
     /// Makes the selection that follows a selector in everything.
     pub fn new(selector: Selector) -> Self {
         let choices = Operation::ALL.map(|operation| {
-            let otherwise = find(operation, selector.name()).unwrap_or_default();
+            let otherwise = find(operation, selector.name()).expect("every operation knows every selector");
             Choice { otherwise, ..Choice::default() }
         });
         Self { selector, choices }
@@ -191,7 +201,18 @@ fn find(operation: Operation, algorithm: &str) -> Option<usize> {
     operation.algorithms().position(|name| name == algorithm)
 }
 
+/// SimGrid's algorithms that are no schedule of messages known beforehand, by how their names begin.
+const REFUSED: [(&str, &str); 3] = [
+    ("automatic", "measures all algorithms while the program runs; choose one of them"),
+    ("arrival_", "depends on who arrives first, which a schedule does not know; choose another algorithm"),
+    ("pair_rma", "needs one-sided communication; choose another algorithm, such as \"pair\""),
+];
+
 fn known(operation: Operation, algorithm: &str) -> Result<usize, SelectionError> {
+    let refused = REFUSED.iter().find(|(beginning, _)| algorithm.starts_with(beginning));
+    if let Some(&(_, reason)) = refused {
+        return Err(SelectionError::Refused { operation, found: algorithm.to_owned(), reason });
+    }
     find(operation, algorithm).ok_or_else(|| {
         let distance = |name: &&'static str| edit_distance(algorithm, name);
         let nearest = operation.algorithms().min_by_key(distance).unwrap_or_default();
@@ -239,6 +260,21 @@ mod tests {
         let error = selection.choose(Operation::Barrier, "OMPI_tre").unwrap_err();
         let SelectionError::Unknown { nearest, .. } = error else { panic!("{error}") };
         assert_eq!(nearest, "ompi_tree");
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_refused_by_name() {
+        let error = Selection::default().choose(Operation::Alltoall, "pair_rma").unwrap_err();
+        assert!(matches!(error, SelectionError::Refused { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_algorithm_that_is_not_for_so_many_ranks_is_refused() {
+        let mut selection = Selection::default();
+        let bounds = Bounds { ranks_below: Some(8), bytes_below: None };
+        selection.add_row(Operation::Allreduce, bounds, "rab1").unwrap();
+        assert_eq!((selection.check(4), selection.check(9)), (Ok(()), Ok(())));
+        assert!(matches!(selection.check(6), Err(SelectionError::Unsuitable { ranks: 6, .. })));
     }
 
     #[test]

@@ -5,19 +5,14 @@ use crate::collective::member::{Elements, nothing};
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, bcast, reduce};
 
-/// What comes first, on the nodes.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::collective) enum OnNode {
-    /// An allreduce on each node.
-    Algorithm(Algorithm),
-    /// The communicator's reduction to rank 0, on all nodes together: what SimGrid makes of MVAPICH2's reduction in shared
-    /// memory and by messages.
-    ReduceAll,
-}
-
 /// MPICH's allreduce on each node, recursive doubling among the leaders.
 pub(in crate::collective) fn two_level_of_mpich(member: Member<'_>, data: Elements) -> Schedule<'_> {
-    two_level(member, data, recursive_doubling, OnNode::Algorithm(mpich::allreduce))
+    two_level(member, data, recursive_doubling, mpich::allreduce)
+}
+
+/// The communicator's reduction, as a first step on nodes.
+pub(in crate::collective) fn reduce_to_leader(local: Member<'_>, data: Elements) -> Schedule<'_> {
+    reduce::selected(local, reduce::Args { root: 0, data })
 }
 
 /// Reduces on the nodes, then to all leaders, and broadcasts on each node with the communicator's algorithm.
@@ -27,16 +22,13 @@ pub(in crate::collective) fn two_level(
     member: Member<'_>,
     data: Elements,
     leaders: Algorithm,
-    on_node: OnNode,
+    on_node: Algorithm,
 ) -> Schedule<'_> {
     if data.count == 0 {
         return nothing();
     }
     let root = 0;
-    let first = match on_node {
-        OnNode::Algorithm(algorithm) => member.on_node(|local| algorithm(local, data)),
-        OnNode::ReduceAll => reduce::selected(member, reduce::Args { root, data }),
-    };
+    let first = member.on_node(|local| on_node(local, data));
     let second = member.among_leaders(|leader| leaders(leader, data));
     Box::new(
         first.chain(second).chain(member.on_node(|local| bcast::selected(local, bcast::Args { root, data }))),

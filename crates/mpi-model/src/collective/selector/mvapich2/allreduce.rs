@@ -2,12 +2,12 @@
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::allreduce::{
-    Algorithm, OnNode, recursive_doubling as doubling, short_or_halving as halving, two_level,
+    Algorithm, recursive_doubling as doubling, reduce_to_leader, short_or_halving as halving, two_level,
 };
 use crate::collective::member::{Elements, nothing};
 use crate::collective::{Member, Schedule};
 
-/// What the leaders do after everybody has reduced to rank 0, or everybody at once.
+/// What the leaders do after nodes have reduced to them, or everybody at once.
 #[derive(Clone, Copy)]
 enum Choice {
     Leaders(Algorithm),
@@ -33,7 +33,7 @@ pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Sc
         return nothing();
     }
     match pick(TABLE, member.size, data.bytes().get()) {
-        Choice::Leaders(leaders) => two_level(member, data, leaders, OnNode::ReduceAll),
+        Choice::Leaders(leaders) => two_level(member, data, leaders, reduce_to_leader),
         Choice::All(algorithm) => algorithm(member, data),
     }
 }
