@@ -64,7 +64,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The largest product of a block and a number [B]. No message of this size ends within simulated time.
+/// The largest product of a block and a number \[B\]. No message of this size ends within simulated time.
 const LARGEST: u64 = 1 << 62;
 
 /// A number of blocks of the same size, at most of [`LARGEST`] bytes.

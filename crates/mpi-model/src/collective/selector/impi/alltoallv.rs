@@ -6,7 +6,7 @@ use crate::collective::alltoall::windows::without_itself as windows;
 use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// For numbers of ranks per node.
+/// For numbers of ranks per node. Sizes count as one byte, as in SimGrid, since each rank has its own.
 const TABLES: NodeTables<Algorithm> = &[
     (1, &[(MORE, &[(REST, in_order)])]),
     (2, &[(MORE, &[(REST, in_order)])]),
