@@ -10,7 +10,8 @@ use super::{Member, Schedule};
 /// in these two phases, for rows of this many members.
 ///
 /// Source: Faraj's `2dmesh` (STAR-MPI; Faraj and Yuan, ICS 2005). The mesh is the one whose first dimension is as near
-/// to the square root of P as P allows; for a prime number of members it is one row.
+/// to the square root of P as P allows; for a prime number of members, which SimGrid refuses from 5
+/// on, it is one row.
 pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2]) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     if size == 1 {
@@ -50,8 +51,8 @@ pub(super) fn in_3d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 3
 
 /// The length of the rows of a mesh of two dimensions: the longer side.
 fn row_of_2d(size: u32) -> u32 {
-    let divisor = (size.isqrt()..=size / 2).find(|&side| size.is_multiple_of(side)).unwrap_or(1);
-    divisor.max(size / divisor)
+    let shorter = (1..=size.isqrt()).rev().find(|&side| size.is_multiple_of(side)).unwrap_or(1);
+    size / shorter
 }
 
 /// The length of the rows and columns of a mesh of three dimensions.

@@ -9,7 +9,7 @@ use crate::collective::{Member, Schedule, allgatherv, bcast, gather};
 /// A gather on each node, an allgather of the blocks of whole nodes among the leaders (MPICH's; where nodes have
 /// different numbers of ranks, the communicator's allgatherv), a broadcast of everything on each node.
 ///
-/// Source: MVAPICH2's two-level allgather. Where the ranks of a node are not consecutive, which SimGrid refuses, the
+/// Between nodes about log2 N alpha + (N - 1) c n beta. Source: MVAPICH2's two-level allgather. Where the ranks of a node are not consecutive, which SimGrid refuses, the
 /// blocks travel all the same and are sorted at their destination, for free.
 pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Blocks::Equal(block) = args.blocks else { unreachable!("the blocks of an allgather are equal") };
