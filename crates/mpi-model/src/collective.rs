@@ -21,6 +21,7 @@ mod member;
 mod mesh;
 mod operation;
 mod pipeline;
+mod places;
 mod reduce;
 mod reduce_scatter;
 mod rounds;

@@ -14,8 +14,7 @@ use super::{Member, Schedule};
 
 pub(super) use dissemination::dissemination;
 pub(super) use linear::linear;
-pub(super) use pairs::recursive_doubling;
-pub(super) use pairs::{fold_first, two_procs};
+pub(super) use pairs::{recursive_doubling, two_procs};
 pub(super) use ring::double_ring;
 pub(super) use tree::tree;
 pub(super) use two_level::two_level;
@@ -35,7 +34,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("ompi_recursivedoubling", recursive_doubling),
     Entry::new("ompi_doublering", double_ring),
     Entry::new("mpich_smp", two_level),
-    Entry::new("mvapich2_pair", fold_first),
+    Entry::new("mvapich2_pair", recursive_doubling),
 ];
 
 /// The algorithm that the communicator uses.

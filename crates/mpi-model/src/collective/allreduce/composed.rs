@@ -47,8 +47,11 @@ pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elem
 /// and have P elements where there are fewer elements than ranks. Source: STAR-MPI's `rab2`.
 pub(in crate::collective) fn all_to_all(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let size = u64::from(member.size);
-    let filled =
-        if data.count % size != 0 && data.count < size { size } else { part(member.size, data.count) };
+    let filled = if !data.count.is_multiple_of(size) && data.count < size {
+        size
+    } else {
+        part(member.size, data.count)
+    };
     let part = data.with_count(filled);
     let blocks = Blocks::Equal(part);
     let exchanged = alltoall::selected(member, alltoall::Args { sent: blocks, received: blocks });
@@ -61,5 +64,5 @@ pub(in crate::collective) fn all_to_all(member: Member<'_>, data: Elements) -> S
 /// The elements of a part.
 fn part(size: u32, count: u64) -> u64 {
     let size = u64::from(size);
-    count / size + u64::from(count % size != 0)
+    count / size + u64::from(!count.is_multiple_of(size))
 }

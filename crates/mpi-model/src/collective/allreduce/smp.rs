@@ -5,8 +5,9 @@
 
 use crate::collective::halving::{Core, Taker};
 use crate::collective::member::{Elements, nothing};
+use crate::collective::places::{broadcast, reduce};
 use crate::collective::script::{Script, rounds, script};
-use crate::collective::{Member, Schedule, Step, exchange};
+use crate::collective::{Member, Schedule, exchange};
 
 /// Binomial reductions on the nodes and among them, then binomial broadcasts back.
 ///
@@ -162,36 +163,7 @@ impl Nodes {
     /// What first ranks do among each other, between a reduction and a broadcast on each node.
     fn around<'a>(self, data: Elements, among: Schedule<'a>) -> Schedule<'a> {
         let before = script(move |steps| self.stage(0, data, steps));
-        let among: Box<dyn Iterator<Item = Step> + Send + 'a> =
-            if self.core == 0 { among } else { nothing() };
+        let among = if self.core == 0 { among } else { nothing() };
         Box::new(before.chain(among).chain(script(move |steps| self.stage(3, data, steps))))
     }
-}
-
-/// A binomial reduction to place 0.
-fn reduce(place: u32, places: u32, rank: impl Fn(u32) -> u32, data: Elements, steps: &mut Script) {
-    for child in below(place, places) {
-        steps.recv(rank(child), data.bytes());
-    }
-    if place > 0 {
-        steps.send(rank(place & (place - 1)), data.bytes());
-    }
-}
-
-/// A binomial broadcast from place 0.
-fn broadcast(place: u32, places: u32, rank: impl Fn(u32) -> u32, data: Elements, steps: &mut Script) {
-    if place > 0 {
-        steps.recv(rank(place & (place - 1)), data.bytes());
-    }
-    for child in below(place, places).rev() {
-        steps.send(rank(child), data.bytes());
-    }
-}
-
-/// The children of a place in the binomial tree, the nearest first.
-fn below(place: u32, places: u32) -> std::vec::IntoIter<u32> {
-    let levels = u32::BITS - (places - 1).leading_zeros();
-    let own = if place == 0 { levels } else { place.trailing_zeros() };
-    let children: Vec<u32> = (0..own).map(|bit| place | 1 << bit).filter(|&child| child < places).collect();
-    children.into_iter()
 }

@@ -8,17 +8,10 @@ use crate::collective::{Member, Schedule};
 /// The ranks beyond the largest power of two report to a partner below it, those exchange in pairs at doubling
 /// distances, and the partners release those beyond.
 ///
-/// (floor(log2 P) + 2) alpha. Source: Open MPI's `recursivedoubling`. There the ranks beyond report by an exchange, whose
+/// (floor(log2 P) + 2) alpha. Source: Open MPI's `recursivedoubling` and MVAPICH2's pairwise barrier, in which the ranks beyond report by an exchange whose
 /// answer is the release.
 pub(in crate::collective) fn recursive_doubling(member: Member<'_>) -> Schedule<'_> {
     script(move |steps| folded(member, steps))
-}
-
-/// The same in MVAPICH2.
-///
-/// (floor(log2 P) + 2) alpha. Source: MVAPICH2's `pairwise` barrier.
-pub(in crate::collective) fn fold_first(member: Member<'_>) -> Schedule<'_> {
-    recursive_doubling(member)
 }
 
 fn folded(member: Member<'_>, steps: &mut Script) {

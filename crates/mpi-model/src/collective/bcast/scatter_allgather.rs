@@ -3,6 +3,7 @@
 use pdes_core::Bytes;
 
 use super::Args;
+use crate::collective::doubling::doubling;
 use crate::collective::script::{Script, script};
 use crate::collective::{Member, Schedule, exchange, member};
 
@@ -28,11 +29,10 @@ pub(in crate::collective) fn doubling_allgather<'a>(member: Member<'a>, args: Ar
         return member::nothing();
     }
     let blocks = Blocks::new(member, args);
-    script(move |steps| {
-        blocks.scatter(steps);
-        let levels = u32::BITS - (blocks.size - 1).leading_zeros();
-        (0..levels).for_each(|level| blocks.double(level, steps));
-    })
+    let placed = Member { rank: blocks.place, ..member };
+    let piece = move |first: u32, number: u32| blocks.of_places(first.into(), number.into());
+    let collected = doubling(placed, piece).map(move |step| step.renumber(|place| blocks.rank(place)));
+    Box::new(script(move |steps| blocks.scatter(steps)).chain(collected))
 }
 
 /// The blocks of the vector: the member at place `p` counted from the root gets block `p`, all of which have the same
@@ -77,29 +77,6 @@ impl Blocks {
         let children = (0..own).rev().map(|bit| place | 1 << bit);
         for child in children.filter(|&child| child < self.size && self.subtree(child) > Bytes::ZERO) {
             steps.send(self.rank(child), self.subtree(child));
-        }
-    }
-
-    /// A round at distance 2^level.
-    fn double(self, level: u32, steps: &mut Script) {
-        let (place, distance) = (self.place, 1_u32 << level);
-        let side = |place: u32| place >> level << level;
-        let of_side = |place: u32| self.of_places(u64::from(side(place)), u64::from(distance));
-        let partner = place ^ distance;
-        if partner < self.size {
-            steps.exchange(self.rank(partner), of_side(place), self.rank(partner), of_side(partner));
-        }
-        // Some of this side have no partner.
-        if side(partner) + distance > self.size && self.size > side(place) + distance {
-            let complete = self.size - side(place) - distance;
-            for bit in (0..level).rev() {
-                let (other, have) = (place ^ 1 << bit, (place >> (bit + 1) << (bit + 1)) + complete);
-                if other > place && place < have && other >= have {
-                    steps.send(self.rank(other), of_side(partner));
-                } else if other < place && other < have && place >= have {
-                    steps.recv(self.rank(other), of_side(partner));
-                }
-            }
         }
     }
 }

@@ -6,6 +6,7 @@
 use super::pipelined::from_rank_0;
 use super::{Args, binomial_tree};
 use crate::collective::pipeline::Sends;
+use crate::collective::places::broadcast;
 use crate::collective::script::script;
 use crate::collective::selector::mpich;
 use crate::collective::tree::Tree;
@@ -62,29 +63,10 @@ pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) ->
     let (node, core) = (rank / cores, rank % cores);
     Box::new(to_0.into_iter().chain(script(move |steps| {
         if core == 0 {
-            binomial(node, member.size / cores, |node| node * cores, args, steps);
+            broadcast(node, member.size / cores, |node| node * cores, args.data, steps);
         }
-        binomial(core, cores, |core| node * cores + core, args, steps);
+        broadcast(core, cores, |core| node * cores + core, args.data, steps);
     })))
-}
-
-/// The broadcast from place 0 among some places.
-fn binomial(
-    place: u32,
-    places: u32,
-    rank_of: impl Fn(u32) -> u32,
-    args: Args,
-    steps: &mut crate::collective::script::Script,
-) {
-    let bytes = args.data.bytes();
-    let levels = u32::BITS - (places - 1).leading_zeros();
-    let own = if place == 0 { levels } else { place.trailing_zeros() };
-    if place > 0 {
-        steps.recv(rank_of(place & (place - 1)), bytes);
-    }
-    for child in (0..own).rev().map(|bit| place | 1 << bit).filter(|&child| child < places) {
-        steps.send(rank_of(child), bytes);
-    }
 }
 
 /// The number of ranks on every node, where that is one number.

@@ -83,7 +83,7 @@ fn swap<'a>(member: Member<'a>, root: u32, side: usize, halves: [Half; 2]) -> Sc
     let last = (root + member.size - 1) % member.size;
     let neighbour = if side == 0 { member.after(1) } else { member.before(1) };
     script(move |steps| {
-        let even = member.size % 2 == 0;
+        let even = member.size.is_multiple_of(2);
         if member.rank == root {
             if even {
                 steps.send(last, halves[1].data.bytes());

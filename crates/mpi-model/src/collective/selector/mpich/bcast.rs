@@ -20,6 +20,6 @@ pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedu
     if !member.within_levels && member.layout.is_uniform() {
         return smp_binomial(member, args);
     }
-    let table = if member.size % 2 == 0 { EVEN } else { ODD };
+    let table = if member.size.is_multiple_of(2) { EVEN } else { ODD };
     pick(table, member.size, args.data.bytes().get())(member, args)
 }
