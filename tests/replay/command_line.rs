@@ -123,6 +123,38 @@ fn settings_override_the_configuration_and_paths_are_relative_to_it() {
 }
 
 #[test]
+fn collective_algorithms_are_configured_and_reported() {
+    let folder = Folder::new();
+    let trace = folder
+        .write("trace.txt", "0 init\n1 init\n2 init\n0 allreduce 8 0\n1 allreduce 8 0\n2 allreduce 8 0\n");
+    let path = folder.path("report.json");
+    let with = |settings: &[&str]| {
+        let mut command = replay(&trace);
+        command.arg("--report").arg(&path);
+        for setting in settings {
+            command.arg("--set").arg(setting);
+        }
+        command
+    };
+    let table = "mpi.table={ bcast = [{ ranks_below = 9, algorithm = \"NTSL\" }] }";
+    with(&["mpi.collectives=ompi", "mpi.allreduce=redbcast", table]).assert().code(DONE);
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let mpi = &report["parameters"]["mpi"];
+    assert_eq!((&mpi["collectives"], &mpi["algorithms"]["allreduce"]), (&"ompi".into(), &"redbcast".into()));
+    let row = serde_json::json!({ "ranks_below": 9, "bytes_below": null, "algorithm": "NTSL" });
+    assert_eq!(mpi["table"]["bcast"], serde_json::json!([row]));
+
+    with(&["mpi.collectives=lam"]).assert().code(MISUSE).stderr(contains("\"mvapich2\""));
+    with(&["mpi.allreduce=redbcost"]).assert().code(MISUSE).stderr(contains("did you mean \"redbcast\""));
+    with(&["mpi.bcast=arrival_scatter"]).assert().code(MISUSE).stderr(contains("who arrives first"));
+    with(&["mpi.table={ scan = [] }"])
+        .assert()
+        .code(MISUSE)
+        .stderr(contains("expected one of barrier, bcast"));
+    with(&["mpi.allreduce=rab1"]).assert().code(FAILED).stderr(contains("a power of two of ranks, found 3"));
+}
+
+#[test]
 fn misuse_is_told_from_failure() {
     let cases: [(&[&str], &str); 8] = [
         (&[], "nothing to replay"),
