@@ -100,6 +100,99 @@ fn programs_that_test_requests() {
     check(&trace, &committed_platform("crossbar-gbe.toml"));
 }
 
+/// Every call that depends on time or goes on beside the program, with outcomes that differ from the trace.
+#[test]
+fn programs_of_all_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    for master in [0, 3] {
+        let trace = folder.path().join(format!("calls-{master}.txt"));
+        std::fs::write(&trace, all_calls(master)).unwrap();
+        for platform in ["crossbar-gbe.toml", "torus-5g.toml"] {
+            check(&trace, &committed_platform(platform));
+        }
+    }
+}
+
+/// A master takes results as they come, by all ways of waiting for them; six ranks in two halves work beside.
+fn all_calls(master: u32) -> String {
+    let mut text = String::new();
+    for rank in 0..6_u32 {
+        let mut line = |line: String| text.push_str(&format!("{rank} {line}\n"));
+        let (half, number) = (rank / 3 + 1, rank % 3);
+        let next = rank / 3 * 3 + (number + 1) % 3;
+        let previous = rank / 3 * 3 + (number + 2) % 3;
+        line("init".to_owned());
+        line(format!("comm_split new={half} members={}-{}", half * 3 - 3, half * 3 - 1));
+        line(format!("send_init {next} 5 70000 6 req=90 comm={half}"));
+        line(format!("recv_init {previous} 5 70000 6 req=91 comm={half}"));
+        for round in 0..6_u32 {
+            line(format!("compute {}", (rank * 7 + round * 5) % 11 * 20_000));
+            line("startall req=90,91".to_owned());
+            line(format!("iallreduce 3000 5000 0 req=92 comm={half}"));
+            line(format!("ibcast 90000 {} 6 req=93", round % 6));
+            line(format!("compute {}", (rank * 5 + round * 3) % 7 * 30_000));
+            line("testsome req=90,91 done=-".to_owned());
+            line("testany req=92,93 done=-".to_owned());
+            if rank == master {
+                take_results(master, round, &mut line);
+            } else {
+                line(format!(
+                    "{} {master} 8 {}",
+                    ["ssend", "bsend", "rsend", "send"][(rank % 4) as usize],
+                    100 + rank
+                ));
+                line(format!("isend {master} 9 {} req=1", 1000 * rank));
+                line("waitany req=1 done=1".to_owned());
+                line(format!("send {master} 10 64"));
+            }
+            line("waitall req=90,91,92,93".to_owned());
+            line(format!(
+                "neighbor_alltoall 500 500 6 6 to={0} from={1} comm={half}",
+                (number + 1) % 3,
+                (number + 2) % 3
+            ));
+        }
+        line("request_free req=90".to_owned());
+        line("request_free req=91".to_owned());
+        line("comm_free".to_owned() + &format!(" comm={half}"));
+        line("finalize".to_owned());
+    }
+    text
+}
+
+fn take_results(master: u32, round: u32, line: &mut impl FnMut(String)) {
+    let workers: Vec<u32> = (0..6).filter(|&rank| rank != master).collect();
+    line("iprobe -555 8 done=no".to_owned());
+    for _ in &workers {
+        line("recv -555 8 1000".to_owned());
+    }
+    for worker in &workers {
+        line(format!("irecv {worker} 9 9000 req={worker}"));
+    }
+    let list = |workers: &[u32]| workers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    match round % 3 {
+        0 => {
+            for done in 0..workers.len() {
+                line(format!("waitany req={} done={}", list(&workers[done..]), workers[done]));
+                line("compute 10000".to_owned());
+            }
+        }
+        1 => {
+            line(format!("waitsome req={} done={}", list(&workers), list(&workers[..2])));
+            line(format!("testall req={} done=all", list(&workers[2..])));
+        }
+        _ => {
+            line(format!("test req={} done=-", workers[0]));
+            line(format!("test req={0} done={0}", workers[0]));
+            line(format!("waitall req={}", list(&workers[1..])));
+        }
+    }
+    for &worker in &workers {
+        line(format!("probe {worker} 10"));
+        line(format!("recv {worker} 10 64"));
+    }
+}
+
 /// Two ranks fail: the one that fails first in simulated time is reported, whichever the engine meets first.
 #[test]
 fn the_first_failure() {

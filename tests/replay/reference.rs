@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mpi_model::ReplayErrorKind;
 use pdes_core::Progress;
 use pdes_replay::{Config, Digest, RunError, Scene};
 
@@ -107,9 +106,6 @@ pub(crate) fn compare(config: Config, row: &Row, tolerance_s: f64, relative: f64
         ("DEADLOCK", Err(RunError::Deadlock(_) | RunError::Trace(_))) => Verdict::Equal,
         ("DEADLOCK", other) => Verdict::Differs(format!("SimGrid deadlocks, we say {other:?}")),
         (_, Err(RunError::Trace(error))) if is_refused_by_name(&error) => Verdict::Unanswered,
-        (_, Err(RunError::Replay { error, .. })) if error.kind == ReplayErrorKind::AnySource => {
-            Verdict::Unanswered
-        }
         (_, Err(RunError::Trace(error))) => Verdict::Refused(error.to_string()),
         (_, Err(error)) => Verdict::Differs(error.to_string()),
         (_, Ok(outcome)) => {

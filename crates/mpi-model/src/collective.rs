@@ -10,6 +10,7 @@ mod allgatherv;
 mod allreduce;
 mod alltoall;
 mod alltoallv;
+mod analytic;
 mod barrier;
 mod bcast;
 mod blocks;
@@ -103,6 +104,28 @@ pub enum Step {
     WaitAll,
     /// Completes all requests of the operation in the order in which they were made.
     WaitEach,
+    /// Tells another member the time, as a message of this size alone on its way would, or at once. A size for which a
+    /// sender waits until it is received takes this member as long.
+    Tell {
+        /// Whom.
+        to: Rank,
+        /// The size of the message, or none.
+        bytes: Option<Bytes>,
+    },
+    /// Waits until another member tells the time.
+    Hear {
+        /// Who.
+        from: Rank,
+    },
+    /// Lets the time pass that messages take one after the other, alone on their way.
+    Pass {
+        /// To whom.
+        peer: Rank,
+        /// The size of each.
+        bytes: Bytes,
+        /// How many.
+        times: u64,
+    },
     /// Computes \[flop\].
     Compute {
         /// Amount.
@@ -144,6 +167,9 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
             let received = Elements::new(recv_count, recv_type);
             gather::selected(member, gather::Args { root: root.get(), sent, received })
         }
+        Collective::Gatherv { send_count, root, send_type, .. } if member.selection.is_analytic() => {
+            analytic::gatherv(member, root.get(), size_of(send_count, send_type))
+        }
         Collective::Gatherv { send_count, ref recv_counts, root, send_type, recv_type } => {
             let received = move |rank: u32| size_of(recv_counts[rank as usize], recv_type);
             gather::linear(member, root.get(), size_of(send_count, send_type), received)
@@ -155,6 +181,9 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         }
         Collective::Scatterv { ref send_counts, recv_count, root, send_type, recv_type } => {
             let sent = move |rank: u32| size_of(send_counts[rank as usize], send_type);
+            if member.selection.is_analytic() {
+                return analytic::scatterv(member, root.get(), sent);
+            }
             scatter::linear(member, root.get(), sent, size_of(recv_count, recv_type))
         }
         Collective::Allgather { send_count, recv_count, send_type, recv_type } => {
@@ -174,7 +203,8 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
             Box::new(reduce_scatter::selected(member, blocks).chain(reduction(flops)))
         }
         Collective::Scan { count, flops, datatype } | Collective::Exscan { count, flops, datatype } => {
-            Box::new(scan::linear(member, size_of(count, datatype)).chain(reduction(flops)))
+            let algorithm = if member.selection.is_analytic() { analytic::scan } else { scan::linear };
+            Box::new(algorithm(member, size_of(count, datatype)).chain(reduction(flops)))
         }
     }
 }

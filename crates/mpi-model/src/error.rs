@@ -55,9 +55,6 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// How much of it, with its unit.
         amount: String,
     },
-    /// A receive from `MPI_ANY_SOURCE`.
-    #[error("a receive from any source (-555) is not supported yet: what it matches depends on time")]
-    AnySource,
     /// There is no way between two ranks.
     #[error("no way from rank {from} to rank {to}")]
     NoPath {

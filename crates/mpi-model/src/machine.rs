@@ -38,7 +38,8 @@ pub trait Machine: Sync {
     /// Returns the time from the moment when both sides are ready to the arrival of the last byte, or `None` where
     /// that is more than a [`SimDuration`] holds.
     ///
-    /// `bytes` includes the envelope. Called for every message of which no order is made.
+    /// `bytes` includes the envelope. Called for every message of which no order is made, and for those of collective
+    /// operations in closed form, which share their way with no other.
     fn transfer(&self, path: Self::Path, bytes: Bytes) -> Option<SimDuration>;
 
     /// Returns how fast a rank computes [flop/s], where no order is made of it.

@@ -3,15 +3,16 @@
 //! A port is the queue of messages from one source with one tag, or, where the program receives any tag from that
 //! source, of all its messages with a tag filter. Messages and receives match in the order in which the two programs
 //! issued them (MPI's non-overtaking rule), whatever their times: neither the engine's schedule nor simulated time
-//! decides. Wildcard sources are not matched here.
+//! decides. Where a rank has receives from any source, its mailbox matches all its messages instead.
 
 use std::collections::VecDeque;
 
 use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
+use trace_mmap::CommId;
 
 use crate::request::RequestId;
-use crate::token::Message;
+use crate::token::{Flight, Message};
 
 /// A receive that waits for its message.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +29,15 @@ pub(crate) struct Receive {
     pub(crate) tag: Option<u32>,
 }
 
+/// A message that waits for its receive, with its flight where it is eager and under way already.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Letter {
+    pub(crate) message: Message,
+    pub(crate) flight: Option<Flight>,
+}
+
 impl Receive {
-    fn accepts(&self, message: &Message) -> bool {
+    pub(crate) fn accepts(&self, message: &Message) -> bool {
         self.tag.is_none_or(|tag| tag == message.tag)
     }
 }
@@ -40,38 +48,55 @@ pub(crate) struct Port<Path> {
     pub(crate) peer: Rank,
     /// Looked up before the first receive is posted.
     pub(crate) path: Option<Path>,
-    messages: VecDeque<Message>,
+    letters: VecDeque<Letter>,
     receives: VecDeque<Receive>,
 }
 
 impl<Path: Copy> Port<Path> {
     pub(crate) fn new(peer: Rank, path: Option<Path>) -> Self {
-        Self { peer, path, messages: VecDeque::new(), receives: VecDeque::new() }
+        Self { peer, path, letters: VecDeque::new(), receives: VecDeque::new() }
     }
 
     /// Gives a message to the first receive that accepts it, or queues it. O(1) unless tags are filtered.
     #[inline]
-    pub(crate) fn arrive(&mut self, message: Message) -> Option<Receive> {
-        let found = take_first(&mut self.receives, |receive| receive.accepts(&message));
+    pub(crate) fn arrive(&mut self, letter: Letter) -> Option<Receive> {
+        let found = take_first(&mut self.receives, |receive| receive.accepts(&letter.message));
         if found.is_none() {
-            self.messages.push_back(message);
+            self.letters.push_back(letter);
         }
         found
     }
 
     /// Gives a receive the first message that it accepts, or queues it. O(1) unless tags are filtered.
     #[inline]
-    pub(crate) fn post(&mut self, receive: Receive) -> Option<Message> {
-        let found = take_first(&mut self.messages, |message| receive.accepts(message));
+    pub(crate) fn post(&mut self, receive: Receive) -> Option<Letter> {
+        let found = take_first(&mut self.letters, |letter| receive.accepts(&letter.message));
         if found.is_none() {
             self.receives.push_back(receive);
         }
         found
     }
 
-    /// Returns the message and the receive that stand facing each other although they do not match.
-    pub(crate) fn clash(&self) -> Option<(Message, Receive)> {
-        Some((*self.messages.front()?, *self.receives.front()?))
+    /// Returns the first message with this tag, or with any tag, that no receive has taken yet.
+    pub(crate) fn first(&self, tag: Option<u32>) -> Option<&Message> {
+        let mut messages = self.letters.iter().map(|letter| &letter.message);
+        messages.find(|message| tag.is_none_or(|tag| tag == message.tag))
+    }
+
+    /// Takes a receive back that has got no message.
+    fn withdraw(&mut self, request: RequestId) -> bool {
+        let found = self.receives.iter().position(|receive| receive.request == request);
+        found.is_some_and(|index| self.receives.remove(index).is_some())
+    }
+
+    /// Returns a message and a receive that wait here although they belong to the same operation by its number on the
+    /// communicator, above `shift` bits of the tag: their ranks call different operations.
+    pub(crate) fn clash(&self, shift: u32) -> Option<(Message, Receive)> {
+        self.receives.iter().find_map(|receive| {
+            let number = receive.tag? >> shift;
+            let letter = self.letters.iter().find(|letter| letter.message.tag >> shift == number)?;
+            Some((letter.message, *receive))
+        })
     }
 }
 
@@ -86,17 +111,26 @@ fn take_first<T>(queue: &mut VecDeque<T>, accepts: impl Fn(&T) -> bool) -> Optio
     }
 }
 
-/// The ports of a rank: those of its trace, then those for collective operations, which come into being when the
-/// first message or receive needs them.
+/// The ports of a rank: those of its trace, then those for collective operations and for its mailbox, which come into
+/// being when the first message or receive needs them.
 #[derive(Debug)]
 pub(crate) struct Ports<Path> {
     table: Vec<Port<Path>>,
-    collective: FxHashMap<u32, u32>,
+    by_context: FxHashMap<(Context, Rank), u32>,
 }
 
 impl<Path: Copy> Ports<Path> {
     pub(crate) fn new(of_trace: Vec<Port<Path>>) -> Self {
-        Self { table: of_trace, collective: FxHashMap::default() }
+        Self { table: of_trace, by_context: FxHashMap::default() }
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Port<Path> {
+        &self.table[index]
+    }
+
+    /// Takes a receive back that has got no message; returns whether there was one.
+    pub(crate) fn withdraw(&mut self, request: RequestId) -> bool {
+        self.table.iter_mut().any(|port| port.withdraw(request))
     }
 
     #[inline]
@@ -104,15 +138,26 @@ impl<Path: Copy> Ports<Path> {
         &mut self.table[index]
     }
 
-    /// Returns the place of the port for collective messages from this rank, which is made where there is none yet.
-    pub(crate) fn collective(&mut self, peer: Rank) -> usize {
+    /// Returns the place of the port for messages from a rank, which is made where there is none yet.
+    pub(crate) fn of(&mut self, context: Context, peer: Rank) -> usize {
         let table = &mut self.table;
-        let index = *self.collective.entry(peer.get()).or_insert_with(|| {
+        let index = *self.by_context.entry((context, peer)).or_insert_with(|| {
             table.push(Port::new(peer, None));
             table.len() as u32 - 1
         });
         index as usize
     }
+}
+
+/// Keeps messages apart that never match each other's receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Context {
+    /// Collective operations on a communicator.
+    Collective(CommId),
+    /// Times that members of collective operations tell each other.
+    Times(CommId),
+    /// The mailbox, which has queues of its own: the port has the path.
+    Mailbox,
 }
 
 #[cfg(test)]
@@ -125,10 +170,14 @@ mod tests {
             posted: SimTime::ZERO,
             bytes: Bytes::new(u64::from(tag)),
             tag,
+            communicator: CommId::WORLD,
             reply: None,
             round: 0,
-            flight: None,
         }
+    }
+
+    fn letter(message: Message) -> Letter {
+        Letter { message, flight: None }
     }
 
     fn receive(tag: Option<u32>) -> Receive {
@@ -139,10 +188,10 @@ mod tests {
     #[test]
     fn an_earlier_message_of_another_tag_is_passed_over_and_keeps_its_place() {
         let mut port = Port::new(Rank::new(0), Some(()));
-        assert!(port.arrive(message(7)).is_none());
-        assert!(port.arrive(message(5)).is_none());
-        assert_eq!(port.post(receive(Some(5))).map(|message| message.tag), Some(5));
-        assert_eq!(port.post(receive(None)).map(|message| message.tag), Some(7));
+        assert!(port.arrive(letter(message(7))).is_none());
+        assert!(port.arrive(letter(message(5))).is_none());
+        assert_eq!(port.post(receive(Some(5))).map(|letter| letter.message.tag), Some(5));
+        assert_eq!(port.post(receive(None)).map(|letter| letter.message.tag), Some(7));
         assert!(port.post(receive(None)).is_none());
     }
 
@@ -155,11 +204,12 @@ mod tests {
             if is_message {
                 let message = Message { bytes: Bytes::new(sent as u64), ..message(messages[sent]) };
                 sent += 1;
-                found.extend(port.arrive(message).map(|receive| (sent - 1, number(receive.capacity))));
+                found
+                    .extend(port.arrive(letter(message)).map(|receive| (sent - 1, number(receive.capacity))));
             } else {
                 let receive = Receive { capacity: Bytes::new(posted as u64), ..receive(receives[posted]) };
                 posted += 1;
-                found.extend(port.post(receive).map(|message| (number(message.bytes), posted - 1)));
+                found.extend(port.post(receive).map(|letter| (number(letter.message.bytes), posted - 1)));
             }
         }
         found.sort_unstable();

@@ -2,7 +2,7 @@
 
 use pdes_core::{Bytes, Outbox, Rank, SimTime};
 
-use crate::request::RequestId;
+use crate::request::{OperationIndex, RequestId};
 use crate::token::{Flight, Token};
 
 /// Who waits for the end of some work.
@@ -14,7 +14,7 @@ const _: () = assert!(size_of::<Notice>() <= 32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     /// The rank itself cannot go on.
-    Rank { me: Rank },
+    Rank { me: Rank, operation: Option<OperationIndex> },
     /// A receive, and the rendezvous send that it matches; `None` where the message, of this size, is detached.
     Message { receiver: Rank, receive: RequestId, bytes: Bytes, sender: Option<(Rank, RequestId)> },
     /// An eager message, whether or not its receive is posted yet.
@@ -22,8 +22,8 @@ enum Wait {
 }
 
 impl Notice {
-    pub(crate) fn rank(me: Rank) -> Self {
-        Self(Wait::Rank { me })
+    pub(crate) fn rank(me: Rank, operation: Option<OperationIndex>) -> Self {
+        Self(Wait::Rank { me, operation })
     }
 
     pub(crate) fn message(
@@ -42,7 +42,7 @@ impl Notice {
     /// Returns the rank on whose behalf the work is done: of a message, the receiver.
     pub fn rank_concerned(self) -> Rank {
         match self.0 {
-            Wait::Rank { me } => me,
+            Wait::Rank { me, .. } => me,
             Wait::Message { receiver, .. } | Wait::Eager { receiver, .. } => receiver,
         }
     }
@@ -50,8 +50,8 @@ impl Notice {
     /// Tells all who wait that the work was done at this instant.
     pub fn give<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
         let sender = match self.0 {
-            Wait::Rank { me } => {
-                outbox.send(me, Token::Resume { at });
+            Wait::Rank { me, operation } => {
+                outbox.send(me, Token::Resume { at, operation });
                 None
             }
             Wait::Message { receiver, receive, bytes, sender } => {

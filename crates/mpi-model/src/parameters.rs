@@ -29,6 +29,14 @@ pub struct Parameters {
     pub test: SimDuration,
     /// Whether failed tests make later ones dearer (`smpi/grow-injected-times`).
     pub test_grows: bool,
+    /// Paid before every look for a message (`smpi/iprobe`), times one plus the number of looks of all ranks in vain since
+    /// the last one that found a message, where `test_grows`.
+    pub iprobe: SimDuration,
+    /// Whose outcomes calls have that depend on time.
+    pub outcomes: Outcomes,
+    /// Whether making a communicator costs what its ranks have to tell each other: 8 bytes each, by an allgather. Of a
+    /// communicator that the trace does not use, it never does.
+    pub communicators_cost: bool,
     /// Which algorithms collectives use.
     pub collectives: Selection,
 }
@@ -44,7 +52,38 @@ impl Default for Parameters {
             receive: Overhead::default(),
             test: SimDuration::from_picos(100_000_000),
             test_grows: true,
+            iprobe: SimDuration::from_picos(100_000_000),
+            outcomes: Outcomes::default(),
+            communicators_cost: true,
             collectives: Selection::default(),
+        }
+    }
+}
+
+/// Whose outcomes calls have that depend on time: which request completes first, whose message a receive from any source
+/// takes, and whether a test succeeds.
+///
+/// | | recorded | reenact |
+/// |---|---|---|
+/// | waitany, waitsome | complete what they did in the trace | complete as many, but those that are complete first; what the trace says later of the others is exchanged |
+/// | test that failed in the trace | fails | may succeed; later tests and waits of its request are no more |
+/// | test that succeeded in the trace | waits | succeeds, or waits |
+/// | receive from any source | takes the message of the recorded source, where there is one | takes the message that was sent first |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcomes {
+    /// Those of the recorded run.
+    Recorded,
+    /// Those of the simulated run.
+    #[default]
+    Reenact,
+}
+
+impl Outcomes {
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Reenact => "reenact",
         }
     }
 }

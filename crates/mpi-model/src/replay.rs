@@ -1,68 +1,50 @@
 //! The replay of one rank: a process of the engine.
 
+mod calls;
+mod cancel;
 mod flights;
+mod mailbox;
 mod message;
+mod operation;
+mod outcome;
 mod pending;
+mod persistent;
+mod places;
+mod probe;
+mod strand;
 mod test;
+mod times;
+mod world;
 
-use std::collections::VecDeque;
-use std::sync::atomic::AtomicU64;
+use std::collections::{BTreeMap, VecDeque};
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
-use trace_mmap::{Action, RankTrace, SendRecv, Slot, Trace};
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+use trace_mmap::{Action, Cursor, RankTrace, SendRecv, Slot};
 
-use crate::collective::{Layout, Member, Step};
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::{Machine, Work};
 use crate::matching::{Port, Ports, Receive};
 use crate::notice::Notice;
-use crate::parameters::Parameters;
-use crate::program::{Next, Program};
-use crate::request::{Awaited, Completion, Request, RequestId, Requests};
+use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId, Requests};
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::{Message, Token};
 use flights::Flights;
+use mailbox::Mailbox;
+use operation::Operation;
 use pending::Pending;
-
-/// What all ranks of a replay share.
-#[derive(Debug)]
-pub struct World<'t, M> {
-    machine: &'t M,
-    parameters: &'t Parameters,
-    trace: &'t Trace,
-    /// Which ranks share a node.
-    layout: Layout,
-    /// One plus the number of failed tests since the last successful one. Read and written only in turns that the
-    /// engine has granted, and these are totally ordered.
-    test_factor: AtomicU64,
-}
-
-impl<'t, M: Machine> World<'t, M> {
-    /// Puts a trace on a machine.
-    pub fn new(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters) -> Self {
-        let nodes: Vec<u32> = (0..trace.ranks()).map(|rank| machine.node(Rank::new(rank))).collect();
-        Self { machine, parameters, trace, layout: Layout::new(&nodes), test_factor: AtomicU64::new(1) }
-    }
-
-    /// Makes the processes of all ranks, in their order.
-    ///
-    /// # Errors
-    /// Where two ranks that the trace connects have no path.
-    pub fn processes(&'t self) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
-        (0..self.trace.ranks()).map(|rank| RankProcess::new(self, Rank::new(rank))).collect()
-    }
-}
+use persistent::Persistent;
+use places::Places;
+use strand::Strand;
+pub use world::World;
 
 /// The replay of one rank.
 pub struct RankProcess<'t, M: Machine> {
     world: &'t World<'t, M>,
     me: Rank,
     trace: &'t RankTrace,
-    program: Program<'t>,
-    clock: SimTime,
-    /// When the rank posted a send or a receive last, and how many at that instant.
-    last_post: SimTime,
-    posts: u32,
+    cursor: Cursor<'t>,
+    /// The strand that runs: the program, or an operation beside it.
+    strand: Strand,
     /// When the action in progress began.
     began: SimTime,
     /// What is left of the action in progress.
@@ -74,6 +56,18 @@ pub struct RankProcess<'t, M: Machine> {
     flights: Flights,
     /// Failures of messages that were there before their receives were posted; see [`Token::Clash`].
     clashes: VecDeque<Failure<M::Error>>,
+    /// Collective operations in progress.
+    operations: Vec<Option<Box<Operation<'t>>>>,
+    /// How many operations that do not block were begun.
+    branches: u32,
+    /// How many operations were begun on each communicator.
+    operations_on: BTreeMap<trace_mmap::CommId, u32>,
+    /// All messages to this rank, where it receives from any source.
+    mailbox: Option<Box<Mailbox>>,
+    places: Places,
+    persistent: BTreeMap<RequestId, Persistent>,
+    /// The ways to other ranks, where operations in closed form have asked for them.
+    ways: BTreeMap<Rank, M::Path>,
     picos_per_flop: f64,
     statistics: Statistics,
 }
@@ -113,15 +107,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 *port = Some(Port::new(incoming.peer, Some(path)));
             }
         }
-        let member = Member::new(me.get(), &world.layout, &world.parameters.collectives);
         Ok(Self {
             world,
             me,
             trace,
-            program: Program::new(trace, member),
-            clock: SimTime::ZERO,
-            last_post: SimTime::ZERO,
-            posts: 0,
+            cursor: trace.cursor(),
+            strand: Strand::main(),
             began: SimTime::ZERO,
             pending: Pending::Nothing,
             awaited: None,
@@ -130,6 +121,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             ports: Ports::new(ports.into_iter().flatten().collect()),
             flights: Flights::default(),
             clashes: VecDeque::new(),
+            operations: Vec::new(),
+            branches: 0,
+            operations_on: BTreeMap::new(),
+            mailbox: trace.matches_by_time().then(|| Box::new(Mailbox::new(trace.cancels_receives()))),
+            places: Places::default(),
+            persistent: BTreeMap::new(),
+            ways: BTreeMap::new(),
             picos_per_flop: 1e12 / world.machine.speed(me),
             statistics: Statistics::default(),
         })
@@ -147,22 +145,39 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Returns what the rank waits for, if it does.
     pub fn waiting(&self) -> Option<Waiting> {
-        match self.requests.get(self.awaited?) {
-            Request::Pending(awaited) => {
-                Some(Waiting { awaited, action: self.action(), operation: self.program.operation() })
-            }
-            Request::Inactive | Request::Complete(_) => None,
-        }
+        let operation = match self.pending {
+            Pending::Operation { index } => Some(index),
+            _ => None,
+        };
+        let (awaited, operation) = match operation {
+            Some(index) => (self.operation_waits(index)?, Some(index)),
+            None => self.program_waits()?,
+        };
+        let kind =
+            |index: OperationIndex| self.operations[index.index()].as_ref().map(|operation| operation.kind);
+        Some(Waiting { awaited, action: self.strand.action, operation: operation.and_then(kind) })
     }
 
-    /// The index of the action in progress.
-    fn action(&self) -> u64 {
-        self.program.position().saturating_sub(1)
+    /// Returns what the program waits for, and the operation beside it that has to end first.
+    fn program_waits(&self) -> Option<(Awaited, Option<OperationIndex>)> {
+        if let Some(awaited) = self.outcome_waits() {
+            return Some((awaited, None));
+        }
+        let request = self.awaited?;
+        let Request::Pending(awaited) = self.requests.get(request) else { return None };
+        let operation = self.operation_at(request);
+        Some((operation.and_then(|index| self.operation_waits(index)).unwrap_or(awaited), operation))
+    }
+
+    /// The request at a place of the trace.
+    #[inline]
+    fn request(&self, slot: Slot) -> RequestId {
+        self.requests.slot(self.places.of(slot))
     }
 
     /// The failure of the action in progress.
     fn fail(&self, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
-        self.failure(self.clock, self.action(), kind)
+        self.failure(self.strand.clock, self.strand.action, kind)
     }
 
     /// The failure of a receive and the message that it meets, which is the same whichever came first.
@@ -186,28 +201,24 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         turn: &mut Turn,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Pause, Failure<M::Error>> {
-        if let Flow::Pause(pause) = self.proceed(turn.granted)? {
+        let granted = turn.granted && !self.open_mail(outbox)?;
+        if let Flow::Pause(pause) = self.proceed(granted, outbox)? {
             return Ok(pause);
         }
         loop {
-            if self.clock > turn.horizon {
+            if self.strand.clock > turn.horizon {
                 return Ok(Pause::Horizon);
             }
             if turn.steps == 0 {
                 return Ok(Pause::TurnOver);
             }
-            let flow = match self.program.next() {
-                Next::Action(action) => {
+            let flow = match self.cursor.next() {
+                Some(action) => {
                     turn.steps -= 1;
+                    self.strand.action = self.cursor.position() - 1;
                     self.begin(action, outbox)?
                 }
-                Next::Step(step) => self.step(step, outbox)?,
-                Next::CollectiveDone(kind) => {
-                    turn.steps -= 1;
-                    self.requests.clear_collective();
-                    self.end(kind)
-                }
-                Next::End => self.complete(Pending::AtEnd { next: 0 })?,
+                None => self.complete(Pending::AtEnd { next: 0 })?,
             };
             if let Flow::Pause(pause) = flow {
                 return Ok(pause);
@@ -215,42 +226,56 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
+    /// When the next event of this rank is due that depends on time, as far as is known.
+    fn due(&self) -> Option<SimTime> {
+        let mail = self.mailbox.as_ref().and_then(|mailbox| mailbox.due());
+        match (mail, self.outcome_due()) {
+            (Some(mail), Some(outcome)) => Some(mail.min(outcome)),
+            (mail, outcome) => mail.or(outcome),
+        }
+    }
+
+    /// Whether tokens may change what is due.
+    #[inline]
+    fn depends_on_time(&self) -> bool {
+        self.mailbox.is_some() || self.pending.depends_on_time()
+    }
+
     /// Accounts for the action in progress, which is over.
     #[inline]
     fn end(&mut self, kind: ActionKind) -> Flow {
-        self.statistics.add_action(kind, self.clock - self.began);
-        self.began = self.clock;
+        self.statistics.add_action(kind, self.strand.clock - self.began);
+        self.began = self.strand.clock;
         Flow::Continue
     }
 
     #[inline]
     fn begin(&mut self, action: Action, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         match action {
-            Action::Compute { flops } => self.compute(flops, Some(ActionKind::Compute), outbox),
-            Action::Send { to, bytes } => match self.send(to, bytes, outbox) {
+            Action::Compute { flops } => self.compute(flops, outbox),
+            Action::Send { to, bytes } => match self.send(to, bytes, self.is_detached(bytes), outbox) {
                 Some(request) => self.complete(Pending::One { request, kind: ActionKind::Send }),
                 None => Ok(self.end(ActionKind::Send)),
             },
             Action::Recv { from, bytes } => {
                 let request = self.requests.receive();
-                self.receive(from.index(), bytes, request, outbox);
+                self.receive(from.index(), bytes, request, outbox)?;
                 self.complete(Pending::One { request, kind: ActionKind::Recv })
             }
             Action::Isend { to, bytes, slot } => {
-                self.isend(to, bytes, self.requests.slot(slot), outbox);
+                self.isend(to, bytes, self.is_detached(bytes), self.request(slot), outbox);
                 Ok(self.end(ActionKind::Isend))
             }
             Action::Irecv { from, bytes, slot } => {
-                self.receive(from.index(), bytes, self.requests.slot(slot), outbox);
+                self.receive(from.index(), bytes, self.request(slot), outbox)?;
                 Ok(self.end(ActionKind::Irecv))
             }
-            Action::RecvAny { .. } | Action::IrecvAny { .. } => Err(self.fail(ReplayErrorKind::AnySource)),
             Action::Wait { slot } => {
-                self.complete(Pending::One { request: self.requests.slot(slot), kind: ActionKind::Wait })
+                self.complete(Pending::One { request: self.request(slot), kind: ActionKind::Wait })
             }
             Action::WaitAll => {
                 let (from, to) = (self.requests.slot(Slot::new(0)), self.requests.send());
-                self.complete(Pending::all(from, to, Some(ActionKind::Waitall)))
+                self.complete(Pending::all(from, to, ActionKind::Waitall))
             }
             Action::SendRecv(id) => {
                 let both = *self.trace.send_recv(id);
@@ -258,12 +283,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                     return Ok(self.end(ActionKind::SendRecv));
                 }
                 if let Some(to) = both.to {
-                    self.isend(to, both.send_bytes, self.requests.send(), outbox);
+                    let detached = self.is_detached(both.send_bytes);
+                    self.isend(to, both.send_bytes, detached, self.requests.send(), outbox);
                 }
                 if let Some(from) = both.from {
-                    self.receive(from.index(), both.recv_bytes, self.requests.receive(), outbox);
+                    self.receive(from.index(), both.recv_bytes, self.requests.receive(), outbox)?;
                 }
-                self.complete(self.both(Some(ActionKind::SendRecv)))
+                self.complete(self.both())
             }
             Action::Test { slot } => self.test(slot),
             Action::Sleep { seconds } => self.sleep(seconds, outbox),
@@ -273,56 +299,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 let kind = if slot.is_some() { ActionKind::Isend } else { ActionKind::Send };
                 Ok(self.end(kind))
             }
-            Action::Collective(_) => unreachable!("the program unfolds collective operations"),
-        }
-    }
-
-    fn step(&mut self, step: Step, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
-        match step {
-            Step::Send { to, bytes } => {
-                let request = self.requests.send();
-                if self.is_detached(bytes) {
-                    self.clock += self.world.parameters.send.cost(bytes);
-                }
-                self.send_collective(to, bytes, request, outbox);
-                self.complete(Pending::Part { request })
-            }
-            Step::Recv { from, bytes } => {
-                let request = self.requests.receive();
-                self.receive_collective(from, bytes, request, outbox)?;
-                self.complete(Pending::Part { request })
-            }
-            Step::Isend { to, bytes } => {
-                let request = self.requests.add_collective();
-                self.clock += self.world.parameters.isend.cost(bytes);
-                self.send_collective(to, bytes, request, outbox);
-                Ok(Flow::Continue)
-            }
-            Step::Irecv { from, bytes } => {
-                let request = self.requests.add_collective();
-                self.receive_collective(from, bytes, request, outbox)?;
-                Ok(Flow::Continue)
-            }
-            Step::SendRecv { to, send_bytes, from, recv_bytes } => {
-                if to == self.me && from == self.me {
-                    return Ok(Flow::Continue);
-                }
-                self.clock += self.world.parameters.isend.cost(send_bytes);
-                self.send_collective(to, send_bytes, self.requests.send(), outbox);
-                self.receive_collective(from, recv_bytes, self.requests.receive(), outbox)?;
-                self.complete(self.both(None))
-            }
-            Step::Wait { request } => {
-                self.complete(Pending::Part { request: self.requests.of_collective(request) })
-            }
-            Step::WaitAll => {
-                let (from, to) = (self.requests.first_collective(), self.requests.end());
-                self.complete(Pending::all(from, to, None))
-            }
-            Step::WaitEach => {
-                self.complete(Pending::EachOfCollective { next: self.requests.first_collective() })
-            }
-            Step::Compute { flops } => self.compute(flops, None, outbox),
+            Action::Collective(id) => self.collective(id, outbox),
+            Action::Call(id) => self.call(id, outbox),
         }
     }
 
@@ -335,53 +313,73 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// The rest of a combined send and receive.
-    fn both(&self, kind: Option<ActionKind>) -> Pending {
-        Pending::all(self.requests.send(), self.requests.first_collective(), kind)
+    fn both(&self) -> Pending {
+        Pending::all(self.requests.send(), self.requests.end(), ActionKind::SendRecv)
     }
 
-    /// Computes, as an action of this kind or as part of a collective operation.
+    /// Computes, as an action of the program.
     #[inline]
-    fn compute(
+    fn compute(&mut self, flops: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+        if self.computes(flops, None, outbox)? {
+            return Ok(self.await_work(ActionKind::Compute));
+        }
+        Ok(self.end(ActionKind::Compute))
+    }
+
+    /// Computes, for the program or for an operation; returns whether that has to be waited for.
+    #[inline]
+    fn computes(
         &mut self,
         flops: f64,
-        kind: Option<ActionKind>,
+        operation: Option<OperationIndex>,
         outbox: &mut Outbox<Token, M::Order>,
-    ) -> Outcome<M::Error> {
+    ) -> Result<bool, Failure<M::Error>> {
         let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
         let work = Work::Compute { rank: self.me, flops };
-        if let Some(flow) = duration.and_then(|_| self.order(work, kind, outbox)) {
-            return Ok(flow);
+        if duration.is_some() && self.order(work, operation, outbox) {
+            return Ok(true);
         }
         self.advance(duration, "a computation", || format!("{flops} flop"))?;
-        Ok(kind.map_or(Flow::Continue, |kind| self.end(kind)))
+        Ok(false)
     }
 
     fn sleep(&mut self, seconds: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         // SimGrid's shortest sleep, but for none at all, is one nanosecond.
         let shortest = if seconds > 0.0 { 1e-9 } else { 0.0 };
         let duration = SimDuration::try_from_secs_f64(seconds.max(shortest));
-        let work = duration.filter(|&duration| duration > SimDuration::ZERO);
-        let order = |duration| self.order(Work::Sleep { duration }, Some(ActionKind::Sleep), outbox);
-        if let Some(flow) = work.and_then(order) {
-            return Ok(flow);
+        if let Some(duration) = duration.filter(|&duration| duration > SimDuration::ZERO)
+            && self.order(Work::Sleep { duration }, None, outbox)
+        {
+            return Ok(self.await_work(ActionKind::Sleep));
         }
         self.advance(duration, "a sleep", || format!("{seconds} s"))?;
         Ok(self.end(ActionKind::Sleep))
     }
 
-    /// Has the machine do some work in the order of time, if it does such work so; the rank then waits for its end.
+    /// Has the machine do some work in the order of time, if it does such work so, which then has to be waited for.
     #[inline]
     fn order(
         &mut self,
         work: Work<M::Path>,
-        kind: Option<ActionKind>,
+        operation: Option<OperationIndex>,
         outbox: &mut Outbox<Token, M::Order>,
-    ) -> Option<Flow> {
-        let order = self.world.machine.order(work, Notice::rank(self.me))?;
-        outbox.file(self.clock, 0, order);
-        self.pending = Pending::Work { kind };
-        self.awaited = None;
-        Some(Flow::Pause(Pause::Blocked))
+    ) -> bool {
+        let order = self.world.machine.order(work, Notice::rank(self.me, operation));
+        if let Some(order) = order {
+            outbox.file(self.strand.clock, 0, order);
+        }
+        order.is_some()
+    }
+
+    fn await_work(&mut self, kind: ActionKind) -> Flow {
+        self.hold(Pending::Work { kind, done: false })
+    }
+
+    /// The pause of a rank that cannot go on.
+    #[inline]
+    fn blocked(&self) -> Flow {
+        let due = if self.depends_on_time() { self.due() } else { None };
+        Flow::Pause(due.map_or(Pause::Blocked, Pause::Conditional))
     }
 
     /// Moves the clock on, unless it would leave its range.
@@ -392,9 +390,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         what: &'static str,
         amount: impl FnOnce() -> String,
     ) -> Result<(), Failure<M::Error>> {
-        match duration.and_then(|duration| self.clock.checked_add(duration)) {
+        match duration.and_then(|duration| self.strand.clock.checked_add(duration)) {
             Some(clock) => {
-                self.clock = clock;
+                self.strand.clock = clock;
                 Ok(())
             }
             None => Err(self.fail(ReplayErrorKind::TooLong { what, amount: amount() })),
@@ -404,10 +402,35 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Moves the clock past a completion, and pays for it.
     #[inline]
     fn settle(&mut self, completion: Completion) {
-        self.clock = self.clock.max(completion.at);
+        self.strand.clock = self.strand.clock.max(completion.at);
         if let Some(bytes) = completion.received {
-            self.clock += self.world.parameters.receive.cost(bytes);
+            self.strand.clock += self.world.parameters.receive.cost(bytes);
         }
+    }
+
+    /// Says what the completion of a request, if there was one, changes for the program.
+    #[inline]
+    fn wake(
+        &mut self,
+        completed: Option<RequestId>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<Wake, Failure<M::Error>> {
+        if let Some(request) = completed {
+            let goes_on = match self.requests.operation(request) {
+                Some(index) => self.part_completed(index, outbox)?,
+                None => self.awaited == completed,
+            };
+            if goes_on {
+                return Ok(Wake::Ready);
+            }
+        }
+        Ok(self.reconsider())
+    }
+
+    #[inline]
+    fn reconsider(&self) -> Wake {
+        let due = if self.depends_on_time() { self.due() } else { None };
+        due.map_or(Wake::No, Wake::Conditional)
     }
 }
 
@@ -430,7 +453,7 @@ impl<M: Machine> Process for RankProcess<'_, M> {
         &mut self,
         token: Token,
         outbox: &mut Outbox<Token, M::Order>,
-    ) -> Result<bool, Fault<Self::Error>> {
+    ) -> Result<Wake, Fault<Self::Error>> {
         let completed = match token {
             Token::Message { lane, message } => self.arrive(lane, message, outbox)?,
             Token::Clash => match self.clashes.pop_front() {
@@ -442,12 +465,19 @@ impl<M: Machine> Process for RankProcess<'_, M> {
                 Some(request)
             }
             Token::Landed { flight, at } => self.land(flight, at),
-            Token::Resume { at } => {
-                self.clock = at;
-                return Ok(true);
+            Token::Resume { at, operation: None } => {
+                self.strand.clock = at;
+                if let Pending::Work { done, .. } = &mut self.pending {
+                    *done = true;
+                }
+                return Ok(Wake::Ready);
+            }
+            Token::Resume { at, operation: Some(index) } => {
+                let goes_on = self.work_done(index, at, outbox)?;
+                return Ok(if goes_on { Wake::Ready } else { self.reconsider() });
             }
         };
-        Ok(completed.is_some() && completed == self.awaited)
+        self.wake(completed, outbox)
     }
 
     #[inline]
@@ -460,6 +490,6 @@ impl<M: Machine> Process for RankProcess<'_, M> {
     }
 
     fn clock(&self) -> SimTime {
-        self.clock
+        self.strand.clock
     }
 }

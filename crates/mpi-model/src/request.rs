@@ -5,36 +5,46 @@ use std::num::NonZeroU32;
 use pdes_core::{Bytes, Rank, SimTime};
 use trace_mmap::Slot;
 
+use crate::statistics::ActionKind;
+
 /// Names a request of a rank.
 ///
-/// Requests of the program keep the slots that the trace gives them; two more serve blocking calls, and those of the
-/// collective operation in progress follow.
+/// Requests of the program keep the places that the trace gives them; two more serve blocking calls. The parts of
+/// collective operations are numbered apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestId(NonZeroU32);
 
+/// Set in the names of parts of operations.
+const PART: u32 = 1 << 31;
+
 impl RequestId {
-    fn new(index: usize) -> Self {
-        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
-        Self(number.expect("a rank has fewer than 2^32 requests"))
+    fn new(number: usize) -> Self {
+        let number = u32::try_from(number + 1).ok().filter(|&number| number < PART);
+        Self(number.and_then(NonZeroU32::new).expect("a rank has fewer than 2^31 requests"))
+    }
+
+    fn part(number: usize) -> Self {
+        let number = u32::try_from(number + 1).ok().filter(|&number| number < PART);
+        let number = number.and_then(|number| NonZeroU32::new(number | PART));
+        Self(number.expect("the operations of a rank have fewer than 2^31 requests"))
+    }
+
+    fn is_part(self) -> bool {
+        self.0.get() >= PART
     }
 
     fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-
-    /// Returns the request that follows.
-    pub(crate) fn next(self) -> Self {
-        Self::new(self.index() + 1)
+        (self.0.get() & !PART) as usize - 1
     }
 }
 
 /// The state of a request.
 ///
-/// | state    | comes from                         | goes to                      |
-/// |----------|------------------------------------|------------------------------|
-/// | Inactive | the start; a wait; a passed test   | Pending, Complete            |
-/// | Pending  | a receive, a rendezvous send       | Complete, when matched       |
-/// | Complete | a match; a detached send           | Inactive                     |
+/// | state    | comes from                                  | goes to                      |
+/// |----------|---------------------------------------------|------------------------------|
+/// | Inactive | the start; a wait; a passed test            | Pending, Complete            |
+/// | Pending  | a receive, a rendezvous send, an operation  | Complete                     |
+/// | Complete | a match; a detached send; an operation      | Inactive                     |
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Request {
     Inactive,
@@ -44,20 +54,25 @@ pub(crate) enum Request {
 
 /// What a pending request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Awaited {
-    /// Whether it sends or receives.
-    pub direction: Direction,
-    /// The other side.
-    pub peer: Rank,
+pub enum Awaited {
+    /// A rendezvous send waits for this rank to receive.
+    Receiver(Rank),
+    /// A receive waits for a message from this rank.
+    Sender(Rank),
+    /// A receive waits for a message from any rank.
+    AnySender,
+    /// An operation that does not block waits for its end.
+    Operation(ActionKind),
 }
 
-/// Which way a message goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// A rendezvous send waits for the receive.
-    Send,
-    /// A receive waits for the send.
-    Receive,
+impl Awaited {
+    /// Returns the rank that has to do something, where it is known.
+    pub fn peer(self) -> Option<Rank> {
+        match self {
+            Self::Receiver(rank) | Self::Sender(rank) => Some(rank),
+            Self::AnySender | Self::Operation(_) => None,
+        }
+    }
 }
 
 /// When a request is complete.
@@ -69,17 +84,39 @@ pub(crate) struct Completion {
     pub(crate) received: Option<Bytes>,
 }
 
+/// Names a collective operation among those of a rank that are in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationIndex(pub(crate) u32);
+
+impl OperationIndex {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The requests of a rank.
 #[derive(Debug)]
 pub(crate) struct Requests {
     table: Vec<Request>,
     slots: usize,
+    parts: Vec<Part>,
+    vacant: Vec<RequestId>,
+    /// How many parts of each operation are pending.
+    pending_parts: Vec<u32>,
+}
+
+/// A request that an operation made.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    state: Request,
+    operation: OperationIndex,
 }
 
 impl Requests {
     pub(crate) fn new(slots: u32) -> Self {
         let slots = slots as usize;
-        Self { table: vec![Request::Inactive; slots + 2], slots }
+        let table = vec![Request::Inactive; slots + 2];
+        Self { table, slots, parts: Vec::new(), vacant: Vec::new(), pending_parts: Vec::new() }
     }
 
     pub(crate) fn slot(&self, slot: Slot) -> RequestId {
@@ -96,40 +133,60 @@ impl Requests {
         RequestId::new(self.slots + 1)
     }
 
-    /// The place of the first request of a collective operation.
-    pub(crate) fn first_collective(&self) -> RequestId {
+    /// The place after the last request of the program, those of blocking calls included.
+    pub(crate) fn end(&self) -> RequestId {
         RequestId::new(self.slots + 2)
     }
 
-    /// A request of the collective operation by its number since the last that were forgotten.
-    pub(crate) fn of_collective(&self, number: u32) -> RequestId {
-        RequestId::new(self.slots + 2 + number as usize)
+    /// Makes a request of an operation.
+    pub(crate) fn add_part(&mut self, operation: OperationIndex) -> RequestId {
+        if operation.index() >= self.pending_parts.len() {
+            self.pending_parts.resize(operation.index() + 1, 0);
+        }
+        let part = Part { state: Request::Inactive, operation };
+        if let Some(request) = self.vacant.pop() {
+            self.parts[request.index()] = part;
+            return request;
+        }
+        self.parts.push(part);
+        RequestId::part(self.parts.len() - 1)
     }
 
-    /// The place after the last request.
-    pub(crate) fn end(&self) -> RequestId {
-        RequestId::new(self.table.len())
+    /// Gives up a request of an operation, which is not pending.
+    pub(crate) fn release_part(&mut self, request: RequestId) {
+        self.vacant.push(request);
     }
 
-    /// Makes a request of a collective operation.
-    pub(crate) fn add_collective(&mut self) -> RequestId {
-        self.table.push(Request::Inactive);
-        RequestId::new(self.table.len() - 1)
+    /// Returns the operation that made a request, if one did.
+    pub(crate) fn operation(&self, request: RequestId) -> Option<OperationIndex> {
+        request.is_part().then(|| self.parts[request.index()].operation)
     }
 
-    /// Forgets the requests of the collective operation.
-    pub(crate) fn clear_collective(&mut self) {
-        self.table.truncate(self.slots + 2);
+    /// Returns how many requests of an operation are pending.
+    pub(crate) fn pending_parts(&self, operation: OperationIndex) -> u32 {
+        self.pending_parts.get(operation.index()).copied().unwrap_or_default()
     }
 
     #[inline]
     pub(crate) fn get(&self, request: RequestId) -> Request {
-        self.table[request.index()]
+        if request.is_part() { self.parts[request.index()].state } else { self.table[request.index()] }
     }
 
     #[inline]
     pub(crate) fn set(&mut self, request: RequestId, state: Request) {
-        self.table[request.index()] = state;
+        if request.is_part() {
+            self.set_part(request.index(), state);
+        } else {
+            self.table[request.index()] = state;
+        }
+    }
+
+    fn set_part(&mut self, index: usize, state: Request) {
+        let is_pending = |state| u32::from(matches!(state, Request::Pending(_)));
+        let Part { state: before, operation } = self.parts[index];
+        let pending = &mut self.pending_parts[operation.index()];
+        *pending = *pending + is_pending(state) - is_pending(before);
+        self.parts[index].state = state;
     }
 
     /// Returns the first pending request of the range.
@@ -137,6 +194,14 @@ impl Requests {
         let pending = |request: &Request| matches!(request, Request::Pending(_));
         let found = self.table[from.index()..to.index()].iter().position(pending)?;
         Some(RequestId::new(from.index() + found))
+    }
+
+    /// Takes the completion of a request, if it is complete.
+    #[inline]
+    pub(crate) fn take(&mut self, request: RequestId) -> Option<Completion> {
+        let Request::Complete(completion) = self.get(request) else { return None };
+        self.set(request, Request::Inactive);
+        Some(completion)
     }
 
     /// Takes the completions of all requests of the range, in the order of their places.

@@ -17,6 +17,12 @@ pub enum ActionKind {
     Wait,
     Waitall,
     Test,
+    Waitany,
+    Waitsome,
+    Probe,
+    Iprobe,
+    Start,
+    Cancel,
     Barrier,
     Bcast,
     Reduce,
@@ -32,6 +38,12 @@ pub enum ActionKind {
     ReduceScatter,
     Scan,
     Exscan,
+    /// `neighbor_alltoall`, `neighbor_alltoallv`.
+    NeighborAlltoall,
+    /// `comm_split`, `comm_dup` and `comm_create` of a communicator that the trace uses.
+    NewCommunicator,
+    /// The call of a collective operation that does not block.
+    NonBlocking,
     /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`: take no time.
     Marker,
     /// `finalize`, and the completion of requests that are still pending at the end of the trace.
@@ -40,7 +52,7 @@ pub enum ActionKind {
 
 impl ActionKind {
     /// All kinds, in the order of the enumeration.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 36] = [
         Self::Compute,
         Self::Sleep,
         Self::Send,
@@ -51,6 +63,12 @@ impl ActionKind {
         Self::Wait,
         Self::Waitall,
         Self::Test,
+        Self::Waitany,
+        Self::Waitsome,
+        Self::Probe,
+        Self::Iprobe,
+        Self::Start,
+        Self::Cancel,
         Self::Barrier,
         Self::Bcast,
         Self::Reduce,
@@ -66,6 +84,9 @@ impl ActionKind {
         Self::ReduceScatter,
         Self::Scan,
         Self::Exscan,
+        Self::NeighborAlltoall,
+        Self::NewCommunicator,
+        Self::NonBlocking,
         Self::Marker,
         Self::Finalize,
     ];
@@ -83,6 +104,12 @@ impl ActionKind {
             Self::Wait => "wait",
             Self::Waitall => "waitall",
             Self::Test => "test",
+            Self::Waitany => "waitany",
+            Self::Waitsome => "waitsome",
+            Self::Probe => "probe",
+            Self::Iprobe => "iprobe",
+            Self::Start => "start",
+            Self::Cancel => "cancel",
             Self::Barrier => "barrier",
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",
@@ -98,6 +125,9 @@ impl ActionKind {
             Self::ReduceScatter => "reducescatter",
             Self::Scan => "scan",
             Self::Exscan => "exscan",
+            Self::NeighborAlltoall => "neighbor_alltoall",
+            Self::NewCommunicator => "comm_split",
+            Self::NonBlocking => "icollective",
             Self::Marker => "marker",
             Self::Finalize => "finalize",
         }
@@ -140,12 +170,31 @@ pub struct Statistics {
     pub messages: u64,
     /// Payload of the messages sent.
     pub bytes: Bytes,
+    /// What depended on time.
+    pub outcomes: OutcomeCount,
+}
+
+/// How often the outcome of a call depended on simulated time, and differed from the recorded run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutcomeCount {
+    /// Outcomes that were decided.
+    pub decided: u64,
+    /// Those that differ from the recorded run.
+    pub different: u64,
+    /// The index of the first action with a different outcome.
+    pub first_different: Option<u64>,
 }
 
 impl Default for Statistics {
     fn default() -> Self {
         let times = [SimDuration::ZERO; ActionKind::ALL.len()];
-        Self { times, counts: [0; ActionKind::ALL.len()], messages: 0, bytes: Bytes::ZERO }
+        Self {
+            times,
+            counts: [0; ActionKind::ALL.len()],
+            messages: 0,
+            bytes: Bytes::ZERO,
+            outcomes: OutcomeCount::default(),
+        }
     }
 }
 
@@ -169,6 +218,17 @@ impl Statistics {
     /// Adds time to a kind without counting an action.
     pub(crate) fn add_time(&mut self, kind: ActionKind, time: SimDuration) {
         self.times[kind as usize] += time;
+    }
+
+    /// Counts an outcome of an action.
+    pub(crate) fn add_outcome(&mut self, action: u64, as_recorded: bool) {
+        let outcomes = &mut self.outcomes;
+        outcomes.decided += 1;
+        if !as_recorded {
+            outcomes.different += 1;
+            outcomes.first_different =
+                Some(outcomes.first_different.map_or(action, |first| first.min(action)));
+        }
     }
 
     #[inline]

@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, SimTime};
-use trace_mmap::PortId;
+use trace_mmap::{CommId, PortId};
 
-use crate::request::RequestId;
+use crate::request::{OperationIndex, RequestId};
 
 /// A timestamped token from one rank to another.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,8 @@ pub enum Token {
     Resume {
         /// When.
         at: SimTime,
+        /// For which operation it was done; `None` for the program itself.
+        operation: Option<OperationIndex>,
     },
 }
 
@@ -50,6 +52,10 @@ pub enum Lane {
     Port(PortId),
     /// Messages of collective operations, from the rank with this number.
     Collective(u32),
+    /// All messages to a rank that receives from any source; from the rank with this number.
+    Mailbox(u32),
+    /// Times that members of collective operations tell each other; from the rank with this number.
+    Time(u32),
 }
 
 /// A message that waits for its receive.
@@ -59,15 +65,17 @@ pub struct Message {
     pub posted: SimTime,
     /// Size of the payload.
     pub bytes: Bytes,
-    /// The tag, or the kind of the collective operation.
+    /// The tag; of a message of a collective operation, its number on the communicator and its kind.
     pub tag: u32,
+    /// The communicator, by its name in the trace.
+    pub communicator: CommId,
     /// The sender's request that waits for the arrival; `None` for a detached message.
     pub reply: Option<RequestId>,
     /// The number of this post among those of the sender at this instant, from 1.
     pub round: u32,
-    /// The flight of an eager message that is under way already.
-    pub flight: Option<Flight>,
 }
+
+const _: () = assert!(size_of::<Token>() <= 48);
 
 /// Numbers the eager messages of a receiver that are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

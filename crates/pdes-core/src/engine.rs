@@ -1,5 +1,6 @@
 //! The engine: workers that run processes as far as their tokens reach.
 
+pub(crate) mod conditionals;
 mod exchange;
 pub(crate) mod first_fault;
 mod horizon;

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use std::convert::Infallible;
-//! use pdes_core::{Ending, Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
+//! use pdes_core::{Ending, Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
 //!
 //! /// Adds a nanosecond to every token that comes by and passes it on, three times around the ring.
 //! struct Station { me: u32, size: u32, clock: SimTime, inbox: Vec<SimTime>, laps: u32 }
@@ -22,9 +22,9 @@
 //!     type Order = Infallible;
 //!     type Error = Infallible;
 //!
-//!     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<bool, Fault<Self::Error>> {
+//!     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Self::Error>> {
 //!         self.inbox.push(token);
-//!         Ok(true)
+//!         Ok(Wake::Ready)
 //!     }
 //!
 //!     fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<SimTime>) -> Result<Pause, Fault<Self::Error>> {
@@ -66,7 +66,7 @@ mod time;
 pub use arbiter::Arbiter;
 pub use engine::{Ending, Engine, Run, RunAhead};
 pub use ordered::OrderedEngine;
-pub use process::{Fault, Outbox, Pause, Process, Turn};
+pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
 pub use time::{SimDuration, SimTime};

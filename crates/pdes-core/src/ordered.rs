@@ -1,11 +1,12 @@
 //! An engine for processes that share a resource in the order of time.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
+use crate::engine::conditionals::Conditionals;
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
 use crate::process::Filed;
-use crate::{Arbiter, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn};
+use crate::{Arbiter, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn, Wake};
 
 /// Steps of one turn: a bound on the time between two looks of whoever watches.
 const STEPS_PER_TURN: u32 = 1 << 16;
@@ -36,7 +37,6 @@ enum State {
     Blocked,
     /// Past the failure that ends the run.
     Parked,
-    Conditional,
     Finished,
     Failed,
 }
@@ -64,7 +64,7 @@ impl OrderedEngine {
             progress,
             states: vec![State::Ready; count],
             ready: (0..count as u32).collect(),
-            conditional: BTreeSet::new(),
+            conditionals: Conditionals::default(),
             fault: FirstFault::none(),
             outbox: Outbox::new(),
             now: SimTime::ZERO,
@@ -83,7 +83,7 @@ struct Driver<'a, P: Process, A> {
     progress: &'a Progress,
     states: Vec<State>,
     ready: VecDeque<u32>,
-    conditional: BTreeSet<(SimTime, Rank)>,
+    conditionals: Conditionals,
     fault: FirstFault<P::Error>,
     outbox: Outbox<P::Token, P::Order>,
     /// The instant of the last event that was committed.
@@ -132,8 +132,8 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
                 State::Ready
             }
             Ok(Pause::Conditional(at)) => {
-                self.conditional.insert((at, rank));
-                State::Conditional
+                self.conditionals.set(rank, at);
+                State::Blocked
             }
             Ok(Pause::Finished) => State::Finished,
             Err(fault) => {
@@ -155,16 +155,30 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
             next += 1;
             self.outbox.sender = to;
             match self.processes[to.index()].deliver(token, &mut self.outbox) {
-                Ok(true) if self.states[to.index()] == State::Blocked => {
-                    self.states[to.index()] = State::Ready;
-                    self.ready.push_back(to.get());
+                Ok(Wake::No) => {}
+                Ok(wake) => {
+                    if self.states[to.index()] == State::Blocked {
+                        self.wake(to, wake);
+                    }
                 }
-                Ok(_) => {}
                 // The process goes on: what it does before the failure's time may lead to an earlier one.
                 Err(fault) => self.fault.record(to, fault),
             }
         }
         self.outbox.clear();
+    }
+
+    /// Changes the state of a blocked process.
+    fn wake(&mut self, rank: Rank, wake: Wake) {
+        match wake {
+            Wake::No => {}
+            Wake::Ready => {
+                self.conditionals.remove(rank);
+                self.states[rank.index()] = State::Ready;
+                self.ready.push_back(rank.get());
+            }
+            Wake::Conditional(at) => self.conditionals.set(rank, at),
+        }
     }
 
     /// Hands the orders to the arbiter in an order that does not depend on that of the turns.
@@ -183,7 +197,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
     fn commit(&mut self) -> bool {
         let cutoff = self.fault.cutoff();
         let next = self.arbiter.next().filter(|&at| at <= cutoff);
-        let conditional = self.conditional.first().copied().filter(|&(at, _)| at <= cutoff);
+        let conditional = self.conditionals.first().filter(|&(at, _)| at <= cutoff);
         match (next, conditional) {
             (Some(at), conditional) if conditional.is_none_or(|(conditional, _)| at <= conditional) => {
                 self.now = at;
@@ -196,7 +210,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
             }
             (_, Some((at, rank))) => {
                 self.now = at;
-                self.conditional.pop_first();
+                self.conditionals.pop_first();
                 self.turn(rank, true);
             }
             (_, None) => return false,

@@ -24,9 +24,10 @@ pub trait Process: Send {
     /// Why a process may fail.
     type Error: Send;
 
-    /// Takes in a token that was sent to this process; returns whether the process can now go on.
+    /// Takes in a token that was sent to this process; returns what that changes for the process.
     ///
-    /// Called at any moment between two turns, also after the process has finished or failed.
+    /// Called at any moment between two turns, also after the process has finished or failed; the answer matters where
+    /// it is blocked.
     ///
     /// # Errors
     /// Where the token shows that the program is wrong. The process goes on as if the token had not come, because
@@ -35,7 +36,7 @@ pub trait Process: Send {
         &mut self,
         token: Self::Token,
         outbox: &mut Outbox<Self::Token, Self::Order>,
-    ) -> Result<bool, Fault<Self::Error>>;
+    ) -> Result<Wake, Fault<Self::Error>>;
 
     /// Runs until the process must pause, or the turn is over.
     ///
@@ -80,11 +81,23 @@ pub enum Pause {
     /// The next step depends on what all processes did before this instant (Chandy and Sherman's conditional event).
     ///
     /// The engine commits conditional events one at a time, in the order of (time, rank), and only when no process
-    /// can run and no token is under way. The process then gets a turn with [`Turn::granted`]. The instant must not
-    /// depend on which tokens have arrived.
+    /// can run and no token is under way. The process then gets a turn with [`Turn::granted`]. A process has one
+    /// conditional event at most: a token may bring it forward, or let the process go on without it, by what
+    /// [`Process::deliver`] returns. When it is due must depend on the tokens that have arrived, not on their order.
     Conditional(SimTime),
     /// The program has ended.
     Finished,
+}
+
+/// What a token changes for a process that is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// Nothing.
+    No,
+    /// It can go on.
+    Ready,
+    /// Its conditional event is due at this instant, whether or not it had one before; see [`Pause::Conditional`].
+    Conditional(SimTime),
 }
 
 /// The failure of one process at an instant of simulated time.

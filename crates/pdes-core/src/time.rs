@@ -155,6 +155,24 @@ impl SimDuration {
     }
 }
 
+impl SimDuration {
+    /// Returns the sum, or `None` where it exceeds the range.
+    pub const fn checked_add(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(picos) => Some(Self(picos)),
+            None => None,
+        }
+    }
+
+    /// Returns the product, or `None` where it exceeds the range.
+    pub const fn checked_mul(self, factor: u64) -> Option<Self> {
+        match self.0.checked_mul(factor) {
+            Some(picos) => Some(Self(picos)),
+            None => None,
+        }
+    }
+}
+
 impl Add for SimDuration {
     type Output = Self;
 

@@ -108,3 +108,55 @@ proptest! {
         prop_assert_eq!(outcome.log.len(), events);
     }
 }
+
+/// Rank 1 sends at 300, rank 2 at 100, rank 3 at 200, latencies 50; rank 0 takes them as they arrive, and answers each
+/// before the next: rank 2's second token, sent at 260 because the answer came at 210, overtakes that of rank 1.
+#[test]
+fn tokens_of_any_process_come_as_they_arrive() {
+    let send = |to, latency| Op::Send { to, latency };
+    let observer = vec![Op::ReceiveAny, send(2, 60), Op::ReceiveAny, Op::ReceiveAny, Op::ReceiveAny];
+    let ranks = [
+        observer,
+        vec![Op::Compute(300), send(0, 50)],
+        vec![Op::Compute(100), send(0, 50), Op::Receive { from: 0 }, Op::Compute(50), send(0, 40)],
+        vec![Op::Compute(200), send(0, 50)],
+    ];
+    let outcome = Network::of(ranks).run_everywhere();
+    assert_eq!(outcome.ending, Ending::Completed);
+    assert_eq!(outcome.states[0].clock, SimTime::from_picos(350));
+    // The order shows in the digest: the same tokens received by name.
+    let named = [2, 3, 2, 1].map(|from| Op::Receive { from });
+    let observer = vec![named[0], send(2, 60), named[1], named[2], named[3]];
+    let by_name = Network::of([
+        observer,
+        vec![Op::Compute(300), send(0, 50)],
+        vec![Op::Compute(100), send(0, 50), Op::Receive { from: 0 }, Op::Compute(50), send(0, 40)],
+        vec![Op::Compute(200), send(0, 50)],
+    ]);
+    assert_eq!(outcome.states[0].digest, by_name.run_everywhere().states[0].digest);
+}
+
+#[test]
+fn a_process_that_waits_for_any_token_in_vain_stalls() {
+    let outcome = Network::of([vec![Op::ReceiveAny, Op::ReceiveAny], vec![Op::Send { to: 0, latency: 5 }]]);
+    assert_eq!(outcome.run_everywhere().ending, Ending::Stalled(vec![Rank::new(0)]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Masters that serve whoever comes first: any schedule serves in the same order.
+    #[test]
+    fn masters_do_not_notice_the_schedule(
+        works in prop::collection::vec(prop::collection::vec(1_u64..500, 1..6), 2..7),
+        latency in 1_u64..40,
+    ) {
+        let tasks: usize = works.iter().map(Vec::len).sum();
+        let master = [Op::ReceiveAny, Op::Compute(7)].repeat(tasks);
+        let workers = works.iter().map(|works| {
+            works.iter().flat_map(|&work| [Op::Compute(work), Op::Send { to: 0, latency }]).collect()
+        });
+        let outcome = Network::of([master].into_iter().chain(workers)).run_everywhere();
+        prop_assert_eq!(outcome.ending, Ending::Completed);
+    }
+}

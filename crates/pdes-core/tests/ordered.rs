@@ -1,7 +1,8 @@
 //! Processes that share a resource in the order of time.
 
 use pdes_core::{
-    Arbiter, Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime, Turn,
+    Arbiter, Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime,
+    Turn, Wake,
 };
 
 /// A counter where processes queue: each is served for ten picoseconds, in the order of arrival.
@@ -76,10 +77,10 @@ impl Process for Customer {
     type Order = ();
     type Error = &'static str;
 
-    fn deliver(&mut self, at: SimTime, _: &mut Outbox<SimTime, ()>) -> Result<bool, Fault<&'static str>> {
+    fn deliver(&mut self, at: SimTime, _: &mut Outbox<SimTime, ()>) -> Result<Wake, Fault<&'static str>> {
         self.clock = self.clock.max(at);
         self.served += 1;
-        Ok(true)
+        Ok(Wake::Ready)
     }
 
     fn resume(

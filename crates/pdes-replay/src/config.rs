@@ -215,6 +215,9 @@ struct MpiSection {
     receive_overhead: Option<String>,
     test_s: Option<f64>,
     test_grows: Option<bool>,
+    iprobe_s: Option<f64>,
+    outcomes: Option<String>,
+    communicators_cost: Option<bool>,
 }
 
 /// A row of a decision table of the user.

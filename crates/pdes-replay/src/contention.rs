@@ -1,7 +1,7 @@
 //! The machine whose links and cores are shared, and the arbiter that shares them out in the order of time.
 
 use mpi_model::{Machine, Notice, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
-use netmodel::{FlowNetwork, HostId, NetworkParameters, Platform, RouteError};
+use netmodel::{FlowNetwork, HostId, LogGps, NetworkParameters, Platform, RouteError};
 use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
 
 use crate::Placement;
@@ -11,6 +11,8 @@ use crate::Placement;
 pub struct SharedMachine<'a> {
     platform: &'a Platform,
     placement: &'a Placement,
+    /// What a message costs alone.
+    alone: LogGps,
 }
 
 /// The hosts at the ends of a message's way.
@@ -29,8 +31,8 @@ pub struct Order {
 
 impl<'a> SharedMachine<'a> {
     /// Places ranks on a platform.
-    pub fn new(platform: &'a Platform, placement: &'a Placement) -> Self {
-        Self { platform, placement }
+    pub fn new(platform: &'a Platform, placement: &'a Placement, parameters: &NetworkParameters) -> Self {
+        Self { platform, placement, alone: LogGps::new(parameters) }
     }
 }
 
@@ -49,8 +51,9 @@ impl Machine for SharedMachine<'_> {
         Some(Order { work, notice })
     }
 
-    fn transfer(&self, _: HostPair, _: Bytes) -> Option<SimDuration> {
-        unreachable!("messages are ordered")
+    fn transfer(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Option<SimDuration> {
+        let path = self.alone.path(self.platform, src, dst).ok()?;
+        self.alone.try_duration(path, bytes)
     }
 
     fn speed(&self, rank: Rank) -> f64 {
@@ -73,7 +76,7 @@ pub struct Contention<'a> {
 impl<'a> Contention<'a> {
     /// Makes the idle network of a machine.
     pub fn new(machine: &SharedMachine<'a>, parameters: &NetworkParameters) -> Self {
-        let &SharedMachine { platform, placement } = machine;
+        let &SharedMachine { platform, placement, .. } = machine;
         Self { network: FlowNetwork::new(platform, parameters), placement, done: Vec::new() }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use mpi_model::{ActionKind, Direction, Machine, RankProcess, Waiting};
+use mpi_model::{Awaited, Machine, RankProcess, Waiting};
 use pdes_core::Rank;
-use trace_mmap::{Location, Trace};
+use trace_mmap::{Action, Location, Trace};
 
 /// The most ranks of a chain that are looked up in the trace and listed.
 const LISTED: usize = 16;
@@ -16,11 +16,21 @@ pub struct Deadlock {
     pub chain: Vec<Link>,
     /// How many more ranks the cycle or the chain has.
     pub omitted: usize,
-    /// The finished rank for which the last rank of the chain waits; `None` for a cycle, whose last rank waits for the
-    /// first one.
-    pub finished: Option<Rank>,
+    /// Where the chain ends.
+    pub end: ChainEnd,
     /// How many ranks had not finished.
     pub waiting: usize,
+}
+
+/// For whom the last rank of a chain waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainEnd {
+    /// For the first one.
+    Cycle,
+    /// For a rank that has finished.
+    Finished(Rank),
+    /// For a message from any rank, and none is sent any more.
+    Anybody,
 }
 
 /// A rank that waits.
@@ -30,7 +40,7 @@ pub struct Link {
     pub rank: Rank,
     /// What it waits for.
     pub waiting: Waiting,
-    /// The name of the action in which it waits, and where that stands in the trace.
+    /// The action in which it waits, where that stands in the trace, and where in the program, if the trace says so.
     pub place: String,
 }
 
@@ -54,7 +64,11 @@ impl Deadlock {
             |&(rank, waiting): &(Rank, Waiting)| Link { rank, waiting, place: place(trace, rank, waiting) };
         Self {
             omitted: chain.len().saturating_sub(LISTED),
-            finished: chain.last().filter(|_| !is_cycle).map(|(_, waiting)| waiting.awaited.peer),
+            end: match chain.last().and_then(|(_, waiting)| waiting.awaited.peer()) {
+                _ if is_cycle => ChainEnd::Cycle,
+                Some(rank) => ChainEnd::Finished(rank),
+                None => ChainEnd::Anybody,
+            },
             chain: chain.iter().take(LISTED).map(link).collect(),
             waiting: stalled.len(),
         }
@@ -76,7 +90,8 @@ fn follow(
         }
         seen[rank.index()] = true;
         chain.push((rank, waiting));
-        rank = waiting.awaited.peer;
+        let Some(peer) = waiting.awaited.peer() else { break };
+        rank = peer;
     }
     (chain, false)
 }
@@ -87,35 +102,45 @@ fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
     let location = trace
         .locate(rank, index)
         .map_or(String::new(), |Location { file, line }| format!(" at {}:{line}", file.display()));
-    let operation = waiting.operation.map_or("", ActionKind::name);
-    match (ended, operation) {
-        (true, _) => "after the end of its trace".to_owned(),
-        (false, "") => format!("in action {index}{location}"),
-        (false, operation) => format!("in action {index} ({operation}){location}"),
+    if ended {
+        return "after the end of its trace".to_owned();
     }
+    let operation = waiting.operation.map_or(String::new(), |kind| format!(" ({})", kind.name()));
+    let site = call_site(trace, rank, index).map_or(String::new(), |site| format!(", called at {site}"));
+    format!("in action {index}{operation}{location}{site}")
+}
+
+/// Finds the call site of an action: the last one that the trace names up to there.
+fn call_site(trace: &Trace, rank: Rank, index: u64) -> Option<&str> {
+    let trace = trace.rank(rank);
+    let actions = trace.cursor().take(usize::try_from(index).ok()?);
+    let sites = actions.filter_map(|action| match action {
+        Action::Location(site) => Some(site),
+        _ => None,
+    });
+    sites.last().map(|site| trace.location(site))
 }
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.finished.is_none() { "ranks wait for each other" } else { "ranks wait for ever" };
+        let what =
+            if self.end == ChainEnd::Cycle { "ranks wait for each other" } else { "ranks wait for ever" };
         write!(f, "deadlock in the program: {} {what}", self.waiting)?;
         for Link { rank, waiting, place } in &self.chain {
-            let peer = waiting.awaited.peer;
-            match waiting.awaited.direction {
-                Direction::Receive => {
-                    write!(f, "\n  rank {rank} waits {place} for a message from rank {peer}")?
-                }
-                Direction::Send => {
-                    write!(f, "\n  rank {rank} waits {place} for rank {peer} to receive its message")?;
-                }
+            write!(f, "\n  rank {rank} waits {place} ")?;
+            match waiting.awaited {
+                Awaited::Sender(peer) => write!(f, "for a message from rank {peer}")?,
+                Awaited::AnySender => write!(f, "for a message from any rank")?,
+                Awaited::Receiver(peer) => write!(f, "for rank {peer} to receive its message")?,
+                Awaited::Operation(kind) => write!(f, "for the end of its {}", kind.name())?,
             }
         }
         if self.omitted > 0 {
             write!(f, "\n  ... and {} more", self.omitted)?;
         }
-        match self.finished {
-            Some(rank) => write!(f, "\n  rank {rank} has finished"),
-            None => Ok(()),
+        match self.end {
+            ChainEnd::Finished(rank) => write!(f, "\n  rank {rank} has finished"),
+            ChainEnd::Cycle | ChainEnd::Anybody => Ok(()),
         }
     }
 }

@@ -6,13 +6,14 @@ use mpi_model::{ActionKind, Statistics};
 use pdes_core::SimTime;
 
 /// What is hashed, and how: a change of either changes this number.
-const SCHEME: &[u8] = b"pdes-replay digest 1";
+const SCHEME: &[u8] = b"pdes-replay digest 2";
 
 /// A hash over the results of all ranks: equal digests mean equal results.
 ///
 /// It is BLAKE3 over the name of the scheme and, for each rank in order, these integers of 64 bits in little-endian
 /// order: the end \[ps\]; for each kind of action, in the order of [`ActionKind::ALL`], the time spent \[ps\] and the
-/// number of actions; the messages sent; their payload \[B\].
+/// number of actions; the messages sent; their payload \[B\]; the outcomes that depended on time, and those of them
+/// that differ from the recorded run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Digest(blake3::Hash);
 
@@ -29,6 +30,8 @@ impl Digest {
             }
             hasher.update(&statistics.messages.to_le_bytes());
             hasher.update(&statistics.bytes.get().to_le_bytes());
+            hasher.update(&statistics.outcomes.decided.to_le_bytes());
+            hasher.update(&statistics.outcomes.different.to_le_bytes());
         }
         Self(hasher.finalize())
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use mpi_model::ActionKind;
 use mpi_model::collective::{Bounds, Operation, Selection};
+use mpi_model::{ActionKind, OutcomeCount};
 use netmodel::{NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 
@@ -61,6 +61,8 @@ pub struct Report {
     pub fastest_rank: Option<RankEnd>,
     /// Simulated time by kind of action, summed over ranks; kinds that do not occur are left out.
     pub time_by_action: Vec<ActionTotal>,
+    /// Outcomes that depended on simulated time, as of waitany, tests, and receives from any source.
+    pub outcomes: Outcomes,
     /// Everything that can change the result beside the trace and the platform.
     pub parameters: Parameters,
     /// What a user should know before trusting the result.
@@ -74,6 +76,26 @@ pub struct RankEnd {
     pub rank: u32,
     /// Its end \[s\].
     pub end_s: f64,
+}
+
+/// How the outcomes that depended on simulated time compare with the recorded run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcomes {
+    /// How many were decided by simulated time.
+    pub decided: u64,
+    /// How many of them differ from the recorded run.
+    pub different: u64,
+    /// The first of these: of the lowest rank that has one.
+    pub first_different: Option<ActionIndex>,
+}
+
+/// An action of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ActionIndex {
+    /// The rank.
+    pub rank: u32,
+    /// The index of the action among those of the rank, from 0.
+    pub action: u64,
 }
 
 /// The total of one kind of action over all ranks.
@@ -133,8 +155,14 @@ pub struct MpiParameters {
     pub receive_overhead: String,
     /// Cost of a test \[s\].
     pub test_s: f64,
-    /// Whether failed tests make later ones dearer.
+    /// Whether failed tests make later ones dearer, and likewise looks for messages.
     pub test_grows: bool,
+    /// Cost of a look for a message \[s\].
+    pub iprobe_s: f64,
+    /// Whose outcomes calls have that depend on time: `"reenact"` or `"recorded"`.
+    pub outcomes: &'static str,
+    /// Whether making a communicator costs an allgather of 8 bytes.
+    pub communicators_cost: bool,
 }
 
 /// A row of a table of collective algorithms; bounds that are null do not bound.
@@ -180,6 +208,7 @@ impl Report {
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
+            outcomes: outcomes(outcome),
             parameters: Parameters::new(scene),
             warnings: scene.warnings(),
         }
@@ -218,6 +247,18 @@ fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
     ActionKind::ALL.into_iter().map(total).filter(|total| total.count > 0 || total.time_s > 0.0).collect()
 }
 
+fn outcomes(outcome: &Outcome) -> Outcomes {
+    let ranks = || (0..).zip(&outcome.statistics).map(|(rank, statistics)| (rank, statistics.outcomes));
+    let first = |(rank, outcomes): (u32, OutcomeCount)| {
+        outcomes.first_different.map(|action| ActionIndex { rank, action })
+    };
+    Outcomes {
+        decided: ranks().map(|(_, outcomes)| outcomes.decided).sum(),
+        different: ranks().map(|(_, outcomes)| outcomes.different).sum(),
+        first_different: ranks().find_map(first),
+    }
+}
+
 impl Parameters {
     fn new(scene: &Scene) -> Self {
         let job = scene.job();
@@ -241,6 +282,9 @@ impl Parameters {
                 receive_overhead: job.mpi.receive.to_string(),
                 test_s: job.mpi.test.as_secs_f64(),
                 test_grows: job.mpi.test_grows,
+                iprobe_s: job.mpi.iprobe.as_secs_f64(),
+                outcomes: job.mpi.outcomes.name(),
+                communicators_cost: job.mpi.communicators_cost,
             },
         }
     }

@@ -1,5 +1,6 @@
 //! A run: what is loaded, what comes out, and what can go wrong.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -103,7 +104,9 @@ impl Scene {
             ..defaults
         };
         let trace = Trace::load(&job.trace, &options)?;
-        job.mpi.collectives.check(trace.ranks())?;
+        for ranks in communicator_sizes(&trace) {
+            job.mpi.collectives.check(ranks)?;
+        }
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,
@@ -143,6 +146,7 @@ impl Scene {
         let mut warnings: Vec<String> = self.platform.warnings().to_vec();
         warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
         warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
+        warnings.extend(unfinished(&self.trace));
         if self.job.model == Model::LogGps {
             warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
                 let host = self.platform.host(host);
@@ -190,7 +194,7 @@ impl Scene {
     /// Replays with contention.
     fn replay_shared(&self, progress: &Progress) -> Result<Outcome, RunError> {
         let started = Instant::now();
-        let machine = SharedMachine::new(&self.platform, &self.placement);
+        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         let world = World::new(&self.trace, &machine, &self.job.mpi);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let mut contention = Contention::new(&machine, &self.job.network);
@@ -226,6 +230,29 @@ impl Scene {
         };
         RunError::Replay { place, error }
     }
+}
+
+/// The numbers of ranks of the communicators of a trace, each once.
+fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
+    let ranks = (0..trace.ranks()).map(Rank::new);
+    ranks
+        .flat_map(|rank| trace.rank(rank).communicators())
+        .map(|communicator| communicator.group.len())
+        .collect()
+}
+
+/// Says how many requests the ends of ranks wait for, if there are any.
+fn unfinished(trace: &Trace) -> Option<String> {
+    let ranks = (0..trace.ranks()).map(Rank::new);
+    let pending = ranks.map(|rank| (rank, trace.rank(rank).pending_at_end().len()));
+    let pending: Vec<(Rank, usize)> = pending.filter(|&(_, requests)| requests > 0).collect();
+    let requests: usize = pending.iter().map(|(_, requests)| requests).sum();
+    let (first, _) = pending.first()?;
+    Some(format!(
+        "{requests} requests of {} ranks, the first of rank {first}, are not completed by the program; the replay waits for them at \
+         the end of the trace",
+        pending.len()
+    ))
 }
 
 impl Outcome {

@@ -2,7 +2,8 @@
 
 use pdes_core::Bytes;
 
-use crate::channel::{InIdx, OutIdx, Slot, Tag, index};
+use crate::call::CallId;
+use crate::channel::{InIdx, OutIdx, Slot, index};
 
 index! {
     /// A collective operation of a rank: an argument of [`RankTrace::collective`](crate::RankTrace::collective).
@@ -27,7 +28,7 @@ pub enum Action {
     Init,
     /// `finalize`: the program leaves MPI.
     Finalize,
-    /// `comm_size`, `comm_split` or `comm_dup`: takes no time.
+    /// `comm_size`, or a call that makes a communicator without saying which: takes no time.
     Communicator,
     /// `location`: the actions that follow stem from this call site.
     Location(LocationId),
@@ -73,22 +74,6 @@ pub enum Action {
         /// Place of the request.
         slot: Slot,
     },
-    /// `recv` from `MPI_ANY_SOURCE`: belongs to no channel.
-    RecvAny {
-        /// The tag asked for; `None` takes any.
-        tag: Option<Tag>,
-        /// Size of the buffer.
-        bytes: Bytes,
-    },
-    /// `irecv` from `MPI_ANY_SOURCE`: belongs to no channel.
-    IrecvAny {
-        /// The tag asked for; `None` takes any.
-        tag: Option<Tag>,
-        /// Size of the buffer.
-        bytes: Bytes,
-        /// Place of the request.
-        slot: Slot,
-    },
     /// A send or receive whose peer is `MPI_PROC_NULL`: takes no time.
     Null {
         /// Place of the request, complete at once, of `isend` and `irecv`; `None` for `send` and `recv`.
@@ -96,7 +81,8 @@ pub enum Action {
     },
     /// `sendRecv`.
     SendRecv(SendRecvId),
-    /// `wait`: completes the request and frees its place.
+    /// `wait`: completes the request and frees its place, or makes it inactive where it is persistent; an inactive one is
+    /// complete already.
     Wait {
         /// Place of the request.
         slot: Slot,
@@ -106,10 +92,12 @@ pub enum Action {
         /// Place of the request.
         slot: Slot,
     },
-    /// `waitall`: completes all pending requests of the rank and frees their places.
+    /// `waitall`: completes all pending requests of the rank and frees their places; those of persistent ones stay.
     WaitAll,
-    /// A collective operation.
+    /// A collective operation on the world communicator that blocks.
     Collective(CollectiveId),
+    /// Any other call.
+    Call(CallId),
 }
 
 /// A combined send and receive, both with tag 0.

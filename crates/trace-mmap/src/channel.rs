@@ -4,6 +4,8 @@ use std::fmt;
 
 use pdes_core::Rank;
 
+use crate::communicator::CommIdx;
+
 /// Defines a dense index with its conversions.
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -71,30 +73,45 @@ index! {
     PortId
 }
 index! {
-    /// The place of a pending request of a rank, below [`RankTrace::slots`](crate::RankTrace::slots); free again once
-    /// the request is waited for.
+    /// The place of a request of a rank, below [`RankTrace::slots`](crate::RankTrace::slots); free again once the request is
+    /// complete, that of a persistent one once it is freed.
     Slot
 }
 
-/// What a rank sends under one destination and tag.
+/// Where the messages of a channel arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// In a port of the receiver, by its numbers.
+    Port(PortId),
+    /// Among all messages to a receiver some of whose receives are from any source or cancelled: which of them gets it
+    /// depends on time.
+    Mailbox,
+    /// Nowhere: the receiver never names this channel.
+    Nowhere,
+}
+
+/// What a rank sends under one destination, tag and communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The destination; may be the rank itself.
     pub peer: Rank,
     /// The tag of every message of the channel.
     pub tag: Tag,
-    /// Where the messages arrive, by the numbers of the receiver; `None` where it never names this channel, though its
-    /// receives from any source may take from it.
-    pub port: Option<PortId>,
+    /// The communicator.
+    pub communicator: CommIdx,
+    /// Where the messages arrive.
+    pub arrival: Arrival,
 }
 
-/// What a rank receives under one source and tag.
+/// What a rank receives under one source, tag and communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incoming {
     /// The source; may be the rank itself.
     pub peer: Rank,
     /// The tag asked for; `None` takes any.
     pub tag: Option<Tag>,
+    /// The communicator.
+    pub communicator: CommIdx,
     /// Where the messages arrive. Channels of one source share a port where one of them takes any tag: messages then
     /// match by their tag, in the order in which they were sent.
     pub port: PortId,

@@ -4,9 +4,9 @@ use pdes_core::Rank;
 
 use crate::datatype::Datatype;
 
-/// A collective operation on the world communicator, as one rank calls it.
+/// A collective operation, as one rank calls it.
 ///
-/// Counts are numbers of elements; a boxed slice holds one per rank. `flops` is the computation that a reduction charges
+/// Counts are numbers of elements; a boxed slice holds one per rank of the communicator, whose numbers the root is one of. `flops` is the computation that a reduction charges
 /// to this rank, in flop. No product of a count and the size of its datatype leaves 2^48 bytes.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the arguments of the MPI function that each variant names")]
@@ -68,6 +68,27 @@ impl Collective {
             Self::ReduceScatter { .. } => "reducescatter",
             Self::Scan { .. } => "scan",
             Self::Exscan { .. } => "exscan",
+        }
+    }
+
+    /// Returns the name of the action of the operation that does not block, such as `ibcast`.
+    pub fn non_blocking_name(&self) -> &'static str {
+        match self {
+            Self::Barrier => "ibarrier",
+            Self::Bcast { .. } => "ibcast",
+            Self::Reduce { .. } => "ireduce",
+            Self::Allreduce { .. } => "iallreduce",
+            Self::Alltoall { .. } => "ialltoall",
+            Self::Alltoallv { .. } => "ialltoallv",
+            Self::Gather { .. } => "igather",
+            Self::Scatter { .. } => "iscatter",
+            Self::Allgather { .. } => "iallgather",
+            Self::Gatherv { .. } => "igatherv",
+            Self::Scatterv { .. } => "iscatterv",
+            Self::Allgatherv { .. } => "iallgatherv",
+            Self::ReduceScatter { .. } => "ireducescatter",
+            Self::Scan { .. } => "iscan",
+            Self::Exscan { .. } => "iexscan",
         }
     }
 

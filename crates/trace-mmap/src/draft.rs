@@ -1,9 +1,13 @@
 //! The trace of a rank while its lines are read.
 
+mod calls;
+mod communicators;
+mod named;
 mod requests;
 
+use communicators::Communicators;
 pub(crate) use requests::RequestKey;
-use requests::Requests;
+use requests::{RequestState, Requests};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +16,14 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 
 use crate::action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
-use crate::channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Tag};
+use crate::call::{Call, CallId, Source};
+use crate::channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Tag};
 use crate::collective::Collective;
+use crate::communicator::CommIdx;
 use crate::datatype::Datatype;
 use crate::error::TraceError;
 use crate::record::Record;
-use crate::side::Side;
+use crate::side::{Side, SideNeeds};
 use crate::store::{CHUNK, Records, Store};
 use crate::trace::{Body, RankTrace};
 
@@ -33,12 +39,24 @@ pub(crate) struct RankDraft {
     side: Side,
     linkable: Linkable,
     pub(crate) requests: Requests,
-    receiving: Vec<(Rank, Option<Tag>)>,
-    outgoing_by_key: FxHashMap<(Rank, Tag), OutIdx>,
-    incoming_by_key: FxHashMap<(Rank, Option<Tag>), InIdx>,
+    pub(crate) communicators: Communicators,
+    receiving: Vec<Receiving>,
+    outgoing_by_key: FxHashMap<(Rank, Tag, CommIdx), OutIdx>,
+    incoming_by_key: FxHashMap<Receiving, InIdx>,
+    call_by_value: FxHashMap<Call, CallId>,
     collective_by_text: FxHashMap<Box<[u8]>, (CollectiveId, bool)>,
     send_recv_by_value: FxHashMap<SendRecv, SendRecvId>,
     location_by_name: FxHashMap<String, LocationId>,
+}
+
+/// What receives of a channel ask for.
+pub(crate) type Receiving = (Rank, Option<Tag>, CommIdx);
+
+/// What a rank holds on to from one action to the next, so that equal states behave equally ever after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DraftState {
+    requests: RequestState,
+    communicators: Vec<bool>,
 }
 
 /// A trace of a rank that is complete but for the ports of its outgoing channels.
@@ -65,9 +83,11 @@ impl RankDraft {
             side: Side::default(),
             linkable: Linkable::default(),
             requests: Requests::default(),
+            communicators: Communicators::new(rank, ranks),
             receiving: Vec::new(),
             outgoing_by_key: FxHashMap::default(),
             incoming_by_key: FxHashMap::default(),
+            call_by_value: FxHashMap::default(),
             collective_by_text: FxHashMap::default(),
             send_recv_by_value: FxHashMap::default(),
             location_by_name: FxHashMap::default(),
@@ -107,35 +127,60 @@ impl RankDraft {
         Ok(())
     }
 
-    /// Counts a message to this channel.
+    /// Counts a message to a rank, with a tag, on the world communicator.
     #[inline]
     pub(crate) fn send_to(&mut self, peer: Rank, tag: Tag) -> OutIdx {
-        let Linkable { trace, sends, .. } = &mut self.linkable;
-        let index = *self.outgoing_by_key.entry((peer, tag)).or_insert_with(|| {
-            trace.outgoing.push(Outgoing { peer, tag, port: None });
-            sends.push(0);
-            OutIdx::new(sends.len() as u32 - 1)
-        });
-        sends[index.index()] += 1;
+        let index = self.outgoing(peer, tag, CommIdx::WORLD);
+        self.count_send(index);
         index
     }
 
-    /// Counts a receive from this channel.
+    /// Counts a receive from a rank, with a tag, on the world communicator.
     #[inline]
     pub(crate) fn receive_from(&mut self, peer: Rank, tag: Option<Tag>) -> InIdx {
-        let receives = &mut self.linkable.receives;
-        let index = *self.incoming_by_key.entry((peer, tag)).or_insert_with(|| {
-            self.receiving.push((peer, tag));
-            receives.push(0);
-            InIdx::new(receives.len() as u32 - 1)
-        });
-        receives[index.index()] += 1;
+        let index = self.incoming(peer, tag, CommIdx::WORLD);
+        self.linkable.receives[index.index()] += 1;
         index
     }
 
-    /// Counts a receive from any source.
-    pub(crate) fn receive_from_any(&mut self) {
-        self.linkable.receives_from_any += 1;
+    #[inline]
+    fn outgoing(&mut self, peer: Rank, tag: Tag, communicator: CommIdx) -> OutIdx {
+        let Linkable { trace, sends, .. } = &mut self.linkable;
+        *self.outgoing_by_key.entry((peer, tag, communicator)).or_insert_with(|| {
+            trace.outgoing.push(Outgoing { peer, tag, communicator, arrival: Arrival::Nowhere });
+            sends.push(0);
+            OutIdx::new(sends.len() as u32 - 1)
+        })
+    }
+
+    #[inline]
+    fn incoming(&mut self, peer: Rank, tag: Option<Tag>, communicator: CommIdx) -> InIdx {
+        let receives = &mut self.linkable.receives;
+        *self.incoming_by_key.entry((peer, tag, communicator)).or_insert_with(|| {
+            self.receiving.push((peer, tag, communicator));
+            receives.push(0);
+            InIdx::new(receives.len() as u32 - 1)
+        })
+    }
+
+    #[inline]
+    fn count_send(&mut self, to: OutIdx) {
+        self.linkable.sends[to.index()] += 1;
+    }
+
+    /// Counts a receive, or one that was cancelled.
+    fn count_receive(&mut self, from: Source, by: i64) {
+        let receives = match from {
+            Source::Nobody => return,
+            Source::Rank(from) => &mut self.linkable.receives[from.index()],
+            Source::Any { .. } => &mut self.linkable.receives_from_any,
+        };
+        *receives = receives.saturating_add_signed(by);
+    }
+
+    /// Returns what the rank holds on to.
+    pub(crate) fn state(&self) -> DraftState {
+        DraftState { requests: self.requests.state(), communicators: self.communicators.live() }
     }
 
     /// Stores a combined send and receive, once per value.
@@ -161,16 +206,15 @@ impl RankDraft {
         self.collective_by_text.get(text).copied()
     }
 
-    /// Stores a collective under its text.
+    /// Stores a collective under its text: that of the world, or of a communicator.
     pub(crate) fn remember_collective(
         &mut self,
         text: &[u8],
         value: Collective,
+        communicator: CommIdx,
         has_extra: bool,
     ) -> CollectiveId {
-        let collectives = &mut self.side.collectives;
-        let id = CollectiveId::new(collectives.len() as u32);
-        collectives.push(value);
+        let id = self.side.add_collective(value, communicator);
         self.collective_by_text.insert(text.into(), (id, has_extra));
         id
     }
@@ -188,31 +232,42 @@ impl RankDraft {
     pub(crate) fn finish_tables(mut self) -> Linkable {
         let trace = &mut self.linkable.trace;
         trace.body = Body::Memory(self.records);
+        trace.matches_by_time = SideNeeds::of(&self.side).matches_by_time;
         trace.side = Arc::new(self.side);
         trace.slots = self.requests.slots();
         trace.pending_at_end = self.requests.pending_at_end();
+        trace.names_requests = self.requests.has_names();
+        trace.communicators = self.communicators.into_list();
         (trace.incoming, trace.ports) = assign_ports(&self.receiving);
         self.linkable
     }
 }
 
-/// Numbers the ports by first appearance: one per source and tag, but one for all tags of a source from which some
-/// receive takes any tag.
-pub(crate) fn assign_ports(receiving: &[(Rank, Option<Tag>)]) -> (Vec<Incoming>, u32) {
-    let mut shared: BTreeMap<Rank, Option<PortId>> =
-        receiving.iter().filter(|(_, tag)| tag.is_none()).map(|(peer, _)| (*peer, None)).collect();
+impl Linkable {
+    /// Makes the trace of a rank that does nothing.
+    pub(crate) fn idle(rank: Rank, ranks: u32) -> Self {
+        RankDraft::new(rank, ranks).finish_tables()
+    }
+}
+
+/// Numbers the ports by first appearance: one per source, tag and communicator, but one for all tags of a source and
+/// communicator from which some receive takes any tag.
+pub(crate) fn assign_ports(receiving: &[Receiving]) -> (Vec<Incoming>, u32) {
+    let any_tag = receiving.iter().filter(|(_, tag, _)| tag.is_none());
+    let mut shared: BTreeMap<(Rank, CommIdx), Option<PortId>> =
+        any_tag.map(|(peer, _, communicator)| ((*peer, *communicator), None)).collect();
     let mut ports = 0;
     let mut incoming = Vec::with_capacity(receiving.len());
-    for &(peer, tag) in receiving {
+    for &(peer, tag, communicator) in receiving {
         let mut new = || {
             ports += 1;
             PortId::new(ports - 1)
         };
-        let port = match shared.get_mut(&peer) {
+        let port = match shared.get_mut(&(peer, communicator)) {
             Some(port) => *port.get_or_insert_with(new),
             None => new(),
         };
-        incoming.push(Incoming { peer, tag, port });
+        incoming.push(Incoming { peer, tag, communicator, port });
     }
     (incoming, ports)
 }

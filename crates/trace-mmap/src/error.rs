@@ -8,7 +8,8 @@ use pdes_core::Rank;
 
 use crate::archive::ArchiveError;
 use crate::channel::Tag;
-use crate::link::origin;
+use crate::communicator::CommId;
+use crate::link::{CommunicatorConflict, origin};
 use crate::text::TextError;
 
 /// A line of a file.
@@ -127,7 +128,7 @@ pub enum TraceError {
     #[error(
         "{location}: rank {rank} receives {receives} messages {} but only {sends} are sent; \
          its action {action} is the first without a message",
-        origin(*src, *tag)
+        origin(*src, *tag, *communicator)
     )]
     ReceiveWithoutSend {
         /// The line of the first receive without a message.
@@ -140,11 +141,16 @@ pub enum TraceError {
         src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
+        /// The communicator.
+        communicator: CommId,
         /// Messages sent to the channel.
         sends: u64,
         /// Receives from the channel.
         receives: u64,
     },
+    /// Ranks do not agree on a communicator.
+    #[error(transparent)]
+    Communicators(#[from] CommunicatorConflict),
     /// An archive cannot be opened, or is damaged.
     #[error(transparent)]
     Archive(#[from] ArchiveError),

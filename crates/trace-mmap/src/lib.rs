@@ -63,10 +63,36 @@
 //! | `allgatherv` on one rank with types only | aborts | reads them |
 //! | `allgatherv` on one rank with one more field | a send type | a displacement |
 //! | `wait`, `test` without a pending request | returns, or aborts if none at all is pending | error |
-//! | `sendRecv` from any source, `recv` of unknown size | probes | error [`TextError::Unsupported`] |
+//! | `recv` of unknown size | probes | error [`TextError::Unsupported`] |
 //! | more receives than sends of a channel, or from any source than sends to the rank | deadlocks in the end | error |
 //! | fields beyond those of the action | ignores them | ignores them, with a [`Warning`] |
-//! | communicators | replays all on the world communicator | the same, with a [`Warning`] |
+//! | `comm_split`, `comm_dup` without named fields | replays all on the world communicator | the same, with a [`Warning`] |
+//! | named fields such as `comm=3`, calls such as `waitany` | aborts | reads them |
+//!
+//! Beyond SimGrid's format, lines may have named fields, `key=value`, and there are actions for nearly all of MPI; `docs/traces.md`
+//! lists them:
+//!
+//! ```
+//! use trace_mmap::{Action, Call, Slot, Trace};
+//! let trace = Trace::from_text(
+//!     "0 init
+//!      0 comm_split new=1 members=0-1
+//!      0 irecv 1 7 8 6 comm=1 req=4
+//!      0 ibcast 64 1 6 comm=1 req=5
+//!      0 waitany req=4,5 done=5
+//!      0 wait req=4
+//!      1 init
+//!      1 comm_split new=1 members=0-1
+//!      1 ssend 0 7 8 6 comm=1
+//!      1 ibcast 64 1 6 comm=1 req=1
+//!      1 waitall",
+//! )?;
+//! let rank = trace.rank(pdes_core::Rank::new(0));
+//! let Some(Action::Call(id)) = rank.cursor().nth(4) else { panic!("the fifth line is a call") };
+//! let slots = [Slot::new(0), Slot::new(1)].into();
+//! assert_eq!(*rank.call(id), Call::Waitany { slots, done: Some(Slot::new(1)) });
+//! # Ok::<(), trace_mmap::TraceError>(())
+//! ```
 //!
 //! # Archives
 //!
@@ -83,8 +109,8 @@
 //!
 //! # Memory
 //!
-//! An action of a text takes 16 bytes. Channels, requests, collectives and call sites are resolved to indices while the text is
-//! read; equal ones are stored once per rank. Actions beyond [`LoadOptions::memory_budget`] lie in a temporary file that
+//! An action of a text takes 16 bytes. Channels, requests, communicators, collectives, calls and call sites are resolved to indices
+//! while the text is read; equal ones are stored once per rank. Actions beyond [`LoadOptions::memory_budget`] lie in a temporary file that
 //! is mapped.
 //!
 //! # Guarantees
@@ -95,9 +121,11 @@
 
 mod action;
 mod archive;
+mod call;
 mod channel;
 mod collective;
 mod column;
+mod communicator;
 mod datatype;
 mod draft;
 mod error;
@@ -111,6 +139,7 @@ mod store;
 mod structure;
 mod text;
 mod trace;
+mod transfer;
 mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
@@ -118,12 +147,17 @@ pub use archive::{
     ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Info, Pair,
     Storage, StructureError, Summary, WriteError, check, convert, cut, dump, write_text,
 };
-pub use channel::{InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
+pub use call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};
+pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};
 pub use collective::Collective;
+pub use communicator::{CommId, CommIdx, Communicator, Group, Run};
 pub use datatype::Datatype;
 pub use error::{Location, TraceError};
+pub use link::CommunicatorConflict;
 pub use load::LoadOptions;
-pub use structure::{Direction, Item, Op, Request, TextLine, flatten};
+pub use structure::{
+    CallOp, Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, TextLine, flatten,
+};
 pub use text::{Field, TextError, Unsupported};
 pub use trace::{Cursor, Ops, RankTrace, Trace};
 pub use warning::{Unreceived, Warning};

@@ -1,14 +1,28 @@
 //! Connecting what ranks send to what others receive.
 
+mod communicators;
+
+pub use communicators::CommunicatorConflict;
+
 use std::collections::BTreeMap;
 
 use pdes_core::Rank;
 
 use crate::action::Action;
-use crate::channel::{InIdx, Incoming, OutIdx, PortId, Tag};
+use crate::call::Source;
+use crate::channel::{Arrival, Incoming, OutIdx, PortId, Tag};
+use crate::communicator::CommId;
 use crate::draft::Linkable;
 use crate::trace::RankTrace;
+use crate::transfer::{NotPersistent, Persistent, Transfer};
 use crate::warning::Unreceived;
+
+/// Why ranks cannot be connected.
+#[derive(Debug)]
+pub(crate) enum LinkError {
+    Shortage(Shortage),
+    Communicators(CommunicatorConflict),
+}
 
 /// A rank with a receive for which no message is sent.
 #[derive(Debug)]
@@ -23,38 +37,46 @@ pub(crate) struct Excess {
     /// `None` for all sources together, where some receive is from any.
     pub(crate) src: Option<Rank>,
     pub(crate) tag: Option<Tag>,
+    pub(crate) communicator: CommId,
     pub(crate) sends: u64,
     pub(crate) receives: u64,
 }
 
-/// Resolves the ports of all outgoing channels, and compares how many messages are sent and received. Costs as much as
-/// there are channels.
+/// Compares the communicators of all ranks, resolves where the messages of all outgoing channels arrive, and compares how many
+/// messages are sent and received. Costs as much as there are channels and members of communicators.
 ///
 /// # Errors
-/// The lowest rank with a receive without a message.
-pub(crate) fn link(ranks: &mut [Linkable]) -> Result<Option<Unreceived>, Shortage> {
+/// A communicator that ranks do not agree on; the lowest rank with a receive without a message.
+pub(crate) fn link(ranks: &mut [Linkable]) -> Result<Option<Unreceived>, LinkError> {
+    communicators::unify(ranks).map_err(LinkError::Communicators)?;
     let mut senders: Vec<Vec<(Rank, OutIdx)>> = vec![Vec::new(); ranks.len()];
     for (sender, linkable) in ranks.iter().enumerate() {
         for (out, outgoing) in linkable.trace.outgoing.iter().enumerate() {
             senders[outgoing.peer.index()].push((Rank::new(sender as u32), OutIdx::new(out as u32)));
         }
     }
+    let mut ports: Vec<Vec<Option<PortId>>> =
+        ranks.iter().map(|linkable| vec![None; linkable.trace.outgoing.len()]).collect();
     for (receiver, channels) in senders.iter().enumerate() {
         let rank = Rank::new(receiver as u32);
-        let arriving = resolve(ranks, rank, channels);
+        let arriving = resolve(ranks, rank, channels, &mut ports);
         if arriving.excess(&ranks[receiver]).is_some() {
-            return Err(Shortage { rank, arriving });
+            return Err(LinkError::Shortage(Shortage { rank, arriving }));
         }
     }
-    Ok(unreceived(ranks))
+    Ok(unreceived(ranks, &ports))
 }
 
 /// Says where messages come from that a rank receives.
-pub(crate) fn origin(src: Option<Rank>, tag: Option<Tag>) -> String {
+pub(crate) fn origin(src: Option<Rank>, tag: Option<Tag>, communicator: CommId) -> String {
+    let on = match communicator {
+        CommId::WORLD => String::new(),
+        id => format!(" on communicator {id}"),
+    };
     match (src, tag) {
         (None, _) => "from all ranks, any or named,".to_owned(),
-        (Some(src), None) => format!("from rank {src} with any tag"),
-        (Some(src), Some(tag)) => format!("from rank {src} with tag {tag}"),
+        (Some(src), None) => format!("from rank {src} with any tag{on}"),
+        (Some(src), Some(tag)) => format!("from rank {src} with tag {tag}{on}"),
     }
 }
 
@@ -67,26 +89,43 @@ struct Arriving {
     by_channel: Vec<u64>,
 }
 
-/// Sets the ports of the channels to one receiver.
-fn resolve(ranks: &mut [Linkable], receiver: Rank, channels: &[(Rank, OutIdx)]) -> Arriving {
+/// Resolves where the channels to one receiver arrive.
+fn resolve(
+    ranks: &mut [Linkable],
+    receiver: Rank,
+    channels: &[(Rank, OutIdx)],
+    ports: &mut [Vec<Option<PortId>>],
+) -> Arriving {
     let trace = &ranks[receiver.index()].trace;
     let (by_port, by_channel) = (vec![0; trace.ports as usize], vec![0; trace.incoming.len()]);
     let mut arriving = Arriving { all: 0, by_port, by_channel };
-    let incoming: BTreeMap<(Rank, Option<Tag>), (usize, PortId)> = (trace.incoming.iter().enumerate())
-        .map(|(index, incoming)| ((incoming.peer, incoming.tag), (index, incoming.port)))
-        .collect();
+    let matches_by_time = trace.matches_by_time;
+    let incoming: BTreeMap<(Rank, Option<Tag>, CommId), (usize, PortId)> =
+        (trace.incoming.iter().enumerate())
+            .map(|(index, incoming)| {
+                let id = trace.communicators[incoming.communicator.index()].id;
+                ((incoming.peer, incoming.tag, id), (index, incoming.port))
+            })
+            .collect();
     for &(sender, out) in channels {
         let from = &mut ranks[sender.index()];
         let (outgoing, sends) = (&mut from.trace.outgoing[out.index()], from.sends[out.index()]);
+        let id = from.trace.communicators[outgoing.communicator.index()].id;
         add(&mut arriving.all, sends);
-        let exact = incoming.get(&(sender, Some(outgoing.tag)));
+        let exact = incoming.get(&(sender, Some(outgoing.tag), id));
         if let Some((index, _)) = exact {
             add(&mut arriving.by_channel[*index], sends);
         }
-        outgoing.port = exact.or_else(|| incoming.get(&(sender, None))).map(|(_, port)| *port);
-        if let Some(port) = outgoing.port {
+        let port = exact.or_else(|| incoming.get(&(sender, None, id))).map(|(_, port)| *port);
+        if let Some(port) = port {
             add(&mut arriving.by_port[port.index()], sends);
         }
+        outgoing.arrival = match port {
+            _ if matches_by_time => Arrival::Mailbox,
+            Some(port) => Arrival::Port(port),
+            None => Arrival::Nowhere,
+        };
+        ports[sender.index()][out.index()] = port;
     }
     arriving
 }
@@ -97,22 +136,28 @@ impl Arriving {
     fn excess(&self, linkable: &Linkable) -> Option<Excess> {
         let by_port = receives_by_port(linkable);
         let channels = linkable.trace.incoming.iter().zip(linkable.receives.iter().zip(&self.by_channel));
-        let of_a_channel =
-            channels.into_iter().find_map(|(&Incoming { peer, tag, port }, (&receives, &sends))| {
-                let src = Some(peer);
-                if tag.is_some() && receives > sends {
-                    return Some(Excess { src, tag, sends, receives });
-                }
-                let (sends, receives) = (self.by_port[port.index()], by_port[port.index()]);
-                (receives > sends).then_some(Excess { src, tag, sends, receives })
-            });
+        let of_a_channel = channels.into_iter().find_map(|(incoming, (&receives, &sends))| {
+            if incoming.tag.is_some() && receives > sends {
+                return Some(Excess::of(&linkable.trace, incoming, sends, receives));
+            }
+            let port = incoming.port.index();
+            let (sends, receives) = (self.by_port[port], by_port[port]);
+            (receives > sends).then(|| Excess::of(&linkable.trace, incoming, sends, receives))
+        });
         of_a_channel.or_else(|| self.excess_in_all(linkable))
     }
 
     fn excess_in_all(&self, linkable: &Linkable) -> Option<Excess> {
         let (sends, receives) = (self.all, all_receives(linkable));
         let is_short = linkable.receives_from_any > 0 && receives > sends;
-        is_short.then_some(Excess { src: None, tag: None, sends, receives })
+        is_short.then_some(Excess { src: None, tag: None, communicator: CommId::WORLD, sends, receives })
+    }
+}
+
+impl Excess {
+    fn of(trace: &RankTrace, incoming: &Incoming, sends: u64, receives: u64) -> Self {
+        let communicator = trace.communicators[incoming.communicator.index()].id;
+        Self { src: Some(incoming.peer), tag: incoming.tag, communicator, sends, receives }
     }
 }
 
@@ -131,61 +176,67 @@ impl Shortage {
         let receives_by_port = receives_by_port(linkable);
         let Arriving { all, by_port: sent_by_port, by_channel: sent_by_channel } = &self.arriving;
         let mut excess_in_all = self.arriving.excess_in_all(linkable);
-        let mut before = 0;
         let mut by_port = vec![0; sent_by_port.len()];
         let mut by_channel = vec![0; sent_by_channel.len()];
-        for (action, channel) in (0..).zip(trace.cursor().map(|action| received(trace, action))) {
-            let Some(channel) = channel else { continue };
+        for (before, (action, source)) in (0..).zip(received(trace)) {
             if before == *all
                 && let Some(excess) = excess_in_all.take()
             {
                 return Some((action, excess));
             }
-            before += 1;
-            let Received::From(channel) = channel else { continue };
+            let Source::Rank(channel) = source else { continue };
             let channel = channel.index();
-            let Incoming { peer, tag, port } = trace.incoming[channel];
-            let (src, port) = (Some(peer), port.index());
+            let incoming = &trace.incoming[channel];
+            let port = incoming.port.index();
             by_port[port] += 1;
             by_channel[channel] += 1;
-            if tag.is_some() && by_channel[channel] > sent_by_channel[channel] {
+            if incoming.tag.is_some() && by_channel[channel] > sent_by_channel[channel] {
                 let (sends, receives) = (sent_by_channel[channel], linkable.receives[channel]);
-                return Some((action, Excess { src, tag, sends, receives }));
+                return Some((action, Excess::of(trace, incoming, sends, receives)));
             }
             if by_port[port] > sent_by_port[port] {
                 let (sends, receives) = (sent_by_port[port], receives_by_port[port]);
-                return Some((action, Excess { src, tag, sends, receives }));
+                return Some((action, Excess::of(trace, incoming, sends, receives)));
             }
         }
         None
     }
 }
 
-/// Where an action receives from.
-enum Received {
-    From(InIdx),
-    FromAny,
-}
-
-/// Returns where an action receives from, if it does.
-fn received(trace: &RankTrace, action: Action) -> Option<Received> {
-    match action {
-        Action::Recv { from, .. } | Action::Irecv { from, .. } => Some(Received::From(from)),
-        Action::RecvAny { .. } | Action::IrecvAny { .. } => Some(Received::FromAny),
-        Action::SendRecv(id) => trace.send_recv(id).from.map(Received::From),
-        _ => None,
-    }
+/// Yields the receives of a rank with the indices of their actions, also those that are cancelled later.
+fn received(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
+    let mut persistent = Persistent::default();
+    (0..).zip(trace.cursor()).flat_map(move |(index, action)| {
+        let mut sources = Vec::new();
+        match action {
+            Action::Recv { from, .. } | Action::Irecv { from, .. } => sources.push(Source::Rank(from)),
+            Action::SendRecv(id) => sources.extend(trace.send_recv(id).from.map(Source::Rank)),
+            Action::Call(id) => {
+                let each = |transfer| -> Result<(), NotPersistent> {
+                    if let Transfer::Receive(source, _) = transfer {
+                        sources.push(source);
+                    }
+                    Ok(())
+                };
+                // Only a forged archive starts what is not persistent: nothing is then received.
+                let _ = persistent.follow(trace.call(id), each);
+            }
+            _ => {}
+        }
+        sources.retain(|source| *source != Source::Nobody);
+        sources.into_iter().map(move |source| (index, source))
+    })
 }
 
 /// Counts the messages that nobody receives. Those that receives from any source take are those of the first channels that
 /// have some left: which ones they are depends on time, how many does not.
-fn unreceived(ranks: &[Linkable]) -> Option<Unreceived> {
+fn unreceived(ranks: &[Linkable], ports: &[Vec<Option<PortId>>]) -> Option<Unreceived> {
     let mut receives: Vec<Vec<u64>> = ranks.iter().map(receives_by_port).collect();
     let mut from_any: Vec<u64> = ranks.iter().map(|linkable| linkable.receives_from_any).collect();
     let mut unreceived: Option<Unreceived> = None;
-    for (rank, linkable) in (0..).map(Rank::new).zip(ranks) {
-        for (outgoing, sends) in linkable.trace.outgoing.iter().zip(&linkable.sends) {
-            let received = outgoing.port.map_or(0, |port| {
+    for ((rank, linkable), ports) in (0..).map(Rank::new).zip(ranks).zip(ports) {
+        for ((outgoing, sends), port) in linkable.trace.outgoing.iter().zip(&linkable.sends).zip(ports) {
+            let received = port.map_or(0, |port| {
                 let left = &mut receives[outgoing.peer.index()][port.index()];
                 let received = (*left).min(*sends);
                 *left -= received;

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use crate::archive;
 use crate::draft::Linkable;
 use crate::error::TraceError;
-use crate::link::{Excess, Shortage, link};
+use crate::link::{Excess, LinkError, Shortage, link};
 use crate::store::Store;
 use crate::trace::Trace;
 use crate::warning::{Tolerated, summarize};
@@ -110,7 +110,8 @@ fn assemble(
             let ranks = ranks.into_iter().map(|linkable| linkable.trace).collect();
             Ok(Trace::new(ranks, warnings, unreceived, origin))
         }
-        Err(shortage) => Err(locate(&shortage, &ranks[shortage.rank.index()], &origin)?),
+        Err(LinkError::Communicators(conflict)) => Err(conflict.into()),
+        Err(LinkError::Shortage(shortage)) => Err(locate(&shortage, &ranks[shortage.rank.index()], &origin)?),
     }
 }
 
@@ -119,10 +120,10 @@ fn assemble(
 fn locate(shortage: &Shortage, receiver: &Linkable, origin: &Origin) -> Result<TraceError, TraceError> {
     let rank = shortage.rank;
     let first = shortage.first_action(receiver);
-    let (action, Excess { src, tag, sends, receives }) =
+    let (action, Excess { src, tag, communicator, sends, receives }) =
         first.unwrap_or_else(|| (receiver.trace.len(), shortage.channel(receiver)));
     let location = origin.locate(rank, action)?;
-    Ok(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, sends, receives })
+    Ok(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, communicator, sends, receives })
 }
 
 /// Checks how many ranks a run may have.

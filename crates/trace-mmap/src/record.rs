@@ -7,7 +7,8 @@ pub(crate) use limits::{Limits, MAX_AMOUNT_BITS, MAX_BYTES, Needs, TableSizes};
 use pdes_core::Bytes;
 
 use crate::action::{Action, CollectiveId, LocationId, SendRecvId};
-use crate::channel::{InIdx, OutIdx, Slot, Tag};
+use crate::call::CallId;
+use crate::channel::{InIdx, OutIdx, Slot};
 
 /// An action in 16 bytes.
 ///
@@ -15,7 +16,7 @@ use crate::channel::{InIdx, OutIdx, Slot, Tag};
 /// |---|---|
 /// | 0-7 | kind |
 /// | 8-31 | slot |
-/// | 32-63 | channel, index into a side table, or tag plus 1 (0 for any) |
+/// | 32-63 | channel, or index into a side table |
 ///
 /// `amount` holds the bytes of a message, or the bits of the amount of computation or sleep. Four kinds occur in
 /// programs of archives only: a computation whose amount is the next value of a column (its number is the index), one
@@ -49,24 +50,20 @@ pub(crate) const WAIT: u8 = 13;
 pub(crate) const TEST: u8 = 14;
 pub(crate) const WAIT_ALL: u8 = 15;
 pub(crate) const COLLECTIVE: u8 = 16;
+pub(crate) const CALL: u8 = 17;
 /// A computation whose amount is in a column.
-pub(crate) const COLUMN: u8 = 17;
+pub(crate) const COLUMN: u8 = 18;
 /// A computation whose amount is in a column, or that the column says to be left out.
-pub(crate) const OPTIONAL: u8 = 18;
+pub(crate) const OPTIONAL: u8 = 19;
 /// Begins a loop.
-pub(crate) const LOOP_BEGIN: u8 = 19;
+pub(crate) const LOOP_BEGIN: u8 = 20;
 /// Ends a loop.
-pub(crate) const LOOP_END: u8 = 20;
-
-/// A receive from any source.
-pub(crate) const RECV_ANY: u8 = 21;
-/// A receive from any source with a request.
-pub(crate) const IRECV_ANY: u8 = 22;
+pub(crate) const LOOP_END: u8 = 21;
 
 /// Kinds that actions are counted by: the first ones. Each of the others counts as one of these, or is no action.
 pub(crate) const ACTION_KINDS: usize = COLUMN as usize;
 /// Kinds of records.
-pub(crate) const RECORD_KINDS: usize = IRECV_ANY as usize + 1;
+pub(crate) const RECORD_KINDS: usize = LOOP_END as usize + 1;
 
 impl Record {
     /// Packs an action.
@@ -82,10 +79,6 @@ impl Record {
             Action::Isend { to, bytes, slot } => Self::pack(ISEND, slot.get(), to.get(), bytes.get()),
             Action::Recv { from, bytes } => Self::pack(RECV, 0, from.get(), bytes.get()),
             Action::Irecv { from, bytes, slot } => Self::pack(IRECV, slot.get(), from.get(), bytes.get()),
-            Action::RecvAny { tag, bytes } => Self::pack(RECV_ANY, 0, tag_index(tag), bytes.get()),
-            Action::IrecvAny { tag, bytes, slot } => {
-                Self::pack(IRECV_ANY, slot.get(), tag_index(tag), bytes.get())
-            }
             Action::Null { slot: None } => Self::pack(NULL, 0, 0, 0),
             Action::Null { slot: Some(slot) } => Self::pack(NULL_REQUEST, slot.get(), 0, 0),
             Action::SendRecv(id) => Self::pack(SEND_RECV, 0, id.get(), 0),
@@ -93,6 +86,7 @@ impl Record {
             Action::Test { slot } => Self::pack(TEST, slot.get(), 0, 0),
             Action::WaitAll => Self::pack(WAIT_ALL, 0, 0, 0),
             Action::Collective(id) => Self::pack(COLLECTIVE, 0, id.get(), 0),
+            Action::Call(id) => Self::pack(CALL, 0, id.get(), 0),
         }
     }
 
@@ -194,8 +188,7 @@ impl Record {
             TEST => Action::Test { slot: self.slot() },
             WAIT_ALL => Action::WaitAll,
             COLLECTIVE => Action::Collective(CollectiveId::new(self.index())),
-            RECV_ANY => Action::RecvAny { tag: self.tag(), bytes },
-            IRECV_ANY => Action::IrecvAny { tag: self.tag(), bytes, slot: self.slot() },
+            CALL => Action::Call(CallId::new(self.index())),
             kind => panic!("a stored action has the unknown kind {kind}"),
         }
     }
@@ -204,11 +197,6 @@ impl Record {
     #[inline]
     pub(crate) fn slot(self) -> Slot {
         Slot::new(self.head as u32 >> 8)
-    }
-
-    /// Returns the tag of a receive from any source.
-    fn tag(self) -> Option<Tag> {
-        self.index().checked_sub(1).map(|tag| Tag::new(tag as i32))
     }
 
     /// Returns the number of the channel, column or entry of a side table.
@@ -224,11 +212,6 @@ impl Record {
         bytes[8..].copy_from_slice(&self.amount.to_ne_bytes());
         bytes
     }
-}
-
-/// Stores the tag of a receive from any source.
-fn tag_index(tag: Option<Tag>) -> u32 {
-    tag.map_or(0, |tag| tag.get() as u32 + 1)
 }
 
 #[cfg(test)]
@@ -250,9 +233,6 @@ mod tests {
             Action::Isend { to: OutIdx::new(u32::MAX), bytes, slot },
             Action::Recv { from: InIdx::new(7), bytes },
             Action::Irecv { from: InIdx::new(7), bytes, slot },
-            Action::RecvAny { tag: None, bytes },
-            Action::RecvAny { tag: Some(Tag::new(0)), bytes },
-            Action::IrecvAny { tag: Some(Tag::new(i32::MAX)), bytes, slot },
             Action::Null { slot: None },
             Action::Null { slot: Some(slot) },
             Action::SendRecv(SendRecvId::new(1)),
@@ -260,6 +240,7 @@ mod tests {
             Action::Test { slot },
             Action::WaitAll,
             Action::Collective(CollectiveId::new(9)),
+            Action::Call(CallId::new(u32::MAX)),
         ];
         for action in actions {
             assert_eq!(Record::encode(action).decode(), action);

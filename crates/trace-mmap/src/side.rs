@@ -1,16 +1,57 @@
 //! Side tables: what the actions of a rank refer to, apart from channels.
 
 mod codec;
+mod needs;
 
 pub(crate) use codec::is_of_legal_size;
+pub(crate) use needs::SideNeeds;
 
-use crate::action::SendRecv;
+use crate::action::{CollectiveId, SendRecv};
+use crate::call::Call;
 use crate::collective::Collective;
+use crate::communicator::CommIdx;
 
 /// The side tables of a rank; ranks of an archive share equal ones.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Side {
+    /// Those on the world communicator.
     pub(crate) collectives: Vec<Collective>,
+    /// Those on other communicators.
+    pub(crate) group_collectives: Vec<Collective>,
     pub(crate) send_recvs: Vec<SendRecv>,
     pub(crate) locations: Vec<String>,
+    pub(crate) calls: Vec<Call>,
+}
+
+/// Set in the numbers of collective operations on other communicators than the world, whose vectors have other lengths.
+const ON_GROUP: u32 = 1 << 31;
+
+impl Side {
+    /// Adds a collective operation on a communicator.
+    pub(crate) fn add_collective(&mut self, value: Collective, communicator: CommIdx) -> CollectiveId {
+        let (list, bit) = match communicator {
+            CommIdx::WORLD => (&mut self.collectives, 0),
+            _ => (&mut self.group_collectives, ON_GROUP),
+        };
+        list.push(value);
+        CollectiveId::new((list.len() as u32 - 1) | bit)
+    }
+
+    /// Returns the number of the operation with this index on a communicator that is not the world.
+    pub(crate) fn group_collective(index: u32) -> CollectiveId {
+        CollectiveId::new(index | ON_GROUP)
+    }
+
+    /// Returns whether a collective operation is on the world communicator.
+    pub(crate) fn is_on_world(id: CollectiveId) -> bool {
+        id.get() & ON_GROUP == 0
+    }
+
+    /// Returns a collective operation; `None` where there is none of this number.
+    pub(crate) fn collective(&self, id: CollectiveId) -> Option<&Collective> {
+        match id.get() & ON_GROUP {
+            0 => self.collectives.get(id.index()),
+            _ => self.group_collectives.get((id.get() & !ON_GROUP) as usize),
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! Structured programs: what a rank does, with its loops.
 
+mod call;
 mod line;
 
+pub use call::{CallOp, Peer, RecvFrom, RequestName, SendTo};
 pub use line::TextLine;
 
 use std::slice;
@@ -13,7 +15,7 @@ use crate::collective::Collective;
 
 /// One thing that a rank does, by the names of the program: ranks and tags instead of indices.
 ///
-/// A peer that is `None` is `MPI_PROC_NULL`; receives from `MPI_ANY_SOURCE` are operations of their own.
+/// A peer that is `None` is `MPI_PROC_NULL`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Enters MPI.
@@ -75,20 +77,6 @@ pub enum Op {
         /// Size of the buffer, at most 2^48.
         bytes: Bytes,
     },
-    /// `MPI_Recv` from `MPI_ANY_SOURCE`.
-    RecvAny {
-        /// The tag asked for; `None` takes any.
-        tag: Option<Tag>,
-        /// Size of the buffer, at most 2^48.
-        bytes: Bytes,
-    },
-    /// `MPI_Irecv` from `MPI_ANY_SOURCE`.
-    IrecvAny {
-        /// The tag asked for; `None` takes any.
-        tag: Option<Tag>,
-        /// Size of the buffer, at most 2^48.
-        bytes: Bytes,
-    },
     /// `MPI_Sendrecv`, both with tag 0.
     SendRecv {
         /// The destination.
@@ -106,8 +94,10 @@ pub enum Op {
     Test(Request),
     /// `MPI_Waitall` on all pending requests of the rank.
     WaitAll,
-    /// A collective operation.
+    /// A collective operation on the world communicator.
     Collective(Collective),
+    /// Any other call.
+    Call(CallOp),
 }
 
 /// Names pending requests. Several of one name are served in the order of their posting.
@@ -132,7 +122,7 @@ pub enum Direction {
     Send,
     /// A request of [`Op::Irecv`].
     Receive,
-    /// A request of [`Op::IrecvAny`].
+    /// A request of [`CallOp::Irecv`] from any source.
     ReceiveAny,
 }
 

@@ -1,9 +1,12 @@
 //! Time-independent text: from bytes to actions.
 
+mod call;
 mod collective;
 mod error;
 mod fields;
+mod keys;
 mod lines;
+mod list;
 mod point_to_point;
 mod reader;
 mod source;
@@ -12,5 +15,6 @@ mod verb;
 pub use error::{Field, TextError, Unsupported};
 pub(crate) use fields::Fields;
 pub(crate) use lines::{Line, Lines};
+pub(crate) use list::{List, Runs};
 pub(crate) use reader::{read_action, read_rank};
 pub(crate) use source::Source;

@@ -21,7 +21,8 @@ use crate::warning::{Unreceived, Warning};
 /// What all ranks of an MPI program do.
 ///
 /// Loading checks everything that can be checked without simulated time: a trace that loads has only known actions,
-/// every request waited for exists, and no rank receives more messages from a channel than are sent to it. Which messages a
+/// every request waited for exists, ranks agree on their communicators, and no rank receives more messages from a channel than are
+/// sent to it. Which messages a
 /// receive from any source takes is not known without time: a rank that has such receives may lack a message for a named
 /// one that they took.
 #[derive(Debug)]

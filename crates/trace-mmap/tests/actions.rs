@@ -2,7 +2,8 @@
 
 use pdes_core::{Bytes, Rank};
 use trace_mmap::{
-    Action, Collective, Datatype, InIdx, Incoming, Location, OutIdx, Slot, Tag, Trace, Warning,
+    Action, Arrival, Call, Collective, CommIdx, Datatype, InIdx, Incoming, Location, OutIdx, PortId, Slot,
+    Source, Tag, Trace, Warning,
 };
 
 const R0: Rank = Rank::new(0);
@@ -109,16 +110,22 @@ fn receives_from_any_source_belong_to_no_channel() {
         "0 init\n1 init\n0 send 1 7 9\n0 send 1 8 9\n1 irecv -555 -444 9\n1 recv -555 8 9\n1 test -555 1 -444\n1 wait -555 1 -444",
     );
     let (bytes, slot) = (Bytes::new(9), Slot::new(0));
-    assert_eq!(
-        &actions(&trace, 1)[1..],
-        [
-            Action::IrecvAny { tag: None, bytes, slot },
-            Action::RecvAny { tag: Some(Tag::new(8)), bytes },
-            Action::Test { slot },
-            Action::Wait { slot },
-        ]
-    );
+    let all = actions(&trace, 1);
+    let [
+        _,
+        Action::Call(irecv),
+        Action::Call(recv),
+        Action::Test { slot: tested },
+        Action::Wait { slot: waited },
+    ] = all[..]
+    else {
+        panic!("{all:?}")
+    };
     let rank = trace.rank(Rank::new(1));
+    let any = |tag| Source::Any { tag, communicator: CommIdx::WORLD, recorded: None };
+    assert_eq!(*rank.call(irecv), Call::Irecv { from: any(None), bytes, slot });
+    assert_eq!(*rank.call(recv), Call::Recv { from: any(Some(Tag::new(8))), bytes });
+    assert_eq!((tested, waited), (slot, slot));
     assert_eq!((rank.incoming(), rank.ports(), rank.slots()), (&[][..], 0, 1));
 }
 
@@ -327,14 +334,15 @@ fn a_receive_of_any_tag_shares_the_port_of_its_source() {
     let ports: Vec<_> = receiver
         .incoming()
         .iter()
-        .map(|Incoming { peer, tag, port }| (peer.get(), tag.map(Tag::get), port.get()))
+        .map(|Incoming { peer, tag, port, .. }| (peer.get(), tag.map(Tag::get), port.get()))
         .collect();
     assert_eq!(ports, [(1, Some(2), 0), (0, Some(3), 1), (1, Some(1), 2), (0, None, 1), (0, Some(1), 1)]);
     assert_eq!(receiver.ports(), 3);
     let sent = |rank: u32| -> Vec<_> {
         let outgoing = trace.rank(Rank::new(rank)).outgoing().iter();
-        outgoing.map(|channel| (channel.tag.get(), channel.port.map(|port| port.get()))).collect()
+        outgoing.map(|channel| (channel.tag.get(), channel.arrival)).collect()
     };
-    assert_eq!(sent(0), [(1, Some(1)), (3, Some(1)), (4, Some(1))]);
-    assert_eq!(sent(1), [(1, Some(2)), (2, Some(0))]);
+    let port = |number| Arrival::Port(PortId::new(number));
+    assert_eq!(sent(0), [(1, port(1)), (3, port(1)), (4, port(1))]);
+    assert_eq!(sent(1), [(1, port(2)), (2, port(0))]);
 }

@@ -7,9 +7,9 @@ use flate2::read::GzDecoder;
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 use trace_mmap::{
-    ArchiveWriter, Collective, ConvertOptions, Cut, Datatype, Direction, Finding, Info, Item, LoadOptions,
-    Op, RankTrace, Request, StructureError, Summary, Tag, TextLine, Trace, TraceError, WriteError, check,
-    convert, cut, dump, flatten,
+    ArchiveWriter, CallOp, Collective, CommId, ConvertOptions, Cut, Datatype, Direction, Finding, Info, Item,
+    LoadOptions, Op, Peer, RankTrace, RecvFrom, Request, StructureError, Summary, Tag, TextLine, Trace,
+    TraceError, WriteError, check, convert, cut, dump, flatten,
 };
 
 #[path = "data_beside/shared.rs"]
@@ -250,7 +250,9 @@ fn checks_find_what_is_wrong() {
     let report =
         check(&Trace::from_text("0 init\n0 bcast 1 0 0\n1 init\n1 bcast 2 0 0\n").expect("a trace"), None);
     let (found, expected) = (Some("bcast"), Some("bcast"));
-    assert_eq!(report.findings, [Finding::Collective { rank: Rank::new(1), index: 0, found, expected }]);
+    let (first, rank, communicator) = (Rank::new(0), Rank::new(1), CommId::WORLD);
+    let finding = Finding::Collective { communicator, first, rank, index: 0, found, expected };
+    assert_eq!(report.findings, [finding]);
     let trace = Trace::from_text("0 init\n0 isend 0 3 8\n0 isend 0 4 8\n").expect("a trace");
     let report = check(&trace, None);
     assert_eq!((report.findings.len(), report.pending), (0, 2));
@@ -322,7 +324,10 @@ fn receives_from_any_source_are_checked_in_archives() {
     let write = |sends: u64| {
         let mut writer = ArchiveWriter::create(&pdt, 2, 1).expect("the archive is created");
         let send = vec![Item::Act(Op::Send { peer: Some(Rank::new(0)), tag, bytes })];
-        let recv = vec![Item::Act(Op::RecvAny { tag: None, bytes })];
+        let recv = vec![Item::Act(Op::Call(CallOp::Recv {
+            from: RecvFrom::on_world(Peer::Any { recorded: None }, None),
+            bytes,
+        }))];
         writer.write_rank(Rank::new(0), &[Item::Loop { count: 1000, body: recv }]).expect("a program");
         writer.write_rank(Rank::new(1), &[Item::Loop { count: sends, body: send }]).expect("a program");
         writer.finish()

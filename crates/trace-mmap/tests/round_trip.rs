@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
-use trace_mmap::{Action, Collective, Slot, Trace, TraceError};
+use trace_mmap::{Action, Arrival, Collective, Slot, Trace, TraceError};
 
 const RANKS: u32 = 3;
 
@@ -202,7 +202,8 @@ proptest! {
             for outgoing in trace.rank(sender).outgoing() {
                 let mut incoming = trace.rank(outgoing.peer).incoming().iter();
                 let matching = incoming.find(|incoming| incoming.peer == sender && incoming.tag == Some(outgoing.tag));
-                prop_assert_eq!(outgoing.port, matching.map(|incoming| incoming.port));
+                let port = matching.map_or(Arrival::Nowhere, |incoming| Arrival::Port(incoming.port));
+                prop_assert_eq!(outgoing.arrival, port);
             }
         }
     }
@@ -217,6 +218,11 @@ proptest! {
             Err(TraceError::ReceiveWithoutSend { receives, sends, .. }) => prop_assert!(receives > sends),
             Err(other) => prop_assert!(false, "{other}"),
         }
+    }
+
+    #[test]
+    fn random_calls_never_panic(lines in prop::collection::vec("[01] (isend|irecv|wait|waitall|ssend|sendRecv|sendRecv_replace|probe|iprobe|send_init|recv_init|start|startall|request_free|cancel|waitany|waitsome|testall|testany|testsome|comm_split|comm_dup|comm_create|comm_free|barrier|ibcast|reducescatter|ineighbor_alltoall|neighbor_alltoallv)( [0-3]){0,4}( (comm|req|done|source|stag|rtag|new|members|to|from|scounts|rcounts|x)=([0-3]|-|[0-3],[0-3]|0-[0-3](:-?[0-3])?|yes|no|all|-444|[0-9]{1,12}|)){0,4}", 0..20)) {
+        let _ = Trace::from_text(&("0 init\n1 init\n".to_owned() + &lines.join("\n")));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::blocks::Blocks;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Needs, Schedule};
+use super::{Member, Needs, Schedule, analytic};
 
 /// The arguments of an allgather or allgatherv.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::allgather),
     Entry::new("mvapich2", mvapich2::allgather),
     Entry::new("impi", impi::allgather),
+    Entry::new("analytic", analytic::allgather),
     Entry::new("spreading_simple", direct::spreading_simple),
     Entry::new("ring", direct::ring),
     Entry::new("pair", direct::pair),

@@ -5,7 +5,7 @@ pub(super) mod segmented_ring;
 use super::allgather::{Algorithm, Args, direct, doubling, gather_bcast, neighbors};
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", direct::linear),
@@ -13,6 +13,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::allgatherv),
     Entry::new("mvapich2", mvapich2::allgatherv),
     Entry::new("impi", impi::allgatherv),
+    Entry::new("analytic", analytic::allgather),
     Entry::new("ring", direct::ring),
     Entry::new("pair", direct::pair),
     Entry::new("ompi_bruck", doubling::bruck),

@@ -12,7 +12,7 @@ use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selection::Needs;
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) use composed::{all_to_all, halve_then_allgather, linear_then_binomial, reduce_broadcast};
 pub(super) use doubling::recursive_doubling;
@@ -32,6 +32,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::allreduce),
     Entry::new("mvapich2", mvapich2::allreduce),
     Entry::new("impi", impi::allreduce),
+    Entry::new("analytic", analytic::allreduce),
     Entry::new("lr", ring),
     Entry::needing(Needs::PowerOfTwo, "rab1", halve_then_allgather),
     Entry::new("rab2", all_to_all),

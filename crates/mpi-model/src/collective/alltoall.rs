@@ -10,7 +10,7 @@ pub(super) mod windows;
 use super::blocks::Blocks;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 /// The arguments of an alltoall or alltoallv: the blocks for the ranks and those from them.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::alltoall),
     Entry::new("mvapich2", mvapich2::alltoall),
     Entry::new("impi", impi::alltoall),
+    Entry::new("analytic", analytic::alltoall),
     Entry::new("basic_linear", linear::from_next),
     Entry::new("mvapich2_scatter_dest", windows::with_itself),
     Entry::new("ring", pairwise::ring),

@@ -3,7 +3,7 @@
 use super::alltoall::{Algorithm, Args, linear, pairwise, windows};
 use super::operation::{Entry, Operation};
 use super::selector::{impi, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", linear::in_order),
@@ -11,6 +11,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", windows::without_itself),
     Entry::new("mvapich2", pairwise::pair),
     Entry::new("impi", impi::alltoallv),
+    Entry::new("analytic", analytic::alltoall),
     Entry::new("ompi_basic_linear", linear::in_order),
     Entry::new("bruck", windows::without_itself),
     // SimGrid's ring exchanges in pairs where P is a power of two.

@@ -10,7 +10,7 @@ mod two_level;
 use super::operation::{Entry, Operation};
 use super::selection::Needs;
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) use dissemination::dissemination;
 pub(super) use linear::linear;
@@ -27,6 +27,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::barrier),
     Entry::new("mvapich2", mvapich2::barrier),
     Entry::new("impi", impi::barrier),
+    Entry::new("analytic", analytic::barrier),
     Entry::new("ompi_basic_linear", linear),
     Entry::needing(Needs::AtMostTwo, "ompi_two_procs", two_procs),
     Entry::new("ompi_tree", tree),

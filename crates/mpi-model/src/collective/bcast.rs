@@ -13,7 +13,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) use binomial_tree::binomial_tree;
 pub(super) use flat::{flat, flat_pipelined};
@@ -40,6 +40,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::bcast),
     Entry::new("mvapich2", mvapich2::bcast),
     Entry::new("impi", impi::bcast),
+    Entry::new("analytic", analytic::bcast),
     Entry::new("binomial_tree", binomial_tree),
     Entry::new("flattree", flat),
     Entry::new("flattree_pipeline", flat_pipelined),

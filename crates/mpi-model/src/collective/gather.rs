@@ -7,7 +7,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) use binomial::binomial;
 pub(super) use linear::{all_at_once, in_turn, linear, synchronised};
@@ -38,6 +38,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::gather),
     Entry::new("mvapich2", mvapich2::gather),
     Entry::new("impi", impi::gather),
+    Entry::new("analytic", analytic::gather),
     Entry::new("ompi_basic_linear", in_turn),
     Entry::new("ompi_binomial", binomial),
     Entry::new("ompi_linear_sync", synchronised),

@@ -97,6 +97,9 @@ impl Step {
             Self::SendRecv { to, send_bytes, from, recv_bytes } => {
                 Self::SendRecv { to: anew(to), send_bytes, from: anew(from), recv_bytes }
             }
+            Self::Tell { to, bytes } => Self::Tell { to: anew(to), bytes },
+            Self::Hear { from } => Self::Hear { from: anew(from) },
+            Self::Pass { peer, bytes, times } => Self::Pass { peer: anew(peer), bytes, times },
             Self::Wait { .. } | Self::WaitAll | Self::WaitEach | Self::Compute { .. } => self,
         }
     }

@@ -12,7 +12,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) use binomial::binomial;
 pub(super) use generic::{binary, binomial_segments, chains, in_order_binary, pipeline};
@@ -38,6 +38,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::reduce),
     Entry::new("mvapich2", mvapich2::reduce),
     Entry::new("impi", impi::reduce),
+    Entry::new("analytic", analytic::reduce),
     Entry::new("binomial", binomial),
     Entry::new("flat_tree", in_turn),
     Entry::new("NTSL", chain_pipeline),

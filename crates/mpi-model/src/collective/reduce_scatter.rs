@@ -9,7 +9,7 @@ pub(super) mod rounds;
 use super::blocks::Blocks;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Blocks<'a>) -> Schedule<'a>;
 
@@ -20,6 +20,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::reduce_scatter),
     Entry::new("mvapich2", mvapich2::reduce_scatter),
     Entry::new("impi", impi::reduce_scatter),
+    Entry::new("analytic", analytic::reduce_scatter),
     Entry::new("mpich_pair", rounds::pair),
     Entry::new("mpich_rdb", halving::doubling),
     Entry::new("mpich_noncomm", halving::non_commutative),

@@ -7,7 +7,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule};
+use super::{Member, Schedule, analytic};
 
 pub(super) use binomial::binomial;
 pub(super) use linear::{all_at_once, all_then_wait, in_turn, linear};
@@ -38,6 +38,7 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("mpich", mpich::scatter),
     Entry::new("mvapich2", mvapich2::scatter),
     Entry::new("impi", impi::scatter),
+    Entry::new("analytic", analytic::scatter),
     Entry::new("ompi_basic_linear", in_turn),
     Entry::new("ompi_linear_nb", all_then_wait),
     Entry::new("ompi_binomial", binomial),

@@ -120,6 +120,11 @@ impl Selection {
         Self { selector, choices }
     }
 
+    /// Returns whether operations without a choice of algorithms are costed in closed form.
+    pub(super) fn is_analytic(&self) -> bool {
+        self.selector == Selector::Analytic
+    }
+
     /// Returns the selector.
     pub fn selector(&self) -> Selector {
         self.selector

@@ -21,11 +21,14 @@ pub enum Selector {
     Mvapich2,
     /// Intel MPI's.
     Impi,
+    /// Closed forms: no messages, and so no contention.
+    Analytic,
 }
 
 impl Selector {
     /// All selectors.
-    pub const ALL: [Self; 5] = [Self::Default, Self::Ompi, Self::Mpich, Self::Mvapich2, Self::Impi];
+    pub const ALL: [Self; 6] =
+        [Self::Default, Self::Ompi, Self::Mpich, Self::Mvapich2, Self::Impi, Self::Analytic];
 
     /// Returns the name in configurations.
     pub fn name(self) -> &'static str {
@@ -35,6 +38,7 @@ impl Selector {
             Self::Mpich => "mpich",
             Self::Mvapich2 => "mvapich2",
             Self::Impi => "impi",
+            Self::Analytic => "analytic",
         }
     }
 

@@ -1,14 +1,16 @@
 //! Sends and receives: what they cost the rank, and what happens when a message meets its receive.
 
 use pdes_core::{Bytes, Outbox, Rank};
-use trace_mmap::OutIdx;
+use trace_mmap::{Arrival, CommId, CommIdx, Incoming, OutIdx, Outgoing, Source};
 
+use super::mailbox::{Posted, Wanted};
+use super::operation::KIND_BITS;
 use super::{Failure, RankProcess, path};
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, Work};
-use crate::matching::{Port, Receive};
+use crate::matching::{Context, Letter, Port, Receive};
 use crate::notice::Notice;
-use crate::request::{Awaited, Completion, Direction, Request, RequestId};
+use crate::request::{Awaited, Completion, Request, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Lane, Message, Token};
 
@@ -17,19 +19,9 @@ impl<M: Machine> RankProcess<'_, M> {
         bytes < self.world.parameters.detached_below
     }
 
-    /// Counts the posts of the rank at its present instant. SimGrid lets ranks take turns: each makes one call, then
-    /// each that can makes its next one. Flows that start at one instant start in that order.
-    #[inline]
-    fn next_round(&mut self) -> u32 {
-        if self.last_post != self.clock {
-            (self.last_post, self.posts) = (self.clock, 0);
-        }
-        self.posts += 1;
-        self.posts
-    }
-
-    pub(super) fn is_eager(&self, bytes: Bytes) -> bool {
-        bytes < self.world.parameters.eager_below
+    /// Whether the data of a message flows before its receive is posted. What a sender waits for does not.
+    pub(super) fn is_eager(&self, message: &Message) -> bool {
+        message.reply.is_none() && message.bytes < self.world.parameters.eager_below
     }
 
     /// Returns the path of a port, which is looked up where it is not known yet.
@@ -49,18 +41,14 @@ impl<M: Machine> RankProcess<'_, M> {
         &mut self,
         to: OutIdx,
         bytes: Bytes,
+        detached: bool,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Option<RequestId> {
-        let channel = &self.trace.outgoing()[to.index()];
-        let lane = channel.port.map(Lane::Port);
-        let tag = channel.tag.get() as u32;
-        let peer = channel.peer;
-        let detached = self.is_detached(bytes);
         let request = self.requests.send();
         if detached {
-            self.clock += self.world.parameters.send.cost(bytes);
+            self.strand.clock += self.world.parameters.send.cost(bytes);
         }
-        self.issue(peer, lane, tag, bytes, request, outbox);
+        self.issue(self.address(to), bytes, detached, request, outbox);
         (!detached).then_some(request)
     }
 
@@ -69,29 +57,44 @@ impl<M: Machine> RankProcess<'_, M> {
         &mut self,
         to: OutIdx,
         bytes: Bytes,
+        detached: bool,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        let channel = &self.trace.outgoing()[to.index()];
-        let lane = channel.port.map(Lane::Port);
-        let (peer, tag) = (channel.peer, channel.tag.get() as u32);
-        self.clock += self.world.parameters.isend.cost(bytes);
-        self.issue(peer, lane, tag, bytes, request, outbox);
+        self.strand.clock += self.world.parameters.isend.cost(bytes);
+        self.issue(self.address(to), bytes, detached, request, outbox);
+    }
+
+    /// Where messages of an outgoing channel go.
+    #[inline]
+    fn address(&self, to: OutIdx) -> Address {
+        let Outgoing { peer, tag, communicator, arrival } = self.trace.outgoing()[to.index()];
+        let lane = match arrival {
+            Arrival::Port(port) => Some(Lane::Port(port)),
+            Arrival::Mailbox => Some(Lane::Mailbox(self.me.get())),
+            Arrival::Nowhere => None,
+        };
+        let communicator = self.communicator(communicator);
+        Address { to: peer, lane, tag: tag.get() as u32, communicator }
+    }
+
+    #[inline]
+    fn communicator(&self, index: CommIdx) -> CommId {
+        if index == CommIdx::WORLD { CommId::WORLD } else { self.trace.communicators()[index.index()].id }
     }
 
     pub(super) fn send_collective(
         &mut self,
         to: Rank,
+        communicator: CommId,
+        tag: u32,
         bytes: Bytes,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        let lane = Lane::Collective(self.me.get());
-        self.issue(to, Some(lane), self.operation_tag(), bytes, request, outbox);
-    }
-
-    fn operation_tag(&self) -> u32 {
-        self.program.operation().map_or(u32::MAX, |kind| kind as u32)
+        let lane = Some(Lane::Collective(self.me.get()));
+        let address = Address { to, lane, tag, communicator };
+        self.issue(address, bytes, self.is_detached(bytes), request, outbox);
     }
 
     /// Puts a message on its way, and its request into the state that follows. A message for a lane that the receiver
@@ -99,23 +102,23 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline]
     fn issue(
         &mut self,
-        to: Rank,
-        lane: Option<Lane>,
-        tag: u32,
+        address: Address,
         bytes: Bytes,
+        detached: bool,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        let (state, reply) = if self.is_detached(bytes) {
-            (Request::Complete(Completion { at: self.clock, received: None }), None)
+        let Address { to, lane, tag, communicator } = address;
+        let (state, reply) = if detached {
+            (Request::Complete(Completion { at: self.strand.clock, received: None }), None)
         } else {
-            (Request::Pending(Awaited { direction: Direction::Send, peer: to }), Some(request))
+            (Request::Pending(Awaited::Receiver(to)), Some(request))
         };
         self.requests.set(request, state);
         self.statistics.add_message(bytes);
         if let Some(lane) = lane {
-            let round = self.next_round();
-            let message = Message { posted: self.clock, bytes, tag, reply, round, flight: None };
+            let round = self.strand.next_round();
+            let message = Message { posted: self.strand.clock, bytes, tag, communicator, reply, round };
             outbox.send(to, Token::Message { lane, message });
         }
     }
@@ -128,26 +131,67 @@ impl<M: Machine> RankProcess<'_, M> {
         capacity: Bytes,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
-    ) {
-        let incoming = &self.trace.incoming()[channel];
-        let tag = incoming.tag.map(|tag| tag.get() as u32);
-        let round = self.next_round();
-        let receive = Receive { posted: self.clock, round, request, action: self.action(), capacity, tag };
-        self.post(incoming.port.index(), receive, outbox);
+    ) -> Result<(), Failure<M::Error>> {
+        let Incoming { peer, tag, communicator, port } = self.trace.incoming()[channel];
+        let tag = tag.map(|tag| tag.get() as u32);
+        let receive = self.new_receive(capacity, tag, request);
+        if self.mailbox.is_none() {
+            self.post(port.index(), receive, outbox);
+            return Ok(());
+        }
+        let wanted = Wanted { source: Some(peer), tag, communicator: self.communicator(communicator) };
+        self.post_to_mailbox(Posted { receive, wanted, recorded: None }, outbox)
+    }
+
+    /// Posts a receive from any source.
+    pub(super) fn receive_any(
+        &mut self,
+        from: Source,
+        capacity: Bytes,
+        request: RequestId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<(), Failure<M::Error>> {
+        let Some(mut wanted) = self.wanted(from) else { return Ok(()) };
+        let recorded = if self.is_reenacted() { wanted.source.take() } else { None };
+        let receive = self.new_receive(capacity, wanted.tag, request);
+        self.post_to_mailbox(Posted { receive, wanted, recorded }, outbox)
+    }
+
+    #[inline]
+    pub(super) fn new_receive(&mut self, capacity: Bytes, tag: Option<u32>, request: RequestId) -> Receive {
+        let (round, posted) = (self.strand.next_round(), self.strand.clock);
+        Receive { posted, round, request, action: self.strand.action, capacity, tag }
+    }
+
+    #[cold]
+    fn post_to_mailbox(
+        &mut self,
+        posted: Posted,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<(), Failure<M::Error>> {
+        let awaited = posted.wanted.source.map_or(Awaited::AnySender, Awaited::Sender);
+        self.requests.set(posted.receive.request, Request::Pending(awaited));
+        let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.post(posted));
+        if let Some(pair) = pair
+            && let Err(failure) = self.pair(pair, outbox)
+        {
+            self.tell_itself(failure, outbox);
+        }
+        Ok(())
     }
 
     pub(super) fn receive_collective(
         &mut self,
         from: Rank,
+        communicator: CommId,
+        tag: u32,
         capacity: Bytes,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<(), Failure<M::Error>> {
-        let tag = Some(self.operation_tag());
-        let port = self.ports.collective(from);
+        let port = self.ports.of(Context::Collective(communicator), from);
         self.path(port)?;
-        let round = self.next_round();
-        let receive = Receive { posted: self.clock, round, request, action: self.action(), capacity, tag };
+        let receive = self.new_receive(capacity, Some(tag), request);
         self.post(port, receive, outbox);
         if let Err(failure) = self.check_operation(port) {
             self.tell_itself(failure, outbox);
@@ -159,22 +203,20 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline]
     fn post(&mut self, port: usize, receive: Receive, outbox: &mut Outbox<Token, M::Order>) {
         let queue = self.ports.get_mut(port);
-        let awaited = Awaited { direction: Direction::Receive, peer: queue.peer };
-        match queue.post(receive) {
-            Some(message) => {
-                // Pending until the match completes it: it may fail, or take until the data has arrived.
-                self.requests.set(receive.request, Request::Pending(awaited));
-                if let Err(failure) = self.matched(port, message, receive, outbox) {
-                    self.tell_itself(failure, outbox);
-                }
-            }
-            None => self.requests.set(receive.request, Request::Pending(awaited)),
+        let awaited = Awaited::Sender(queue.peer);
+        let found = queue.post(receive);
+        // Pending until a match completes it: it may fail, or take until the data has arrived.
+        self.requests.set(receive.request, Request::Pending(awaited));
+        if let Some(letter) = found
+            && let Err(failure) = self.matched(port, letter, receive, outbox)
+        {
+            self.tell_itself(failure, outbox);
         }
     }
 
     /// Files a failure that may lie after the clock; see [`Token::Clash`].
     #[cold]
-    fn tell_itself(&mut self, failure: Failure<M::Error>, outbox: &mut Outbox<Token, M::Order>) {
+    pub(super) fn tell_itself(&mut self, failure: Failure<M::Error>, outbox: &mut Outbox<Token, M::Order>) {
         self.clashes.push_back(failure);
         outbox.send(self.me, Token::Clash);
     }
@@ -182,14 +224,15 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Lets the data of a message flow: it starts when both sides are there, eager data when it is sent. Returns whether
     /// the receive is complete.
     #[inline]
-    fn matched(
+    pub(super) fn matched(
         &mut self,
         port: usize,
-        message: Message,
+        letter: Letter,
         receive: Receive,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<bool, Failure<M::Error>> {
-        let Message { posted, bytes, reply, flight, .. } = message;
+        let Letter { message, flight } = letter;
+        let Message { posted, bytes, reply, .. } = message;
         let Port { peer, path, .. } = *self.ports.get_mut(port);
         if bytes > receive.capacity {
             let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room: receive.capacity };
@@ -201,7 +244,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
         let path = path.expect("a receive is posted after its path is known");
         let wire = bytes + self.world.parameters.envelope;
-        let start = if self.is_eager(bytes) { posted } else { posted.max(receive.posted) };
+        let start = if self.is_eager(&message) { posted } else { posted.max(receive.posted) };
         let sender = reply.map(|request| (peer, request));
         let notice = Notice::message(self.me, receive.request, bytes, sender);
         if let Some(order) = self.world.machine.order(Work::Transfer { path, bytes: wire }, notice) {
@@ -226,32 +269,40 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(true)
     }
 
-    /// Refuses a message and a receive that face each other in a collective port: their operations differ.
-    fn check_operation(&mut self, port: usize) -> Result<(), Failure<M::Error>> {
+    /// Refuses a message and a receive of one operation by its number but of two by their kinds.
+    pub(super) fn check_operation(&mut self, port: usize) -> Result<(), Failure<M::Error>> {
         let queue = self.ports.get_mut(port);
-        let (peer, clash) = (queue.peer, queue.clash());
+        let (peer, clash) = (queue.peer, queue.clash(KIND_BITS));
         let Some((message, receive)) = clash else { return Ok(()) };
-        let kind = |tag: Option<u32>| tag.and_then(ActionKind::from_number).unwrap_or(ActionKind::Marker);
-        let (expected, found) = (kind(receive.tag), kind(Some(message.tag)));
+        let kind =
+            |tag: u32| ActionKind::from_number(tag & ((1 << KIND_BITS) - 1)).unwrap_or(ActionKind::Marker);
+        let (expected, found) = (kind(receive.tag.unwrap_or_default()), kind(message.tag));
         Err(self.clash(message, receive, ReplayErrorKind::CollectiveMismatch { peer, expected, found }))
     }
 
     pub(super) fn arrive(
         &mut self,
         lane: Lane,
-        mut message: Message,
+        message: Message,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let port = match lane {
             Lane::Port(port) => port.index(),
-            Lane::Collective(from) => self.ports.collective(Rank::new(from)),
+            Lane::Collective(from) => {
+                self.ports.of(Context::Collective(message.communicator), Rank::new(from))
+            }
+            Lane::Mailbox(from) => self.mail_port(Rank::new(from))?,
+            Lane::Time(from) => return self.learn(Rank::new(from), message),
         };
-        if self.is_eager(message.bytes) {
-            message.flight = self.launch(port, message, outbox)?;
+        let flight = if self.is_eager(&message) { self.launch(port, message, outbox)? } else { None };
+        let letter = Letter { message, flight };
+        if let Lane::Mailbox(from) = lane {
+            let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.arrive(Rank::new(from), letter));
+            return pair.map_or(Ok(None), |pair| self.pair(pair, outbox));
         }
-        match self.ports.get_mut(port).arrive(message) {
+        match self.ports.get_mut(port).arrive(letter) {
             Some(receive) => {
-                let complete = self.matched(port, message, receive, outbox)?;
+                let complete = self.matched(port, letter, receive, outbox)?;
                 Ok(complete.then_some(receive.request))
             }
             None => {
@@ -262,6 +313,16 @@ impl<M: Machine> RankProcess<'_, M> {
             }
         }
     }
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    to: Rank,
+    /// `None` where nobody receives it.
+    lane: Option<Lane>,
+    tag: u32,
+    communicator: CommId,
 }
 
 /// Where a flow stands among those that start at one instant.

@@ -1,50 +1,76 @@
 //! What is left to do of an action that waits for requests.
 
-use pdes_core::{Pause, SimTime};
-use trace_mmap::Slot;
+use pdes_core::{Outbox, Pause, SimTime};
+use trace_mmap::CallId;
 
 use super::{Flow, Outcome, RankProcess};
 use crate::machine::Machine;
-use crate::request::{Completion, Request, RequestId};
+use crate::request::{Completion, OperationIndex, Request, RequestId};
 use crate::statistics::ActionKind;
+use crate::token::Token;
 
 /// The rest of the action in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pending {
     /// No action is in progress.
     Nothing,
-    /// An action of the program waits for one request.
+    /// An action waits for one request.
     One { request: RequestId, kind: ActionKind },
-    /// A step of a collective operation waits for one request.
-    Part { request: RequestId },
-    /// All requests of a range, in the order in which they end; `kind` where that ends an action of the program.
-    /// None is pending before `scanned`.
-    All { from: RequestId, to: RequestId, scanned: RequestId, kind: Option<ActionKind> },
-    /// All requests of the collective operation from `next` on, one after the other.
-    EachOfCollective { next: RequestId },
+    /// An action waits for all requests of a range, in the order in which they end. None is pending before `scanned`.
+    All { from: RequestId, to: RequestId, scanned: RequestId, kind: ActionKind },
+    /// An action waits for all requests of a call, none of which is pending before number `scanned`.
+    Listed { call: CallId, scanned: usize, kind: ActionKind },
+    /// A collective operation that blocks.
+    Operation { index: OperationIndex },
     /// The requests that are still pending at the end of the trace, from number `next` on.
     AtEnd { next: usize },
-    /// The machine works for the rank; `kind` where that ends an action of the program.
-    Work { kind: Option<ActionKind> },
-    /// A test that waits to be granted.
-    Test { slot: Slot, paid: bool },
+    /// The machine works for the rank, or has done so.
+    Work { kind: ActionKind, done: bool },
+    /// A call that completes what is complete first; so many of its requests are still to be chosen.
+    First { call: CallId, left: u32, kind: ActionKind },
+    /// A look at requests or messages that waits to be granted: first to pay for it, then to look.
+    Look { look: Look, paid: bool },
+    /// A probe for a message from any source.
+    Probe { call: CallId, kind: ActionKind },
+}
+
+/// A look whose price and outcome depend on what happens before.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Look {
+    /// At one request, with no outcome recorded.
+    Test { request: RequestId },
+    /// A call.
+    Call(CallId),
 }
 
 impl Pending {
-    pub(super) fn all(from: RequestId, to: RequestId, kind: Option<ActionKind>) -> Self {
+    pub(super) fn all(from: RequestId, to: RequestId, kind: ActionKind) -> Self {
         Self::All { from, to, scanned: from, kind }
+    }
+
+    /// Whether what is pending is decided by a conditional event.
+    #[inline]
+    pub(super) fn depends_on_time(&self) -> bool {
+        matches!(self, Self::First { .. } | Self::Look { .. } | Self::Probe { .. })
     }
 }
 
 impl<M: Machine> RankProcess<'_, M> {
     /// Goes on with the action in progress, if there is one.
     #[inline]
-    pub(super) fn proceed(&mut self, granted: bool) -> Outcome<M::Error> {
+    pub(super) fn proceed(
+        &mut self,
+        granted: bool,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
             Pending::Nothing => Ok(Flow::Continue),
-            Pending::Test { slot, paid } if granted => self.granted_test(slot, paid),
-            Pending::Test { .. } => unreachable!("a conditional event goes on only where it is granted"),
-            Pending::Work { kind } => Ok(kind.map_or(Flow::Continue, |kind| self.end(kind))),
+            Pending::Work { kind, done: true } => Ok(self.end(kind)),
+            pending @ Pending::Work { .. } => Ok(self.hold(pending)),
+            Pending::Operation { index } => self.go_on_with(index, outbox),
+            Pending::First { call, left, kind } => self.choose_first(call, left, kind, granted),
+            Pending::Look { look, paid } => self.look(look, paid, granted),
+            Pending::Probe { call, kind } => self.probe_any(call, kind, granted),
             pending => self.complete(pending),
         }
     }
@@ -53,91 +79,81 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline]
     pub(super) fn complete(&mut self, pending: Pending) -> Outcome<M::Error> {
         match pending {
-            Pending::One { request, kind } => match self.take(request) {
-                Ok(()) => Ok(self.end(kind)),
-                Err(missing) => Ok(self.block(pending, missing)),
-            },
-            Pending::Part { request } => match self.take(request) {
-                Ok(()) => Ok(Flow::Continue),
-                Err(missing) => Ok(self.block(pending, missing)),
+            Pending::One { request, kind } => match self.requests.get(request) {
+                Request::Complete(completion) => {
+                    self.requests.set(request, Request::Inactive);
+                    self.settle(completion);
+                    Ok(self.end(kind))
+                }
+                // The request was completed by a test, or its peer is MPI_PROC_NULL.
+                Request::Inactive => Ok(self.end(kind)),
+                Request::Pending(_) => Ok(self.block(pending, request)),
             },
             Pending::All { from, to, scanned, kind } => match self.requests.first_pending(scanned, to) {
                 Some(missing) => Ok(self.block(Pending::All { from, to, scanned: missing, kind }, missing)),
                 None => Ok(self.take_all(from, to, kind)),
             },
-            Pending::EachOfCollective { next } => self.complete_each(next),
+            Pending::Listed { call, scanned, kind } => Ok(self.complete_listed(call, scanned, kind)),
             Pending::AtEnd { next } => self.complete_at_end(next),
-            Pending::Nothing | Pending::Work { .. } | Pending::Test { .. } => {
-                unreachable!("there are no requests to complete")
-            }
+            _ => unreachable!("there are no requests to complete"),
         }
     }
 
-    /// Completes one request, or says that it is missing.
-    #[inline]
-    fn take(&mut self, request: RequestId) -> Result<(), RequestId> {
-        match self.requests.get(request) {
-            Request::Complete(completion) => {
-                self.requests.set(request, Request::Inactive);
-                self.settle(completion);
-                Ok(())
-            }
-            // The request was completed by a test, or its peer is MPI_PROC_NULL.
-            Request::Inactive => Ok(()),
-            Request::Pending(_) => Err(request),
-        }
-    }
-
-    fn block(&mut self, pending: Pending, missing: RequestId) -> Flow {
+    pub(super) fn block(&mut self, pending: Pending, missing: RequestId) -> Flow {
         self.pending = pending;
         self.awaited = Some(missing);
-        Flow::Pause(Pause::Blocked)
+        self.blocked()
     }
 
     /// Completes all requests of a range, none of which is pending.
-    fn take_all(&mut self, from: RequestId, to: RequestId, kind: Option<ActionKind>) -> Flow {
+    fn take_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Flow {
         if self.world.parameters.receive.is_zero() {
             let last = self.requests.take_completions(from, to).map(|completion| completion.at).max();
-            self.clock = self.clock.max(last.unwrap_or(SimTime::ZERO));
+            self.strand.clock = self.strand.clock.max(last.unwrap_or(SimTime::ZERO));
         } else {
-            let mut completions: Vec<Completion> = self.requests.take_completions(from, to).collect();
-            // The library takes what is complete first and pays for one after the other; among those that are
-            // complete at once, the order does not change the sum.
-            completions.sort_by_key(|completion| completion.at);
-            completions.into_iter().for_each(|completion| self.settle(completion));
+            let completions = self.requests.take_completions(from, to).collect();
+            self.settle_all(completions);
         }
-        match kind {
-            Some(kind) => self.end(kind),
-            None => {
-                if from == self.requests.first_collective() {
-                    self.requests.clear_collective();
-                }
-                Flow::Continue
-            }
-        }
+        self.end(kind)
     }
 
-    fn complete_each(&mut self, mut next: RequestId) -> Outcome<M::Error> {
-        while next < self.requests.end() {
-            if let Err(missing) = self.take(next) {
-                return Ok(self.block(Pending::EachOfCollective { next }, missing));
+    /// The library takes what is complete first and pays for one after the other; among those that are complete at once,
+    /// the order does not change the sum.
+    fn settle_all(&mut self, mut completions: Vec<Completion>) {
+        completions.sort_by_key(|completion| completion.at);
+        completions.into_iter().for_each(|completion| self.settle(completion));
+    }
+
+    fn complete_listed(&mut self, call: CallId, mut scanned: usize, kind: ActionKind) -> Flow {
+        let slots = self.needed(call);
+        while let Some(&slot) = slots.get(scanned) {
+            let request = self.request(slot);
+            if let Request::Pending(_) = self.requests.get(request) {
+                return self.block(Pending::Listed { call, scanned, kind }, request);
             }
-            next = next.next();
+            scanned += 1;
         }
-        self.requests.clear_collective();
-        Ok(Flow::Continue)
+        let completions = slots.iter().filter_map(|&slot| self.requests.take(self.request(slot))).collect();
+        self.settle_all(completions);
+        self.end(kind)
     }
 
     fn complete_at_end(&mut self, mut next: usize) -> Outcome<M::Error> {
         let trace = self.trace;
         while let Some(&slot) = trace.pending_at_end().get(next) {
-            if let Err(missing) = self.take(self.requests.slot(slot)) {
-                return Ok(self.block(Pending::AtEnd { next }, missing));
+            let request = self.request(slot);
+            match self.requests.get(request) {
+                Request::Pending(_) => return Ok(self.block(Pending::AtEnd { next }, request)),
+                Request::Complete(completion) => {
+                    self.requests.set(request, Request::Inactive);
+                    self.settle(completion);
+                }
+                Request::Inactive => {}
             }
             next += 1;
         }
-        self.statistics.add_time(ActionKind::Finalize, self.clock - self.began);
-        self.began = self.clock;
+        self.statistics.add_time(ActionKind::Finalize, self.strand.clock - self.began);
+        self.began = self.strand.clock;
         Ok(Flow::Pause(Pause::Finished))
     }
 }

@@ -1,52 +1,72 @@
-//! Tests of requests, whose price and outcome depend on simulated time.
+//! Looks at requests and messages: what they cost, and when they are granted.
 
-use std::sync::atomic::Ordering;
+use pdes_core::SimDuration;
+use trace_mmap::{Call, Slot};
 
-use pdes_core::Pause;
-use trace_mmap::Slot;
-
-use super::pending::Pending;
-use super::{Flow, Outcome, RankProcess};
+use super::pending::{Look, Pending};
+use super::world::Looks;
+use super::{Outcome, RankProcess};
 use crate::machine::Machine;
-use crate::request::Request;
+use crate::request::{Request, RequestId};
 use crate::statistics::ActionKind;
 
 impl<M: Machine> RankProcess<'_, M> {
+    /// Tests a request of whose outcome nothing is recorded.
     pub(super) fn test(&mut self, slot: Slot) -> Outcome<M::Error> {
-        match self.requests.get(self.requests.slot(slot)) {
+        let request = self.request(slot);
+        match self.requests.get(request) {
             // A test after one that succeeded: the request is gone.
             Request::Inactive => Ok(self.end(ActionKind::Test)),
             Request::Pending(_) | Request::Complete(_) => {
-                self.pending = Pending::Test { slot, paid: false };
-                Ok(Flow::Pause(Pause::Conditional(self.clock)))
+                Ok(self.hold(Pending::Look { look: Look::Test { request }, paid: false }))
             }
         }
     }
 
-    /// Pays for a test, then looks at the request: both are conditional events, because the price depends on the
-    /// tests of all ranks, and the outcome on what arrives before now.
-    pub(super) fn granted_test(&mut self, slot: Slot, paid: bool) -> Outcome<M::Error> {
-        let parameters = self.world.parameters;
-        // Relaxed: granted turns are ordered by the engine's quiescence.
-        let factor = self.world.test_factor.load(Ordering::Relaxed);
-        if !paid {
-            self.clock += parameters.test * factor;
-            self.pending = Pending::Test { slot, paid: true };
-            return Ok(Flow::Pause(Pause::Conditional(self.clock)));
+    /// Pays for a look, then looks: both are conditional events, because the price depends on the looks of all ranks, and
+    /// the outcome on what arrives before now.
+    pub(super) fn look(&mut self, look: Look, paid: bool, granted: bool) -> Outcome<M::Error> {
+        if !granted {
+            return Ok(self.hold(Pending::Look { look, paid }));
         }
-        self.pending = Pending::Nothing;
-        let request = self.requests.slot(slot);
+        if !paid {
+            let (price, looks) = self.price(look);
+            self.strand.clock += price * looks.factor();
+            return Ok(self.hold(Pending::Look { look, paid: true }));
+        }
+        match look {
+            Look::Test { request } => Ok(self.decide_test(request)),
+            Look::Call(call) => match self.trace.call(call) {
+                Call::Iprobe { .. } => self.decide_iprobe(call),
+                Call::Cancel { .. } => Ok(self.decide_cancel(call)),
+                _ => self.decide(call),
+            },
+        }
+    }
+
+    fn price(&self, look: Look) -> (SimDuration, &Looks) {
+        let is_probe = match look {
+            Look::Test { .. } => false,
+            Look::Call(call) => matches!(self.trace.call(call), Call::Iprobe { .. }),
+        };
+        let world = self.world;
+        if is_probe {
+            (world.parameters.iprobe, &world.probes)
+        } else {
+            (world.parameters.test, &world.tests)
+        }
+    }
+
+    fn decide_test(&mut self, request: RequestId) -> super::Flow {
         match self.requests.get(request) {
-            Request::Complete(completion) if completion.at <= self.clock => {
+            Request::Complete(completion) if completion.at <= self.strand.clock => {
                 self.requests.set(request, Request::Inactive);
                 self.settle(completion);
-                self.world.test_factor.store(1, Ordering::Relaxed);
+                self.world.tests.succeed();
             }
-            _ if parameters.test_grows => {
-                self.world.test_factor.store(factor + 1, Ordering::Relaxed);
-            }
+            _ if self.world.parameters.test_grows => self.world.tests.fail(),
             _ => {}
         }
-        Ok(self.end(ActionKind::Test))
+        self.end(ActionKind::Test)
     }
 }

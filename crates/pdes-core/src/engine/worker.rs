@@ -1,15 +1,16 @@
 //! A worker: one thread and the processes that it owns.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use super::Engine;
+use super::conditionals::Conditionals;
 use super::exchange::{Exchange, Message};
 use super::first_fault::FirstFault;
 use super::horizon::{Floors, Window};
 use super::jitter::Jitter;
 use super::quiescence::{Quiescence, Verdict};
-use crate::{Fault, Outbox, Pause, Process, Progress, Rank, SimTime, Turn};
+use crate::{Fault, Outbox, Pause, Process, Progress, Rank, SimTime, Turn, Wake};
 
 /// Steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
 const STEPS_PER_TURN: u32 = 4096;
@@ -20,20 +21,19 @@ const POLLS_BEFORE_SLEEP: u32 = 2000;
 
 /// Where a process stands between two turns.
 ///
-/// | state       | leaves it when                         | to          |
-/// |-------------|----------------------------------------|-------------|
-/// | Ready       | its turn comes                         | any         |
-/// | Parked      | the horizon passes its clock           | Ready       |
-/// | Blocked     | a token arrives that lets it go on     | Ready       |
-/// | Conditional | its event is committed                 | any         |
-/// | Finished    | never; tokens are still delivered      |             |
-/// | Failed      | never; tokens are still delivered      |             |
+/// | state    | leaves it when                     | to    |
+/// |----------|------------------------------------|-------|
+/// | Ready    | its turn comes                     | any   |
+/// | Parked   | the horizon passes its clock       | Ready |
+/// | Blocked  | a token arrives that lets it go on | Ready |
+/// |          | its conditional event is committed | any   |
+/// | Finished | never; tokens are still delivered  |       |
+/// | Failed   | never; tokens are still delivered  |       |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready,
     Parked,
     Blocked,
-    Conditional,
     Finished,
     Failed,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Worker<'a, P: Process> {
     states: Vec<State>,
     ready: VecDeque<u32>,
     parked: Vec<u32>,
-    conditional: BTreeSet<(SimTime, Rank)>,
+    conditionals: Conditionals,
     fault: FirstFault<P::Error>,
     exchange: Exchange<'a, P::Token>,
     outbox: Outbox<P::Token>,
@@ -85,7 +85,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             states: vec![State::Ready; count],
             ready: (0..count as u32).collect(),
             parked: Vec::new(),
-            conditional: BTreeSet::new(),
+            conditionals: Conditionals::default(),
             fault: FirstFault::none(),
             jitter: engine.jitter.map(|seed| Jitter::new(seed, exchange.me())),
             exchange,
@@ -160,8 +160,8 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
                 State::Ready
             }
             Ok(Pause::Conditional(at)) => {
-                self.conditional.insert((at, self.rank(local)));
-                State::Conditional
+                self.conditionals.set(self.rank(local), at);
+                State::Blocked
             }
             Ok(Pause::Finished) => State::Finished,
             Err(fault) => {
@@ -205,14 +205,28 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     fn deliver(&mut self, local: u32, token: P::Token) {
         let index = local as usize;
         match self.processes[index].deliver(token, &mut self.outbox) {
-            Ok(can_go_on) => {
-                if can_go_on && self.states[index] == State::Blocked {
-                    self.states[index] = State::Ready;
-                    self.ready.push_back(local);
+            Ok(Wake::No) => {}
+            Ok(wake) => {
+                if self.states[index] == State::Blocked {
+                    self.wake(local, wake);
                 }
             }
             // The process goes on: what it does before the failure's time may lead to an earlier one.
             Err(fault) => self.record(local, fault),
+        }
+    }
+
+    /// Changes the state of a blocked process.
+    fn wake(&mut self, local: u32, wake: Wake) {
+        let rank = self.rank(local);
+        match wake {
+            Wake::No => {}
+            Wake::Ready => {
+                self.conditionals.remove(rank);
+                self.states[local as usize] = State::Ready;
+                self.ready.push_back(local);
+            }
+            Wake::Conditional(at) => self.conditionals.set(rank, at),
         }
     }
 
@@ -233,7 +247,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
 
     /// Lets the process with the earliest conditional event of all go on.
     fn grant(&mut self, rank: Rank) {
-        let first = self.conditional.pop_first();
+        let first = self.conditionals.pop_first();
         assert_eq!(first.map(|(_, rank)| rank), Some(rank), "a commit is for the earliest conditional event");
         self.turn(rank.get() - self.first, true);
     }
@@ -278,7 +292,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
                 return self.handle(message);
             }
         }
-        let candidate = self.conditional.first().copied();
+        let candidate = self.conditionals.first();
         match self.quiescence.arrive(me, self.exchange.take_traffic(), candidate) {
             // The cut-off is read after all have arrived: it may be lower than when the candidate was registered.
             Some(Verdict::Commit(at, rank)) if at <= self.floors.cutoff() => {

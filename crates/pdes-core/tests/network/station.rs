@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn};
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
 
 /// One operation of a program; times are in picoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub(crate) enum Op {
     Send { to: u32, latency: u64 },
     /// Waits for a token of this process.
     Receive { from: u32 },
+    /// Waits for the token of any process that arrives first; of several at once, that of the lowest process.
+    ReceiveAny,
     /// Sends a question, which its receiver answers whatever else it does.
     Ask { to: u32, latency: u64 },
     /// Waits for the answer of this process.
@@ -111,12 +113,13 @@ pub(crate) struct Station {
     me: u32,
     program: Vec<Phase>,
     awaited: Option<(u32, Lane)>,
+    awaits_any: bool,
     log: Log,
 }
 
 impl Station {
     pub(crate) fn new(me: u32, program: Vec<Phase>, log: Log) -> Self {
-        Self { state: State::default(), peak: 0, me, program, awaited: None, log }
+        Self { state: State::default(), peak: 0, me, program, awaited: None, awaits_any: false, log }
     }
 
     fn op(&mut self) -> Option<Op> {
@@ -150,6 +153,7 @@ impl Station {
             Op::Ask { to, latency } => self.send(to, Kind::Question, latency, outbox),
             Op::Poison { to, latency } => self.send(to, Kind::Poison, latency, outbox),
             Op::Receive { from } => return Ok(self.receive((from, Lane::Data))),
+            Op::ReceiveAny => return Ok(self.receive_any(turn)),
             Op::Answer { from } => return Ok(self.receive((from, Lane::Answer))),
             Op::Commit { after } => return Ok(self.commit(after, turn)),
             Op::Fail => return Err(Fault { at: self.state.clock, order: 0, error: Failure::Programmed }),
@@ -177,6 +181,24 @@ impl Station {
         None
     }
 
+    /// Returns when a token for a receive from any process is certain, as far as is known, and whose it is.
+    fn first_of_any(&self) -> Option<(SimTime, u32)> {
+        let data = self.state.unread.iter().filter(|((_, lane), _)| *lane == Lane::Data);
+        let first = |(&(from, _), queue): (_, &VecDeque<Stamp>)| Some((queue.front()?.arrives, from));
+        data.filter_map(first).min()
+    }
+
+    fn receive_any(&mut self, turn: &mut Turn) -> Option<Pause> {
+        let first = self.first_of_any();
+        if std::mem::take(&mut turn.granted) {
+            self.awaits_any = false;
+            let (_, from) = first.expect("an event is granted where there is a token");
+            return self.receive((from, Lane::Data));
+        }
+        self.awaits_any = true;
+        Some(first.map_or(Pause::Blocked, |(at, _)| Pause::Conditional(at.max(self.state.clock))))
+    }
+
     fn commit(&mut self, after: u64, turn: &mut Turn) -> Option<Pause> {
         let at = self.state.clock + SimDuration::from_picos(after);
         if !std::mem::take(&mut turn.granted) {
@@ -196,7 +218,7 @@ impl Process for Station {
     type Order = std::convert::Infallible;
     type Error = Failure;
 
-    fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<bool, Fault<Failure>> {
+    fn deliver(&mut self, token: Token, outbox: &mut Outbox<Token>) -> Result<Wake, Fault<Failure>> {
         let Token { from, kind, stamp } = token;
         let lane = match kind {
             Kind::Data => Lane::Data,
@@ -204,7 +226,7 @@ impl Process for Station {
             Kind::Question => {
                 let answer = Token { from: self.me, kind: Kind::Answer, stamp };
                 outbox.send(Rank::new(from), answer);
-                return Ok(false);
+                return Ok(Wake::No);
             }
             Kind::Poison => {
                 return Err(Fault {
@@ -216,7 +238,11 @@ impl Process for Station {
         };
         self.state.unread.entry((from, lane)).or_default().push_back(stamp);
         self.peak = self.peak.max(self.state.unread());
-        Ok(self.awaited == Some((from, lane)))
+        if self.awaits_any {
+            let first = self.first_of_any();
+            return Ok(first.map_or(Wake::No, |(at, _)| Wake::Conditional(at.max(self.state.clock))));
+        }
+        Ok(if self.awaited == Some((from, lane)) { Wake::Ready } else { Wake::No })
     }
 
     fn resume(&mut self, turn: &mut Turn, outbox: &mut Outbox<Token>) -> Result<Pause, Fault<Failure>> {

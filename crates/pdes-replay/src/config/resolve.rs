@@ -2,7 +2,7 @@
 
 mod collectives;
 
-use mpi_model::{Overhead, Parameters};
+use mpi_model::{Outcomes, Overhead, Parameters};
 use netmodel::NetworkParameters;
 use pdes_core::{Bytes, RunAhead, SimDuration};
 
@@ -161,8 +161,22 @@ fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
         receive: overhead("receive_overhead", section.receive_overhead)?,
         test: section.test_s.map_or(Ok(defaults.test), |seconds| duration("test_s", seconds))?,
         test_grows: section.test_grows.unwrap_or(defaults.test_grows),
+        iprobe: section.iprobe_s.map_or(Ok(defaults.iprobe), |seconds| duration("iprobe_s", seconds))?,
+        outcomes: outcomes(section.outcomes.as_deref())?,
+        communicators_cost: section.communicators_cost.unwrap_or(defaults.communicators_cost),
         collectives: selection,
     })
+}
+
+fn outcomes(name: Option<&str>) -> Result<Outcomes, ConfigError> {
+    match name {
+        None => Ok(Outcomes::default()),
+        Some("reenact") => Ok(Outcomes::Reenact),
+        Some("recorded") => Ok(Outcomes::Recorded),
+        Some(other) => {
+            Err(value("mpi", "outcomes", format!("found {other:?}, expected \"reenact\" or \"recorded\"")))
+        }
+    }
 }
 
 /// Sizes stay below 2^48 bytes, as in traces, so that no sum of two overflows.

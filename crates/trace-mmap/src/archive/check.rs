@@ -7,14 +7,16 @@ use collectives::Sequence;
 use requests::Pending;
 
 use pdes_core::Rank;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::archive::tally::Tally;
 use crate::archive::{ArchivedRank, Damage};
 use crate::channel::Tag;
 use crate::column::{ABSENT, BLOCK, ColumnReader};
+use crate::communicator::{CommId, CommIdx};
 use crate::draft::Linkable;
-use crate::link::{Excess, link, origin};
+use crate::link::{CommunicatorConflict, Excess, LinkError, link, origin};
 use crate::record::MAX_AMOUNT_BITS;
 use crate::trace::{Body, RankTrace, Trace};
 use crate::warning::Unreceived;
@@ -56,7 +58,7 @@ pub enum Finding {
         record: u64,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag))]
+    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag, *communicator))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,
@@ -64,11 +66,16 @@ pub enum Finding {
         src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
+        /// The communicator.
+        communicator: CommId,
         /// Messages sent to the channel.
         sends: u64,
         /// Receives from the channel.
         receives: u64,
     },
+    /// Ranks do not agree on a communicator.
+    #[error("{0}")]
+    Communicators(CommunicatorConflict),
     /// An outgoing channel leads to another port than that of the receiver.
     #[error("rank {rank}: its channel to rank {peer}, tag {tag}, leads to the wrong port")]
     Port {
@@ -79,17 +86,33 @@ pub enum Finding {
         /// The tag.
         tag: Tag,
     },
-    /// Two ranks do not take part in the same collective operations.
-    #[error("collective operation {index}: rank 0 has {}, rank {rank} has {}", name(*expected), name(*found))]
+    /// Two ranks do not take part in the same collective operations of a communicator.
+    #[error(
+        "collective operation {index} on communicator {communicator}: rank {first} has {}, rank {rank} has {}",
+        name(*expected),
+        name(*found)
+    )]
     Collective {
-        /// The rank that differs from rank 0.
+        /// The communicator.
+        communicator: CommId,
+        /// Its lowest rank.
+        first: Rank,
+        /// The lowest rank that differs from that one.
         rank: Rank,
         /// The first operation that differs, from 0.
         index: u64,
         /// The name of the operation of the rank; `None` where it has no more.
         found: Option<&'static str>,
-        /// The name of the operation of rank 0; the same where only root or size differ.
+        /// The name of the operation of the first rank; the same where only root or size differ.
         expected: Option<&'static str>,
+    },
+    /// Requests with names of their own are neither completed nor freed when their rank ends.
+    #[error("rank {rank} ends with {requests} unfinished requests: each must be completed or freed before")]
+    Unfinished {
+        /// The rank.
+        rank: Rank,
+        /// How many.
+        requests: u64,
     },
 }
 
@@ -104,12 +127,14 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// Messages that nobody receives: a warning.
     pub unreceived: Option<Unreceived>,
-    /// Requests pending at the end of their rank, of all ranks: a warning.
+    /// Requests pending at the end of their rank, of all ranks: a warning, because SimGrid waits for them; but a finding where
+    /// requests have names of their own.
     pub pending: u64,
 }
 
 /// Checks a trace: all checksums, all numbers of the tables, the order of requests, matching of sends and receives per
-/// channel (and per receiver, where one receives from any source), and that all ranks take part in the same collective operations.
+/// channel (and per receiver, where one receives from any source), and that all ranks of each communicator take part in the same
+/// collective operations.
 ///
 /// Costs as much as the programs and columns are long, not as many actions as loops make of them. The counter counts
 /// ranks.
@@ -119,7 +144,10 @@ pub struct CheckReport {
 /// let trace = Trace::from_text("0 init\n0 barrier\n1 init\n1 bcast 1 0 0\n")?;
 /// let report = check(&trace, None);
 /// let (found, expected) = (Some("bcast"), Some("barrier"));
-/// assert_eq!(report.findings, [Finding::Collective { rank: pdes_core::Rank::new(1), index: 0, found, expected }]);
+/// let (first, rank) = (pdes_core::Rank::new(0), pdes_core::Rank::new(1));
+/// let communicator = trace_mmap::CommId::WORLD;
+/// let finding = Finding::Collective { communicator, first, rank, index: 0, found, expected };
+/// assert_eq!(report.findings, [finding]);
 /// # Ok::<(), trace_mmap::TraceError>(())
 /// ```
 pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
@@ -165,7 +193,7 @@ struct Checked {
 
 /// Checks a rank by itself.
 fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Checked {
-    let (mut tally, mut sequence) = (Tally::new(), Sequence::new());
+    let (mut tally, mut sequence) = (Tally::new(), Sequence::new(trace.communicators.len()));
     let mut pending = Pending::new(trace.slots());
     let (mut damage, mut bad_request) = (None, None);
     for (index, record) in (0..).zip(trace.body.records()) {
@@ -174,7 +202,7 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
             let [head, amount] = record.words();
             tally.push(record, &trace.side).map_err(|_| Damage::Record { head, amount })?;
             sequence.push(record, &trace.side);
-            Ok(pending.push(record))
+            Ok(pending.push(record, &trace.side))
         });
         match step {
             Ok(true) => {}
@@ -191,19 +219,20 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
         damage = Some(Damage::Loop { limit: crate::archive::MAX_DEPTH as u64 });
     }
     findings.extend(damage.map(|damage| Finding::Damaged { rank, damage }));
+    let is_followed = damage.is_none() && bad_request.is_none();
     findings.extend(bad_request.map(|record| Finding::Request { rank, record }));
+    if is_followed && trace.names_requests && pending.count() > 0 {
+        findings.push(Finding::Unfinished { rank, requests: pending.count() });
+    }
     if let (None, Body::Archive(body)) = (damage, &trace.body) {
         findings.extend(check_tables(body, &tally, rank));
         findings.extend(check_columns(body, &tally).err().map(|damage| Finding::Damaged { rank, damage }));
     }
-    let count = |traffic: &[crate::archive::tally::Traffic], len: usize| {
-        let mut counts: Vec<u64> = traffic.iter().map(|traffic| traffic.messages).collect();
-        counts.resize(len, 0);
-        counts
-    };
-    let sends = count(&tally.sends, trace.outgoing.len());
-    let receives = count(&tally.receives, trace.incoming.len());
-    let receives_from_any = tally.receives_from_any;
+    let mut sends: Vec<u64> = tally.sends.iter().map(|traffic| traffic.messages).collect();
+    sends.resize(trace.outgoing.len(), 0);
+    let mut receives: Vec<u64> = tally.received().collect();
+    receives.resize(trace.incoming.len(), 0);
+    let receives_from_any = tally.received_from_any();
     let linkable = Linkable { trace: trace.tables(), sends, receives, receives_from_any };
     Checked { linkable, sequence, pending: pending.count() }
 }
@@ -230,10 +259,9 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
             ("number of bytes of a channel", stored.bytes, summed.bytes),
         ]
     });
-    let receives = body.receives.iter().enumerate().map(|(channel, stored)| {
-        let summed = tally.receives.get(channel).copied().unwrap_or_default();
-        ("number of receives of a channel", *stored, summed.messages)
-    });
+    let received = tally.received().chain(std::iter::repeat(0));
+    let receives = body.receives.iter().zip(received);
+    let receives = receives.map(|(stored, summed)| ("number of receives of a channel", *stored, summed));
     let columns = body.columns.iter().enumerate().map(|(column, stored)| {
         let summed = tally.columns.get(column).copied().unwrap_or_default();
         ("length of a column", stored.len, summed)
@@ -286,32 +314,51 @@ fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
 fn check_links(trace: &Trace, linkables: &mut [Linkable], report: &mut CheckReport) {
     match link(linkables) {
         Ok(unreceived) => report.unreceived = unreceived,
-        Err(shortage) => {
+        Err(LinkError::Communicators(conflict)) => {
+            report.findings.push(Finding::Communicators(conflict));
+            return;
+        }
+        Err(LinkError::Shortage(shortage)) => {
             let rank = shortage.rank;
-            let Excess { src, tag, sends, receives } = shortage.channel(&linkables[rank.index()]);
-            report.findings.push(Finding::ReceiveWithoutSend { rank, src, tag, sends, receives });
+            let Excess { src, tag, communicator, sends, receives } =
+                shortage.channel(&linkables[rank.index()]);
+            report.findings.push(Finding::ReceiveWithoutSend {
+                rank,
+                src,
+                tag,
+                communicator,
+                sends,
+                receives,
+            });
             return;
         }
     }
     for (rank, linked) in (0..).map(Rank::new).zip(linkables) {
         let stored = trace.rank(rank).outgoing().iter();
-        let wrong = stored.zip(&linked.trace.outgoing).find(|(stored, linked)| stored.port != linked.port);
+        let wrong =
+            stored.zip(&linked.trace.outgoing).find(|(stored, linked)| stored.arrival != linked.arrival);
         let finding = wrong.map(|(channel, _)| Finding::Port { rank, peer: channel.peer, tag: channel.tag });
         report.findings.extend(finding);
     }
 }
 
-/// Compares the collective operations of all ranks with those of rank 0. Ranks that do nothing at all are not asked.
+/// Compares the collective operations of all ranks of each communicator with those of its lowest rank. Ranks that do nothing at
+/// all are not asked.
 fn check_collectives(trace: &Trace, sequences: &[Sequence], findings: &mut Vec<Finding>) {
-    let Some(expected) = sequences.first() else { return };
+    let mut first: BTreeMap<CommId, (Rank, CommIdx)> = BTreeMap::new();
     for (rank, found) in (0..).map(Rank::new).zip(sequences) {
-        if found.is_same(expected) || trace.rank(rank).is_empty() {
-            continue;
-        }
-        let difference = collectives::first_difference(trace.rank(Rank::new(0)), trace.rank(rank));
-        if let Some((index, expected, found)) = difference {
-            findings.push(Finding::Collective { rank, index, found, expected });
-            return;
+        let ranked = trace.rank(rank);
+        for (on, communicator) in (0..).map(CommIdx::new).zip(ranked.communicators()) {
+            let (first, first_on) = *first.entry(communicator.id).or_insert((rank, on));
+            if found.is_same(on, (&sequences[first.index()], first_on)) || ranked.is_empty() {
+                continue;
+            }
+            let difference = collectives::first_difference((trace.rank(first), first_on), (ranked, on));
+            if let Some((index, expected, found)) = difference {
+                let communicator = communicator.id;
+                findings.push(Finding::Collective { communicator, first, rank, index, found, expected });
+                return;
+            }
         }
     }
 }

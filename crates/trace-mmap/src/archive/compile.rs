@@ -1,11 +1,14 @@
 //! Compiling a structured program to records: channels, requests and side tables become indices, loops stay.
 
+mod call;
+
 use pdes_core::{Bytes, Rank};
 
-use crate::action::{Action, SendRecv};
+use crate::action::{Action, CollectiveId, SendRecv};
 use crate::archive::layout::MAX_DEPTH;
 use crate::channel::Tag;
 use crate::collective::Collective;
+use crate::communicator::CommIdx;
 use crate::draft::{Linkable, RankDraft, RequestKey};
 use crate::record::{MAX_BYTES, Record};
 use crate::side::is_of_legal_size;
@@ -36,12 +39,12 @@ pub enum StructureError {
         /// Bytes allowed.
         limit: u64,
     },
-    /// A peer or root is no rank of the run.
-    #[error("a peer or root is rank {found}, expected one below {ranks}")]
+    /// A peer, root, member or neighbour is no rank of the run, or of the communicator.
+    #[error("a peer, root, member or neighbour is rank {found}, expected one below {ranks}")]
     Peer {
         /// The rank found.
         found: Rank,
-        /// Ranks of the run.
+        /// Ranks of the run or of the communicator.
         ranks: u32,
     },
     /// A collective has a vector that does not have a count per rank, or makes more than 2^48 bytes.
@@ -49,7 +52,7 @@ pub enum StructureError {
     Collective {
         /// The name of the operation.
         name: &'static str,
-        /// Ranks of the run.
+        /// Ranks of the communicator.
         ranks: u32,
     },
     /// The name of a source file is empty or has white space.
@@ -58,7 +61,7 @@ pub enum StructureError {
         /// The name found.
         found: String,
     },
-    /// A request is not pending, or too many are.
+    /// A call names a request or a communicator that it cannot, or too many requests are pending.
     #[error(transparent)]
     Request(#[from] TextError),
     /// A loop posts more requests than it completes, or serves them in an order that does not repeat, so that no iteration
@@ -148,10 +151,10 @@ impl Compiler {
     /// loop ends.
     fn find_period(&mut self, count: u64, body: &[Item]) -> Result<Option<Period>, StructureError> {
         let begin = self.records.len();
-        let mut before = vec![(self.draft.requests.state(), begin)];
+        let mut before = vec![(self.draft.state(), begin)];
         for iteration in 1..=count {
             self.items(body)?;
-            let (state, end) = (self.draft.requests.state(), self.records.len());
+            let (state, end) = (self.draft.state(), self.records.len());
             if let Some(first) = before.iter().position(|(earlier, _)| *earlier == state) {
                 let (begin, first) = (before[first].1, first as u64);
                 return Ok(Some(Period { begin, first, len: iteration - first }));
@@ -176,8 +179,6 @@ impl Compiler {
             Op::Isend { peer, tag, bytes } => self.isend(*peer, *tag, *bytes)?,
             Op::Recv { peer, tag, bytes } => self.recv(*peer, *tag, *bytes)?,
             Op::Irecv { peer, tag, bytes } => self.irecv(*peer, *tag, *bytes)?,
-            Op::RecvAny { tag, bytes } => self.recv_any(*tag, *bytes)?,
-            Op::IrecvAny { tag, bytes } => self.irecv_any(*tag, *bytes)?,
             Op::SendRecv { to, send_bytes, from, recv_bytes } => {
                 self.send_recv(*to, *send_bytes, *from, *recv_bytes)?
             }
@@ -196,6 +197,7 @@ impl Compiler {
                 Action::WaitAll
             }
             Op::Collective(collective) => self.collective(op, collective)?,
+            Op::Call(call) => self.call(call)?,
         };
         self.records.push(Record::encode(action));
         Ok(())
@@ -259,19 +261,6 @@ impl Compiler {
         })
     }
 
-    fn recv_any(&mut self, tag: Option<Tag>, bytes: Bytes) -> Result<Action, StructureError> {
-        let bytes = size(bytes)?;
-        self.draft.receive_from_any();
-        Ok(Action::RecvAny { tag, bytes })
-    }
-
-    fn irecv_any(&mut self, tag: Option<Tag>, bytes: Bytes) -> Result<Action, StructureError> {
-        let bytes = size(bytes)?;
-        let slot = self.draft.requests.post(RequestKey::receive_from_any(self.rank, tag))?;
-        self.draft.receive_from_any();
-        Ok(Action::IrecvAny { tag, bytes, slot })
-    }
-
     fn send_recv(
         &mut self,
         to: Option<Rank>,
@@ -288,19 +277,30 @@ impl Compiler {
     }
 
     fn collective(&mut self, op: &Op, collective: &Collective) -> Result<Action, StructureError> {
-        let (name, ranks) = (collective.name(), self.ranks);
-        if !collective.vectors().iter().all(|vector| vector.len() == ranks as usize)
-            || !is_of_legal_size(collective)
+        Ok(Action::Collective(self.operation(op, collective, CommIdx::WORLD)?))
+    }
+
+    /// Stores an operation on a communicator, once for each text of it.
+    fn operation(
+        &mut self,
+        op: &Op,
+        operation: &Collective,
+        communicator: CommIdx,
+    ) -> Result<CollectiveId, StructureError> {
+        let (name, ranks) = (operation.name(), self.draft.communicators.get(communicator).group.len());
+        if !operation.vectors().iter().all(|vector| vector.len() == ranks as usize)
+            || !is_of_legal_size(operation)
         {
             return Err(StructureError::Collective { name, ranks });
         }
-        self.peer(collective.root())?;
-        collective.flops().map_or(Ok(0.0), amount)?;
+        if let Some(found) = operation.root().filter(|root| root.get() >= ranks) {
+            return Err(StructureError::Peer { found, ranks });
+        }
+        operation.flops().map_or(Ok(0.0), amount)?;
         let text = TextLine { rank: self.rank, op }.to_string();
         let known = self.draft.known_collective(text.as_bytes()).map(|(id, _)| id);
-        let id = known
-            .unwrap_or_else(|| self.draft.remember_collective(text.as_bytes(), collective.clone(), false));
-        Ok(Action::Collective(id))
+        let new = || self.draft.remember_collective(text.as_bytes(), operation.clone(), communicator, false);
+        Ok(known.unwrap_or_else(new))
     }
 
     fn peer(&self, peer: Option<Rank>) -> Result<Option<Rank>, StructureError> {

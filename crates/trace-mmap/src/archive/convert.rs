@@ -139,7 +139,12 @@ pub(crate) fn encode(
     if !fold {
         return Ok(None);
     }
-    encode_shortest(actions, side).map(Some).map_err(|error| encode_error(rank, error))
+    match encode_shortest(actions, side) {
+        Ok(encoded) => Ok(Some(encoded)),
+        // Folded, iterations that start other requests than the one before cannot be added up.
+        Err(EncodeError::Overflow(_)) => Ok(None),
+        Err(error) => Err(encode_error(rank, error)),
+    }
 }
 
 /// Says why a rank cannot be encoded.

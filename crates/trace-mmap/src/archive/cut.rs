@@ -3,6 +3,7 @@
 //! What an archive has folded is cut as it is stored: programs lose records, loops lose iterations, columns lose values. A trace
 //! with a record per action is read action by action, and folded as a conversion folds it.
 
+mod calls;
 mod main_loop;
 mod names;
 mod program;
@@ -50,7 +51,8 @@ pub struct Cut {
 /// written rank by rank; for cutting iterations they are folded first, into a temporary archive. The counter of the
 /// options counts the actions of the ranks that were cut.
 ///
-/// Receives from any source all stay, also where their messages come from ranks that go: that makes more receives than
+/// Communicators lose the ranks that go, as the world does. A rank with calls that name several requests, or that start, cancel or
+/// free them, must have no messages to or from ranks that go. Receives from any source all stay, also where their messages come from ranks that go: that makes more receives than
 /// messages, which is an error.
 ///
 /// # Errors
@@ -172,9 +174,9 @@ fn structured(rank: &RankTrace) -> Option<&ArchivedRank> {
 fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan, fold: bool) -> Result<Part<'a>, WriteError> {
     let (old, less) = (plan.old(rank), plan.less(rank));
     let trace = trace.rank(old);
-    let (names, mut tables) = Names::new(trace, &plan.ranks);
+    let (names, mut tables) = Names::new(old, trace, &plan.ranks)?;
     let Some(body) = structured(trace) else {
-        let kept = Kept::new(trace, Arc::new(names), &mut tables);
+        let kept = Kept::new(trace, Arc::new(names), &plan.ranks, &mut tables);
         let encoded = encode(old, kept.clone(), &tables.side, fold)?.map(Box::new);
         let linkable = Linkable { trace: tables, ..Linkable::default() };
         return Ok(match encoded {
@@ -184,8 +186,8 @@ fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan, fold: bool) -> Result
     };
     let kept = KeptProgram::new(trace, body, &names, less);
     let kept = kept.map_err(|damage| damaged(old, trace, damage))?;
-    tables.slots = kept.slots.len();
-    tables.pending_at_end = kept.slots.pending(&trace.pending_at_end, &kept.gone);
+    names.add_side(&mut tables, &trace.side, &plan.ranks, &kept.used);
+    tables.pending_at_end = kept.used.pending(&trace.pending_at_end, &kept.gone);
     let encoded = kept.encode(body, &tables.side, less).map_err(|error| encode_error(old, error))?;
     Ok(Part::Structured(Box::new(encoded), Linkable { trace: tables, ..Linkable::default() }))
 }

@@ -7,8 +7,9 @@ use pdes_core::Rank;
 
 use crate::archive::{Damage, StructureError};
 use crate::channel::Tag;
+use crate::communicator::CommId;
 use crate::error::TraceError;
-use crate::link::origin;
+use crate::link::{CommunicatorConflict, origin};
 
 /// Why an archive cannot be opened, or is not what it was when it was opened.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +155,7 @@ pub enum WriteError {
         ranks: u32,
     },
     /// A rank receives more messages from a channel than are sent to it.
-    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag))]
+    #[error("rank {rank} receives {receives} messages {} but only {sends} are sent", origin(*src, *tag, *communicator))]
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,
@@ -162,11 +163,16 @@ pub enum WriteError {
         src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
+        /// The communicator.
+        communicator: CommId,
         /// Messages sent to the channel.
         sends: u64,
         /// Receives from the channel.
         receives: u64,
     },
+    /// Ranks do not agree on a communicator.
+    #[error(transparent)]
+    Communicators(#[from] CommunicatorConflict),
     /// A number of actions, messages or bytes exceeds 64 bits.
     #[error("rank {rank}: a count of actions, messages or bytes exceeds 64 bits")]
     TooMany {
@@ -182,6 +188,16 @@ pub enum WriteError {
         end: u32,
         /// Ranks of the trace.
         ranks: u32,
+    },
+    /// A rank has calls that name requests, of which some would go.
+    #[error(
+        "rank {rank} has messages to or from ranks that go, and calls that name requests ({call}): cut so that it has not, or keep all ranks"
+    )]
+    CutRequests {
+        /// The rank, by its number in the input.
+        rank: Rank,
+        /// The name of the first such call.
+        call: &'static str,
     },
     /// The amounts of a rank that is cut cannot be read.
     #[error("rank {rank} cannot be read: {damage}")]

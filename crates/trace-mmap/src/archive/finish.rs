@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
@@ -10,9 +11,11 @@ use crate::archive::layout::{HEADER, Header, Section, ShardHeader};
 use crate::archive::output::{DataOutput, OutputFile};
 use crate::archive::writer::{Programs, Sides, Summary, WrittenRank};
 use crate::archive::{WriteError, tally::Tally};
+use crate::channel::Arrival;
 use crate::column::{Column, Place};
+use crate::communicator::{Group, Run};
 use crate::draft::Linkable;
-use crate::link::{Excess, link};
+use crate::link::{Excess, LinkError, link};
 use crate::warning::Unreceived;
 
 /// Everything but the data.
@@ -35,6 +38,8 @@ struct Words {
     columns: Vec<u64>,
     /// Where columns are in the table that have the same words: ranks of a class share constants.
     columns_by_words: FxHashMap<Vec<u64>, u64>,
+    communicators: Vec<u64>,
+    groups: Groups,
     side_index: Vec<u64>,
     sides: Vec<u64>,
     actions: u64,
@@ -116,6 +121,9 @@ fn write_tables(
             Section::Incoming => &words.incoming,
             Section::Pending => &words.pending,
             Section::Columns => &words.columns,
+            Section::Communicators => &words.communicators,
+            Section::Groups => &words.groups.rows,
+            Section::Runs => &words.groups.runs,
             Section::SideIndex => &words.side_index,
             Section::Sides => &words.sides,
         };
@@ -123,6 +131,28 @@ fn write_tables(
     }
     header.length = file.len();
     Ok(header)
+}
+
+/// Groups as words, each once.
+#[derive(Default)]
+struct Groups {
+    rows: Vec<u64>,
+    runs: Vec<u64>,
+    by_value: FxHashMap<Arc<Group>, u64>,
+}
+
+impl Groups {
+    /// Adds a group where it is not there yet; returns its number.
+    fn add(&mut self, group: &Arc<Group>) -> u64 {
+        let number = self.by_value.len() as u64;
+        *self.by_value.entry(Arc::clone(group)).or_insert_with(|| {
+            let first = self.runs.len() / Section::Runs.words();
+            self.rows.extend([first as u64, group.runs().len() as u64]);
+            let words = |run: &Run| [halves(run.first.get(), run.len), (run.stride as u32).into()];
+            self.runs.extend(group.runs().iter().flat_map(words));
+            number
+        })
+    }
 }
 
 impl Finished {
@@ -133,10 +163,14 @@ impl Finished {
             .into_iter()
             .map(|rank| (rank.linkable, (rank.program, rank.side, rank.blocks, rank.columns, rank.bytes)))
             .unzip();
-        let unreceived = link(&mut linkables).map_err(|shortage| {
-            let rank = shortage.rank;
-            let Excess { src, tag, sends, receives } = shortage.channel(&linkables[rank.index()]);
-            WriteError::ReceiveWithoutSend { rank, src, tag, sends, receives }
+        let unreceived = link(&mut linkables).map_err(|error| match error {
+            LinkError::Communicators(conflict) => conflict.into(),
+            LinkError::Shortage(shortage) => {
+                let rank = shortage.rank;
+                let Excess { src, tag, communicator, sends, receives } =
+                    shortage.channel(&linkables[rank.index()]);
+                WriteError::ReceiveWithoutSend { rank, src, tag, communicator, sends, receives }
+            }
         })?;
         let mut words = Words {
             programs: Vec::new(),
@@ -146,6 +180,8 @@ impl Finished {
             pending: Vec::new(),
             columns: Vec::new(),
             columns_by_words: FxHashMap::default(),
+            communicators: Vec::new(),
+            groups: Groups::default(),
             side_index: self.sides.index.iter().flat_map(|(first, len)| [*first, *len]).collect(),
             sides: self.sides.words,
             actions: 0,
@@ -155,7 +191,7 @@ impl Finished {
             let Tally { actions, depth, columns, by_kind, .. } = &program.tally;
             let columns = columns.len() as u64;
             words.programs.extend([program.shard.into(), program.offset, program.records, *actions]);
-            words.programs.extend([columns, *depth].into_iter().chain(*by_kind).chain([0]));
+            words.programs.extend([columns, *depth].into_iter().chain(*by_kind));
         }
         for ((program, side, blocks, columns, bytes), linkable) in entries.into_iter().zip(linkables) {
             let actions = self.programs.written[program as usize].tally.actions;
@@ -189,15 +225,26 @@ impl Words {
             self.pending.len() as u64,
             halves(trace.pending_at_end.len() as u32, columns.len() as u32),
             first_column,
+            self.communicators.len() as u64 / Section::Communicators.words() as u64,
+            halves(trace.communicators.len() as u32 - 1, trace.names_requests.into()),
         ]);
         for (channel, (messages, bytes)) in trace.outgoing.iter().zip(sends.iter().zip(bytes)) {
-            let port = channel.port.map_or(0, |port| u64::from(port.get()) + 1);
+            let arrival = match channel.arrival {
+                Arrival::Nowhere => 0,
+                Arrival::Mailbox => 1,
+                Arrival::Port(port) => port.get() + 2,
+            };
             let name = halves(channel.peer.get(), channel.tag.get() as u32);
-            self.outgoing.extend([name, port, *messages, *bytes]);
+            self.outgoing.extend([name, halves(arrival, channel.communicator.get()), *messages, *bytes]);
         }
         for (channel, receives) in trace.incoming.iter().zip(receives) {
             let tag = channel.tag.map_or(0, |tag| tag.get() as u32 + 1);
-            self.incoming.extend([halves(channel.peer.get(), tag), channel.port.get().into(), *receives]);
+            let place = halves(channel.port.get(), channel.communicator.get());
+            self.incoming.extend([halves(channel.peer.get(), tag), place, *receives]);
+        }
+        for communicator in trace.communicators.iter().skip(1) {
+            let group = self.groups.add(&communicator.group);
+            self.communicators.extend([halves(communicator.id.get(), communicator.rank), group]);
         }
         self.pending.extend(trace.pending_at_end.iter().map(|slot| u64::from(slot.get())));
     }

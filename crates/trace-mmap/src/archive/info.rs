@@ -6,7 +6,8 @@ use pdes_core::{Bytes, Rank};
 
 use crate::archive::ArchiveError;
 use crate::archive::tally::Tally;
-use crate::record::{ACTION_KINDS, COMPUTE};
+use crate::record::{ACTION_KINDS, CALL, COMPUTE};
+use crate::side::Side;
 use crate::trace::{Body, RankTrace, Trace};
 
 /// Names of the kinds of actions, by their numbers.
@@ -28,6 +29,8 @@ const KINDS: [&str; ACTION_KINDS] = [
     "test",
     "waitall",
     "collective",
+    // Calls are counted by their own names.
+    "call",
 ];
 
 /// Pairs of ranks in [`Info::heaviest`].
@@ -40,7 +43,7 @@ pub struct Info {
     pub ranks: u32,
     /// Actions of all ranks.
     pub actions: u64,
-    /// Actions of each kind that occurs, by its name.
+    /// Actions of each kind that occurs, by its name; calls beyond plain ones by the name of [`Call::name`](crate::Call::name).
     pub by_kind: Vec<(&'static str, u64)>,
     /// Point-to-point messages.
     pub messages: u64,
@@ -87,8 +90,8 @@ pub struct Storage {
 }
 
 impl Info {
-    /// Adds up a trace. An archive has the sums in its tables, so that this costs as much as it has channels; text is read
-    /// as a whole.
+    /// Adds up a trace. An archive has the sums in its tables, so that this costs as much as it has channels, and as programs with
+    /// calls are long; text is read as a whole.
     ///
     /// # Errors
     /// Where the sums of a trace in memory exceed 64 bits.
@@ -102,13 +105,19 @@ impl Info {
     /// # Ok::<(), trace_mmap::TraceError>(())
     /// ```
     pub fn of(trace: &Trace) -> Result<Self, ArchiveError> {
-        let (mut by_kind, mut pairs) = ([0_u64; ACTION_KINDS], BTreeMap::new());
+        let (mut by_kind, mut by_call, mut pairs) = ([0_u64; ACTION_KINDS], BTreeMap::new(), BTreeMap::new());
         let mut max_receivers = 0;
         for rank in (0..trace.ranks()).map(Rank::new) {
             let sums = Sums::of(trace.rank(rank), rank)?;
             by_kind.iter_mut().zip(sums.by_kind).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+            for (name, more) in sums.by_call {
+                let sum: &mut u64 = by_call.entry(name).or_default();
+                *sum = sum.saturating_add(more);
+            }
             let before = pairs.len();
-            for (channel, (messages, bytes)) in trace.rank(rank).outgoing().iter().zip(sums.sends) {
+            // A persistent send that is never started has a channel and no messages.
+            let sends = trace.rank(rank).outgoing().iter().zip(sums.sends);
+            for (channel, (messages, bytes)) in sends.filter(|(_, (messages, _))| *messages > 0) {
                 let pair: &mut (u64, u64) = pairs.entry((rank, channel.peer)).or_default();
                 *pair = (pair.0.saturating_add(messages), pair.1.saturating_add(bytes));
             }
@@ -125,7 +134,7 @@ impl Info {
         Ok(Self {
             ranks: trace.ranks(),
             actions: trace.actions(),
-            by_kind: KINDS.into_iter().zip(by_kind).filter(|(_, count)| *count > 0).collect(),
+            by_kind: by_name(by_kind, by_call),
             messages,
             message_bytes,
             pairs: pairs.len() as u64,
@@ -134,6 +143,19 @@ impl Info {
             storage: Storage::of(trace),
         })
     }
+}
+
+/// Names the kinds that occur, and adds the calls: to the kind of their name, or behind all kinds.
+fn by_name(
+    mut by_kind: [u64; ACTION_KINDS],
+    mut by_call: BTreeMap<&'static str, u64>,
+) -> Vec<(&'static str, u64)> {
+    by_kind[usize::from(CALL)] = 0;
+    let kinds = KINDS.into_iter().zip(by_kind);
+    let mut sums: Vec<_> = kinds.map(|(name, sum)| (name, sum + by_call.remove(name).unwrap_or(0))).collect();
+    sums.extend(by_call);
+    sums.retain(|(_, count)| *count > 0);
+    sums
 }
 
 impl Storage {
@@ -163,6 +185,7 @@ impl Storage {
 /// The sums of one rank.
 struct Sums {
     by_kind: [u64; ACTION_KINDS],
+    by_call: BTreeMap<&'static str, u64>,
     /// Messages and bytes of each outgoing channel.
     sends: Vec<(u64, u64)>,
 }
@@ -174,13 +197,32 @@ impl Sums {
             let gaps = body.columns.iter().map(|column| column.absent).sum::<u64>();
             by_kind[usize::from(COMPUTE)] = by_kind[usize::from(COMPUTE)].saturating_sub(gaps);
             let sends = body.sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect();
-            return Ok(Self { by_kind, sends });
+            let by_call = match by_kind[usize::from(CALL)] {
+                0 => BTreeMap::new(),
+                _ => by_call(&tally(trace, rank)?, &trace.side),
+            };
+            return Ok(Self { by_kind, by_call, sends });
         }
-        let mut tally = Tally::new();
-        for record in trace.body.records().flatten() {
-            tally.push(record, &trace.side).map_err(|_| ArchiveError::TooMany { rank })?;
-        }
+        let tally = tally(trace, rank)?;
         let sends = tally.sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect();
-        Ok(Self { by_kind: tally.by_kind, sends })
+        Ok(Self { by_kind: tally.by_kind, by_call: by_call(&tally, &trace.side), sends })
     }
+}
+
+fn tally(trace: &RankTrace, rank: Rank) -> Result<Tally, ArchiveError> {
+    let mut tally = Tally::new();
+    for record in trace.body.records().flatten() {
+        tally.push(record, &trace.side).map_err(|_| ArchiveError::TooMany { rank })?;
+    }
+    Ok(tally)
+}
+
+/// Adds up the calls of each name.
+fn by_call(tally: &Tally, side: &Side) -> BTreeMap<&'static str, u64> {
+    let mut by_call = BTreeMap::new();
+    for (call, uses) in side.calls.iter().zip(&tally.calls) {
+        let sum: &mut u64 = by_call.entry(call.name()).or_default();
+        *sum = sum.saturating_add(*uses);
+    }
+    by_call
 }

@@ -8,7 +8,7 @@ pub(crate) const MAGIC: [u8; 8] = *b"\x89PDT\r\n\x1a\n";
 /// The first bytes of a further file of an archive.
 pub(crate) const SHARD_MAGIC: [u8; 8] = *b"\x89PDS\r\n\x1a\n";
 /// The version of the format.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// The byte order mark, little-endian.
 pub(crate) const ORDER: u32 = 0x0a0b_0c0d;
 /// Bytes of the header; its last eight are the checksum of the others.
@@ -33,13 +33,16 @@ pub(crate) enum Section {
     Incoming,
     Pending,
     Columns,
+    Communicators,
+    Groups,
+    Runs,
     SideIndex,
     Sides,
 }
 
 impl Section {
     /// All of them, in the order of the header and of the file.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Shards,
         Self::PageSums,
         Self::Programs,
@@ -48,6 +51,9 @@ impl Section {
         Self::Incoming,
         Self::Pending,
         Self::Columns,
+        Self::Communicators,
+        Self::Groups,
+        Self::Runs,
         Self::SideIndex,
         Self::Sides,
     ];
@@ -55,10 +61,10 @@ impl Section {
     /// Returns the words of an entry.
     pub(crate) fn words(self) -> usize {
         match self {
-            Self::Shards | Self::SideIndex => 2,
+            Self::Shards | Self::Communicators | Self::Groups | Self::Runs | Self::SideIndex => 2,
             Self::PageSums | Self::Pending | Self::Sides => 1,
             Self::Programs => 24,
-            Self::Ranks => 9,
+            Self::Ranks => 11,
             Self::Outgoing => 4,
             Self::Incoming | Self::Columns => 3,
         }
@@ -75,6 +81,9 @@ impl Section {
             Self::Incoming => "table of incoming channels",
             Self::Pending => "table of pending requests",
             Self::Columns => "table of columns",
+            Self::Communicators => "table of communicators",
+            Self::Groups => "table of groups",
+            Self::Runs => "table of runs of ranks",
             Self::SideIndex => "index of side tables",
             Self::Sides => "side tables",
         }

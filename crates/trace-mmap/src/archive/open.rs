@@ -1,5 +1,7 @@
 //! Opening an archive: the header and the tables are verified, the data only as they are read.
 
+mod communicators;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -16,11 +18,12 @@ use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
 use crate::archive::tally::Traffic;
 use crate::archive::{Archive, ArchiveError, ArchivedRank, Shard};
-use crate::channel::{Incoming, Outgoing, PortId, Slot, Tag};
+use crate::channel::{Arrival, Incoming, Outgoing, PortId, Slot, Tag};
 use crate::column::{Column, Place};
+use crate::communicator::Group;
 use crate::load::MAX_RANKS;
 use crate::record::{ACTION_KINDS, Limits, MAX_AMOUNT_BITS, MAX_SLOTS, TableSizes};
-use crate::side::Side;
+use crate::side::{Side, SideNeeds};
 use crate::trace::{Body, RankTrace};
 use crate::warning::Unreceived;
 
@@ -118,15 +121,20 @@ fn unreceived(tables: &Tables<'_>, header: &Header) -> Result<Option<Unreceived>
     Ok((header.unreceived > 0).then_some(Unreceived { messages: header.unreceived, rank, peer, tag }))
 }
 
+/// Side tables, and what they ask of the other tables of their rank.
+type NeedySide = (Arc<Side>, Arc<SideNeeds>);
+
 /// An archive whose ranks are being made of its tables.
 struct Opening<'a> {
     tables: &'a Tables<'a>,
     archive: &'a Arc<Archive>,
     header: &'a Header,
     programs: Vec<Arc<Program>>,
-    sides: Vec<Arc<Side>>,
-    /// Number of ports of each rank.
-    ports: Vec<u32>,
+    sides: Vec<NeedySide>,
+    groups: Vec<Arc<Group>>,
+    world: Arc<Group>,
+    /// Number of ports of each rank, and whether it receives from any source.
+    ports: Vec<(u32, bool)>,
     /// Columns by their first entry and number: ranks share them.
     columns: FxHashMap<(u64, u64), Arc<[Column]>>,
     /// Entries of each section that ranks have taken: no entry is taken twice, so that memory is bounded by the file.
@@ -144,16 +152,31 @@ struct Entry {
     slots: u64,
     pending: (u64, u64),
     columns: (u64, u64),
+    communicators: (u64, u64),
+    names_requests: u64,
 }
 
 impl Entry {
-    fn new(words: [u64; 9]) -> Self {
-        let [program, blocks, outgoing, channels, incoming, places, pending, counts, columns] = words;
+    fn new(words: [u64; 11]) -> Self {
+        let [
+            program,
+            blocks,
+            outgoing,
+            channels,
+            incoming,
+            places,
+            pending,
+            counts,
+            columns,
+            communicators,
+            flags,
+        ] = words;
         let halves = |word: u64| (word & 0xffff_ffff, word >> 32);
         let (program, side) = halves(program);
         let (out, into) = halves(channels);
         let (ports, slots) = halves(places);
         let (pending_len, columns_len) = halves(counts);
+        let (communicators_len, names_requests) = halves(flags);
         Self {
             program,
             side,
@@ -164,6 +187,8 @@ impl Entry {
             slots,
             pending: (pending, pending_len),
             columns: (columns, columns_len),
+            communicators: (communicators, communicators_len),
+            names_requests,
         }
     }
 }
@@ -182,15 +207,24 @@ impl<'a> Opening<'a> {
             header,
             programs: Vec::new(),
             sides: Vec::new(),
+            groups: Vec::new(),
+            world: Arc::new(Group::world(header.ranks)),
             ports: Vec::new(),
             columns: FxHashMap::default(),
             taken: Default::default(),
         };
         opening.programs = opening.read_programs()?;
         opening.sides = opening.read_sides()?;
-        let rows = tables.rows::<9>(Section::Ranks, 0, ranks, (Section::Ranks, 0))?;
-        opening.ports = rows.map(|row| Entry::new(row).ports as u32).collect();
+        opening.groups = opening.read_groups()?;
+        let rows = tables.rows::<11>(Section::Ranks, 0, ranks, (Section::Ranks, 0))?;
+        opening.ports = rows.map(|row| opening.port_count(&Entry::new(row))).collect();
         Ok(opening)
+    }
+
+    /// Returns the ports of a rank, and whether it receives from any source; its entry is checked later.
+    fn port_count(&self, entry: &Entry) -> (u32, bool) {
+        let side = usize::try_from(entry.side).ok().and_then(|side| self.sides.get(side));
+        (entry.ports as u32, side.is_some_and(|(_, needs)| needs.matches_by_time))
     }
 
     /// Counts entries of a section that belong to one owner alone.
@@ -228,7 +262,7 @@ impl<'a> Opening<'a> {
         Ok(programs)
     }
 
-    fn read_sides(&mut self) -> Result<Vec<Arc<Side>>, ArchiveError> {
+    fn read_sides(&mut self) -> Result<Vec<NeedySide>, ArchiveError> {
         let section = Section::SideIndex;
         let mut sides = Vec::new();
         for (entry, [first, len]) in (0..).zip(self.tables.all::<2>(section)?) {
@@ -236,18 +270,23 @@ impl<'a> Opening<'a> {
             let words = self.tables.rows::<1>(Section::Sides, first, len, (section, entry))?;
             let words: Vec<u64> = words.map(|[word]| word).collect();
             let Some(side) = Side::from_words(&words, self.header.ranks) else {
-                let (file, section) = (self.tables.path().to_path_buf(), Section::Sides.name());
-                return Err(ArchiveError::Malformed { file, section, entry });
+                return Err(self.malformed((Section::Sides, entry)));
             };
-            sides.push(Arc::new(side));
+            let needs = Arc::new(SideNeeds::of(&side));
+            sides.push((Arc::new(side), needs));
         }
         Ok(sides)
+    }
+
+    fn malformed(&self, (section, entry): (Section, u64)) -> ArchiveError {
+        let (file, section) = (self.tables.path().to_path_buf(), section.name());
+        ArchiveError::Malformed { file, section, entry }
     }
 
     fn ranks(mut self) -> Result<Vec<RankTrace>, ArchiveError> {
         let mut ranks = Vec::with_capacity(self.ports.len());
         let mut actions = 0_u64;
-        for (rank, row) in (0_u32..).zip(self.tables.rows::<9>(
+        for (rank, row) in (0_u32..).zip(self.tables.rows::<11>(
             Section::Ranks,
             0,
             self.header.ranks.into(),
@@ -271,7 +310,9 @@ impl<'a> Opening<'a> {
         tables.below(named, "program", entry.program, self.programs.len() as u64)?;
         tables.below(named, "side table", entry.side, self.sides.len() as u64)?;
         let program = Arc::clone(&self.programs[entry.program as usize]);
-        let side = Arc::clone(&self.sides[entry.side as usize]);
+        let communicators = self.communicators(rank, named, entry)?;
+        let (side, needs) = self.sides[entry.side as usize].clone();
+        let matches_by_time = needs.matches_by_time;
         // Each slot has a record that first fills it, and each port a channel.
         let max_slots = program.records.min(u64::from(MAX_SLOTS));
         let slots = tables.limit(named, "number of slots", entry.slots, max_slots)? as u32;
@@ -284,7 +325,18 @@ impl<'a> Opening<'a> {
             program.actions - tables.limit(named, "gaps of all columns", absent, program.actions)?;
         let (outgoing, sends) = self.outgoing(named, entry)?;
         let (incoming, receives) = self.incoming(named, entry)?;
-        self.check_send_recvs(named, &side, &outgoing, &incoming)?;
+        for (field, needed, len) in [
+            ("slot of a call", needs.slots, entry.slots),
+            ("outgoing channel of a call", needs.outgoing, outgoing.len() as u64),
+            ("incoming channel of a call", needs.incoming, incoming.len() as u64),
+            ("communicator of a call", needs.communicators, communicators.len() as u64),
+        ] {
+            tables.limit(named, field, needed, len)?;
+        }
+        if !needs.fit(&communicators) {
+            return Err(self.malformed(named));
+        }
+        let names_requests = tables.limit(named, "flags", entry.names_requests, 1)? == 1;
         let limits = Limits::new(&TableSizes {
             outgoing: outgoing.len(),
             incoming: incoming.len(),
@@ -292,6 +344,7 @@ impl<'a> Opening<'a> {
             collectives: side.collectives.len(),
             send_recvs: side.send_recvs.len(),
             locations: side.locations.len(),
+            calls: side.calls.len(),
         });
         let pending_at_end = self.pending(named, entry)?;
         let (archive, blocks) = (Arc::clone(self.archive), entry.blocks);
@@ -308,7 +361,18 @@ impl<'a> Opening<'a> {
             damage: OnceLock::new(),
         };
         let body = Body::Archive(Box::new(body));
-        Ok(RankTrace { body, outgoing, incoming, ports, slots, pending_at_end, side })
+        Ok(RankTrace {
+            body,
+            outgoing,
+            incoming,
+            ports,
+            slots,
+            pending_at_end,
+            matches_by_time,
+            names_requests,
+            communicators,
+            side,
+        })
     }
 
     fn columns(&mut self, named: (Section, u64), entry: &Entry) -> Result<Arc<[Column]>, ArchiveError> {
@@ -338,12 +402,22 @@ impl<'a> Opening<'a> {
         entry: &Entry,
     ) -> Result<(Vec<Outgoing>, Vec<Traffic>), ArchiveError> {
         let rows = self.tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, named)?;
-        let channel = |[name, port, messages, bytes]: [u64; 4]| {
+        let channel = |[name, place, messages, bytes]: [u64; 4]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64)?;
-            let ports = self.ports[peer.index()];
-            let port = self.tables.limit(named, "port of an outgoing channel", port, ports.into())?;
-            let port = (port as u32).checked_sub(1).map(PortId::new);
-            Ok((Outgoing { peer, tag: Tag::new(tag as i32), port }, Traffic { messages, bytes }))
+            let (ports, has_mailbox) = self.ports[peer.index()];
+            let arrival = match place & 0xffff_ffff {
+                1 if has_mailbox => Arrival::Mailbox,
+                0 if !has_mailbox => Arrival::Nowhere,
+                port @ 2.. if !has_mailbox => {
+                    let port =
+                        self.tables.below(named, "port of an outgoing channel", port - 2, ports.into())?;
+                    Arrival::Port(PortId::new(port as u32))
+                }
+                _ => return Err(self.malformed(named)),
+            };
+            let communicator = self.communicator(named, place >> 32, entry)?;
+            let channel = Outgoing { peer, tag: Tag::new(tag as i32), communicator, arrival };
+            Ok((channel, Traffic { messages, bytes }))
         };
         rows.map(channel).collect()
     }
@@ -354,11 +428,13 @@ impl<'a> Opening<'a> {
         entry: &Entry,
     ) -> Result<(Vec<Incoming>, Vec<u64>), ArchiveError> {
         let rows = self.tables.rows::<3>(Section::Incoming, entry.incoming.0, entry.incoming.1, named)?;
-        let channel = |[name, port, receives]: [u64; 3]| {
+        let channel = |[name, place, receives]: [u64; 3]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64 + 1)?;
+            let communicator = self.communicator(named, place >> 32, entry)?;
+            let port = place & 0xffff_ffff;
             let port = self.tables.below(named, "port of an incoming channel", port, entry.ports)?;
             let tag = tag.checked_sub(1).map(|tag| Tag::new(tag as i32));
-            Ok((Incoming { peer, tag, port: PortId::new(port as u32) }, receives))
+            Ok((Incoming { peer, tag, communicator, port: PortId::new(port as u32) }, receives))
         };
         rows.map(channel).collect()
     }
@@ -381,28 +457,5 @@ impl<'a> Opening<'a> {
             Ok(Slot::new(slot as u32))
         };
         rows.map(slot).collect()
-    }
-
-    fn check_send_recvs(
-        &self,
-        named: (Section, u64),
-        side: &Side,
-        outgoing: &[Outgoing],
-        incoming: &[Incoming],
-    ) -> Result<(), ArchiveError> {
-        for both in &side.send_recvs {
-            if let Some(to) = both.to {
-                self.tables.below(named, "channel of a sendRecv", to.get().into(), outgoing.len() as u64)?;
-            }
-            if let Some(from) = both.from {
-                self.tables.below(
-                    named,
-                    "channel of a sendRecv",
-                    from.get().into(),
-                    incoming.len() as u64,
-                )?;
-            }
-        }
-        Ok(())
     }
 }

@@ -1,11 +1,13 @@
 //! What a program adds up to, loops multiplied out.
 
 use crate::archive::layout::MAX_DEPTH;
+use crate::call::Source;
 use crate::record::{
-    ACTION_KINDS, COLUMN, COMPUTE, IRECV, IRECV_ANY, ISEND, LOOP_BEGIN, LOOP_END, OPTIONAL, RECV, RECV_ANY,
-    Record, SEND, SEND_RECV,
+    ACTION_KINDS, CALL, COLUMN, COMPUTE, IRECV, ISEND, LOOP_BEGIN, LOOP_END, OPTIONAL, RECV, Record, SEND,
+    SEND_RECV,
 };
 use crate::side::Side;
+use crate::transfer::{NotPersistent, Persistent, Transfer};
 
 /// Messages of a channel and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,18 +27,33 @@ pub(crate) struct Tally {
     pub(crate) columns: Vec<u64>,
     /// Messages of each outgoing channel.
     pub(crate) sends: Vec<Traffic>,
-    /// Receives of each incoming channel, with the sizes of their buffers.
-    pub(crate) receives: Vec<Traffic>,
-    /// Receives from any source, which `by_kind` counts as those from a named one.
-    pub(crate) receives_from_any: u64,
+    /// Receives of each incoming channel, with the sizes of their buffers, also those that were cancelled.
+    receives: Vec<Traffic>,
+    /// Uses of each call.
+    pub(crate) calls: Vec<u64>,
+    /// Receives from any source.
+    receives_from_any: u64,
+    /// Receives of each incoming channel that were cancelled.
+    cancelled: Vec<u64>,
+    /// Receives from any source that were cancelled.
+    cancelled_from_any: u64,
+    persistent: Persistent,
     /// How often the next record runs, and for each loop around it how often the record before the loop ran.
     times: u64,
     outer: Vec<u64>,
+    /// The persistent requests at the begin of each loop around the next record.
+    outer_persistent: Vec<Persistent>,
 }
 
-/// A sum exceeds 64 bits, or loops do not nest.
+/// A sum exceeds 64 bits, loops do not nest, or an iteration starts other requests than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overflow;
+
+impl From<NotPersistent> for Overflow {
+    fn from(_: NotPersistent) -> Self {
+        Self
+    }
+}
 
 impl Tally {
     pub(crate) fn new() -> Self {
@@ -55,8 +72,6 @@ impl Tally {
                 *uses = uses.checked_add(self.times).ok_or(Overflow)?;
                 COMPUTE
             }
-            RECV_ANY => RECV,
-            IRECV_ANY => IRECV,
             kind => kind,
         };
         add(&mut self.actions, self.times)?;
@@ -66,21 +81,45 @@ impl Tally {
             SEND | ISEND => self.send(record.index(), record.amount()),
             RECV | IRECV => self.receive(record.index(), record.amount()),
             SEND_RECV => self.send_recv(record.index(), side),
-            RECV_ANY | IRECV_ANY => add(&mut self.receives_from_any, self.times),
+            CALL => self.call(record.index(), side),
             _ => Ok(()),
         }
     }
 
     fn enter(&mut self, count: u64) -> Result<(), Overflow> {
         self.outer.push(self.times);
+        self.outer_persistent.push(self.persistent.clone());
         self.times = self.times.checked_mul(count).filter(|times| *times > 0).ok_or(Overflow)?;
         self.depth = self.depth.max(self.outer.len() as u64);
         if self.outer.len() <= MAX_DEPTH { Ok(()) } else { Err(Overflow) }
     }
 
     fn leave(&mut self) -> Result<(), Overflow> {
-        self.times = self.outer.pop().ok_or(Overflow)?;
-        Ok(())
+        let outer = self.outer.pop().ok_or(Overflow)?;
+        let is_once = std::mem::replace(&mut self.times, outer) == outer;
+        // Only then do all iterations send and receive the same.
+        let is_same = self.outer_persistent.pop().is_some_and(|before| before == self.persistent);
+        if is_same || is_once { Ok(()) } else { Err(Overflow) }
+    }
+
+    fn call(&mut self, id: u32, side: &Side) -> Result<(), Overflow> {
+        let call = side.calls.get(id as usize).ok_or(Overflow)?;
+        add(at(&mut self.calls, id as usize), self.times)?;
+        let mut persistent = std::mem::take(&mut self.persistent);
+        let followed = persistent.follow(call, |transfer| self.transfer(transfer));
+        self.persistent = persistent;
+        followed
+    }
+
+    fn transfer(&mut self, transfer: Transfer) -> Result<(), Overflow> {
+        match transfer {
+            Transfer::Send(to, bytes) => self.send(to.get(), bytes.get()),
+            Transfer::Receive(Source::Rank(from), bytes) => self.receive(from.get(), bytes.get()),
+            Transfer::Receive(Source::Any { .. }, _) => add(&mut self.receives_from_any, self.times),
+            Transfer::Cancelled(Source::Rank(from)) => add(at(&mut self.cancelled, from.index()), self.times),
+            Transfer::Cancelled(Source::Any { .. }) => add(&mut self.cancelled_from_any, self.times),
+            Transfer::Receive(Source::Nobody, _) | Transfer::Cancelled(Source::Nobody) => Ok(()),
+        }
     }
 
     fn send(&mut self, channel: u32, bytes: u64) -> Result<(), Overflow> {
@@ -100,6 +139,17 @@ impl Tally {
             self.receive(from.get(), both.recv_bytes.get())?;
         }
         Ok(())
+    }
+
+    /// Returns the receives of each incoming channel without those that were cancelled.
+    pub(crate) fn received(&self) -> impl Iterator<Item = u64> + '_ {
+        let cancelled = self.cancelled.iter().copied().chain(std::iter::repeat(0));
+        self.receives.iter().zip(cancelled).map(|(all, cancelled)| all.messages.saturating_sub(cancelled))
+    }
+
+    /// Returns the receives from any source without those that were cancelled.
+    pub(crate) fn received_from_any(&self) -> u64 {
+        self.receives_from_any.saturating_sub(self.cancelled_from_any)
     }
 
     /// Returns whether all loops have ended.

@@ -298,13 +298,14 @@ impl ArchiveWriter {
         linkable.trace.side = Arc::default();
         let trace: &RankTrace = &linkable.trace;
         let (outgoing, incoming) = (trace.outgoing.len(), trace.incoming.len());
+        let mut receives: Vec<u64> = tally.received().collect();
+        let from_any = tally.received_from_any();
         let mut sends = tally.sends;
-        let mut receives = tally.receives;
         sends.resize(outgoing, Default::default());
         receives.resize(incoming, Default::default());
         linkable.sends = sends.iter().map(|traffic| traffic.messages).collect();
-        linkable.receives = receives.iter().map(|traffic| traffic.messages).collect();
-        linkable.receives_from_any = tally.receives_from_any;
+        linkable.receives_from_any = from_any;
+        linkable.receives = receives;
         let bytes = sends.iter().map(|traffic| traffic.bytes).collect();
         let absent = columns.iter().map(|column| column.absent).sum::<u64>();
         let actions = tally.actions - absent;
@@ -324,15 +325,16 @@ impl ArchiveWriter {
             let (offset, tally) = (0, Tally::new());
             programs.written.push(WrittenProgram { shard: 0, offset, records: 0, tally });
         }
-        let nothing = || WrittenRank {
+        let nothing = |rank| WrittenRank {
             program: idle,
             side,
             blocks: 0,
             columns: Vec::new(),
             bytes: Vec::new(),
-            linkable: Linkable::default(),
+            linkable: Linkable::idle(Rank::new(rank), ranks),
         };
-        let written = written.into_iter().map(|rank| rank.unwrap_or_else(nothing)).collect();
+        let written = (0..).zip(written).map(|(rank, written)| written.unwrap_or_else(|| nothing(rank)));
+        let written = written.collect();
         let main = match main {
             Some(main) => main,
             None => {

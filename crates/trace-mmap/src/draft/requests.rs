@@ -8,7 +8,9 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 
 use crate::channel::{Slot, Tag};
+use crate::draft::named::Named;
 use crate::record::MAX_SLOTS;
+use crate::structure::RequestName;
 use crate::text::TextError;
 
 /// How a trace names a request: source, destination and tag, with the numbers of the text.
@@ -73,8 +75,12 @@ struct Pending {
 pub(crate) struct RequestState {
     /// The requests of each key in the order in which they are served.
     queues: Vec<(RequestKey, Vec<Slot>)>,
+    /// The requests with names of their own, sorted.
+    named: Vec<(RequestName, Named)>,
     /// All requests in the order of their posting.
     by_age: Vec<Slot>,
+    /// Places of requests that were freed while they were pending.
+    forgotten: Vec<Slot>,
 }
 
 /// The pending requests of a rank. Several of one key are served in their order.
@@ -84,28 +90,48 @@ pub(crate) struct Requests {
     slots: Vec<Pending>,
     free: BinaryHeap<Reverse<Slot>>,
     posted: u64,
+    pub(super) named: FxHashMap<RequestName, Named>,
+    /// Whether some request had a name.
+    pub(super) has_names: bool,
+    /// Places of requests that were freed while they were pending.
+    pub(super) forgotten: Vec<Slot>,
 }
 
 impl Requests {
     /// Adds a request at the lowest free slot.
     pub(crate) fn post(&mut self, key: RequestKey) -> Result<Slot, TextError> {
+        let slot = self.take_place()?;
+        self.append(key, slot);
+        Ok(slot)
+    }
+
+    /// Takes the lowest free slot.
+    pub(super) fn take_place(&mut self) -> Result<Slot, TextError> {
         let pending = Pending { next: None, posted: self.posted };
         self.posted += 1;
-        let slot = match self.free.pop() {
+        match self.free.pop() {
             Some(Reverse(slot)) => {
                 self.slots[slot.index()] = pending;
-                slot
+                Ok(slot)
             }
             None if self.slots.len() == MAX_SLOTS as usize => {
-                return Err(TextError::TooManyRequests { limit: MAX_SLOTS });
+                Err(TextError::TooManyRequests { limit: MAX_SLOTS })
             }
             None => {
                 self.slots.push(pending);
-                Slot::new(self.slots.len() as u32 - 1)
+                Ok(Slot::new(self.slots.len() as u32 - 1))
             }
-        };
-        self.append(key, slot);
-        Ok(slot)
+        }
+    }
+
+    pub(super) fn free_place(&mut self, slot: Slot) {
+        self.free.push(Reverse(slot));
+    }
+
+    /// Makes a request the youngest one.
+    pub(super) fn touch(&mut self, slot: Slot) {
+        self.slots[slot.index()].posted = self.posted;
+        self.posted += 1;
     }
 
     fn append(&mut self, key: RequestKey, slot: Slot) {
@@ -153,6 +179,9 @@ impl Requests {
             let rest = iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next);
             self.free.extend(rest.map(Reverse));
         }
+        if self.has_names {
+            self.complete_all_named();
+        }
     }
 
     /// Describes what is pending, so that equal descriptions behave equally ever after.
@@ -162,9 +191,25 @@ impl Requests {
         };
         let mut queues: Vec<_> = self.queues.iter().map(|(key, queue)| (*key, in_queue(queue))).collect();
         queues.sort_unstable();
-        let mut by_age: Vec<Slot> = queues.iter().flat_map(|(_, slots)| slots).copied().collect();
-        by_age.sort_unstable_by_key(|slot| self.slots[slot.index()].posted);
-        RequestState { queues, by_age }
+        let mut named: Vec<_> = self.named.iter().map(|(name, named)| (*name, *named)).collect();
+        named.sort_unstable_by_key(|(name, _)| *name);
+        RequestState { queues, named, by_age: self.all_pending(), forgotten: self.forgotten.clone() }
+    }
+
+    /// Returns all pending requests in the order of their posting.
+    fn all_pending(&self) -> Vec<Slot> {
+        let in_queue =
+            |queue: &Queue| iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next);
+        let unnamed = self.queues.values().flat_map(in_queue);
+        let named = self.named.values().filter(|named| named.is_active).map(|named| named.slot);
+        let mut pending: Vec<Slot> = unnamed.chain(named).collect();
+        pending.sort_unstable_by_key(|slot| self.slots[slot.index()].posted);
+        pending
+    }
+
+    /// Returns whether some request had a name.
+    pub(crate) fn has_names(&self) -> bool {
+        self.has_names
     }
 
     /// Returns the largest number of requests that were pending at once.
@@ -172,8 +217,12 @@ impl Requests {
         self.slots.len() as u32
     }
 
-    /// Returns the last request of each key, in the order of posting.
+    /// Returns the last request of each key, in the order of posting, as SimGrid waits for them; but all where requests have
+    /// names.
     pub(crate) fn pending_at_end(&self) -> Vec<Slot> {
+        if self.has_names {
+            return self.all_pending();
+        }
         let mut last: Vec<Slot> = self.queues.values().map(|queue| queue.back).collect();
         last.sort_unstable_by_key(|slot| self.slots[slot.index()].posted);
         last

@@ -2,7 +2,7 @@
 
 use pdes_core::{Bytes, Rank};
 
-use crate::{Collective, Datatype, Direction, Item, Op, Request, Tag};
+use crate::{CallOp, Collective, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, Tag};
 
 /// A program under construction.
 ///
@@ -52,7 +52,8 @@ impl ProgramBuilder {
 
     /// Adds `MPI_Recv` from any source.
     pub(super) fn recv_any(&mut self, tag: Tag, bytes: Bytes) {
-        self.op(Op::RecvAny { tag: Some(tag), bytes });
+        let from = RecvFrom::on_world(Peer::Any { recorded: None }, Some(tag));
+        self.op(Op::Call(CallOp::Recv { from, bytes }));
     }
 
     /// Adds `MPI_Irecv`.

@@ -24,11 +24,11 @@ pub(super) fn load(origin: Origin, options: &LoadOptions<'_>) -> Result<Trace, T
     let mut lines = origin.merged_lines()?;
     let mut tolerated = Tolerated::default();
     let drafts = read_lines(&mut lines, ranks, &mut tolerated, &store)?;
-    let finish = |draft: Option<Box<RankDraft>>| match draft {
+    let finish = |(rank, draft): (u32, Option<Box<RankDraft>>)| match draft {
         Some(draft) => draft.finish(&store),
-        None => Ok(Linkable::default()),
+        None => Ok(Linkable::idle(Rank::new(rank), ranks)),
     };
-    let linkables = drafts.into_iter().map(finish).collect::<Result<Vec<_>, _>>()?;
+    let linkables = (0..).zip(drafts).map(finish).collect::<Result<Vec<_>, _>>()?;
     let tolerated = vec![(lines.file().to_path_buf(), tolerated)];
     drop(lines);
     assemble(linkables, tolerated, store, origin)
@@ -83,6 +83,6 @@ fn read_line<'d>(
         return Err(TextError::RankOutOfRange { found, ranks });
     };
     let draft = draft.get_or_insert_with(|| Box::new(RankDraft::new(Rank::new(found as u32), ranks)));
-    let action = read_action(fields, line.number, draft, tolerated)?;
+    let action = read_action(fields, line, draft, tolerated)?;
     Ok((draft, action))
 }

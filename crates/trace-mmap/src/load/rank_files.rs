@@ -24,7 +24,8 @@ pub(super) fn load(path: &Path, files: Vec<PathBuf>, options: &LoadOptions<'_>) 
         linkables.push(rank.0);
         tolerated.push((file.clone(), rank.1));
     }
-    linkables.resize_with(ranks as usize, Linkable::default);
+    let idle = linkables.len() as u32..ranks;
+    linkables.extend(idle.map(|rank| Linkable::idle(Rank::new(rank), ranks)));
     assemble(linkables, tolerated, store, Origin::PerRank(files))
 }
 
@@ -107,5 +108,5 @@ fn read_own_line(
     if found != u64::from(expected) {
         return Err(TextError::WrongRank { found, expected });
     }
-    read_action(fields, line.number, draft, tolerated)
+    read_action(fields, line, draft, tolerated)
 }

@@ -1,8 +1,8 @@
 //! What records of a rank may refer to.
 
 use crate::record::{
-    COLLECTIVE, COLUMN, COMPUTE, IRECV, IRECV_ANY, ISEND, LOCATION, LOOP_BEGIN, LOOP_END, NULL_REQUEST,
-    OPTIONAL, RECORD_KINDS, RECV, RECV_ANY, Record, SEND, SEND_RECV, SLEEP, TEST, WAIT,
+    CALL, COLLECTIVE, COLUMN, COMPUTE, IRECV, ISEND, LOCATION, LOOP_BEGIN, LOOP_END, NULL_REQUEST, OPTIONAL,
+    RECORD_KINDS, RECV, Record, SEND, SEND_RECV, SLEEP, TEST, WAIT,
 };
 
 /// Bytes of the largest message.
@@ -10,9 +10,6 @@ pub(crate) const MAX_BYTES: u64 = 1 << 48;
 
 /// Bits of the largest finite amount; the bits of larger ones, negative ones and NaN are greater.
 pub(crate) const MAX_AMOUNT_BITS: u64 = f64::MAX.to_bits();
-
-/// Indices of receives from any source: 0 for any tag, else the tag plus 1.
-const TAG_INDICES: u32 = i32::MAX as u32 + 2;
 
 /// Sizes of the tables that the records of a rank refer to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +20,7 @@ pub(crate) struct TableSizes {
     pub(crate) collectives: usize,
     pub(crate) send_recvs: usize,
     pub(crate) locations: usize,
+    pub(crate) calls: usize,
 }
 
 /// Bounds of the fields of one kind of record.
@@ -61,16 +59,14 @@ impl Limits {
             (COLLECTIVE, sizes.collectives),
             (SEND_RECV, sizes.send_recvs),
             (LOCATION, sizes.locations),
+            (CALL, sizes.calls),
         ] {
             limits[usize::from(kind)].end_index = end(size);
         }
-        for kind in [RECV_ANY, IRECV_ANY] {
-            limits[usize::from(kind)].end_index = TAG_INDICES;
-        }
-        for kind in [ISEND, IRECV, IRECV_ANY, NULL_REQUEST, WAIT, TEST] {
+        for kind in [ISEND, IRECV, NULL_REQUEST, WAIT, TEST] {
             limits[usize::from(kind)].end_slot = sizes.slots;
         }
-        for kind in [SEND, ISEND, RECV, IRECV, RECV_ANY, IRECV_ANY] {
+        for kind in [SEND, ISEND, RECV, IRECV] {
             limits[usize::from(kind)].max_amount = MAX_BYTES;
         }
         for kind in [COMPUTE, SLEEP] {
@@ -137,6 +133,7 @@ impl Needs {
 mod tests {
     use super::*;
     use crate::action::Action;
+    use crate::call::CallId;
     use crate::channel::{OutIdx, Slot};
     use pdes_core::Bytes;
 
@@ -156,8 +153,7 @@ mod tests {
             assert!(!limits.admit(Record::encode(Action::Compute { flops })), "{flops}");
         }
         assert!(limits.admit(Record::encode(Action::Compute { flops: f64::MAX })));
-        let recv_any = |index: u64| Record::from_words(u64::from(RECV_ANY) | index << 32, 8);
-        assert!(limits.admit(recv_any(1 << 31)) && !limits.admit(recv_any((1 << 31) + 1)));
+        assert!(!limits.admit(Record::encode(Action::Call(CallId::new(0)))));
         for record in [
             Record::column(0),
             Record::optional(0),

@@ -1,9 +1,12 @@
 //! Side tables as 64-bit words.
 //!
-//! Three lists follow each other, each preceded by its length. A collective is a word with its number in the order of
+//! Five lists follow each other, each preceded by its length: collectives on the world, those on other communicators, combined
+//! sends and receives, call sites, calls. A collective is a word with its number in the order of
 //! [`Collective`]'s variants and then its fields in their order; a vector is preceded by its length, a datatype is its
 //! identifier plus one, an amount its bits. A combined send and receive is four words, a channel being its index plus
 //! one and 0 for none. A call site is its length in bytes and its text, eight bytes to a word.
+
+mod call;
 
 use pdes_core::{Bytes, Rank};
 
@@ -17,8 +20,11 @@ use crate::side::Side;
 impl Side {
     /// Writes the tables.
     pub(crate) fn to_words(&self) -> Vec<u64> {
-        let mut words = vec![self.collectives.len() as u64];
-        self.collectives.iter().for_each(|collective| write_collective(&mut words, collective));
+        let mut words = Vec::new();
+        for collectives in [&self.collectives, &self.group_collectives] {
+            words.push(collectives.len() as u64);
+            collectives.iter().for_each(|collective| write_collective(&mut words, collective));
+        }
         words.push(self.send_recvs.len() as u64);
         for both in &self.send_recvs {
             let to = both.to.map_or(0, |to| u64::from(to.get()) + 1);
@@ -34,16 +40,21 @@ impl Side {
                 u64::from_le_bytes(word)
             }));
         }
+        words.push(self.calls.len() as u64);
+        self.calls.iter().for_each(|call| call::write(&mut words, call));
         words
     }
 
     /// Reads the tables of a rank among `ranks`; `None` where the words are not what [`Side::to_words`] writes.
     pub(crate) fn from_words(words: &[u64], ranks: u32) -> Option<Self> {
         let mut reader = Reader { words, ranks };
-        let collectives = reader.list(Reader::collective)?;
+        let collectives = reader.list(Reader::world_collective)?;
+        let group_collectives = reader.list(Reader::collective)?;
         let send_recvs = reader.list(Reader::send_recv)?;
         let locations = reader.list(Reader::location)?;
-        reader.words.is_empty().then_some(Self { collectives, send_recvs, locations })
+        let calls = reader.list(Reader::call)?;
+        let side = Self { collectives, group_collectives, send_recvs, locations, calls };
+        reader.words.is_empty().then_some(side)
     }
 }
 
@@ -156,8 +167,7 @@ impl Reader<'_> {
     }
 
     fn counts(&mut self) -> Option<Box<[u64]>> {
-        let counts = self.list(Self::count)?;
-        (counts.len() == self.ranks as usize).then_some(counts.into())
+        Some(self.list(Self::count)?.into())
     }
 
     fn flops(&mut self) -> Option<f64> {
@@ -172,6 +182,12 @@ impl Reader<'_> {
     fn datatype(&mut self) -> Option<Datatype> {
         let word = self.bounded(i32::MAX as u64)?;
         Datatype::from_id(word as i32 - 1)
+    }
+
+    /// Reads an operation with vectors as long as there are ranks.
+    fn world_collective(&mut self) -> Option<Collective> {
+        let ranks = self.ranks as usize;
+        self.collective().filter(|operation| operation.vectors().iter().all(|vector| vector.len() == ranks))
     }
 
     fn collective(&mut self) -> Option<Collective> {
@@ -271,7 +287,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns whether no count makes more bytes than a message may have, and every vector has an entry per rank.
+/// Returns whether no count makes more bytes than a message may have.
 pub(crate) fn is_of_legal_size(collective: &Collective) -> bool {
     let fits = |count: &u64, datatype: &Datatype| {
         datatype.size().checked_mul(*count).is_some_and(|bytes| bytes.get() <= MAX_BYTES)
@@ -309,6 +325,10 @@ pub(crate) fn is_of_legal_size(collective: &Collective) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::action::CollectiveId;
+    use crate::call::{Call, CommunicatorCall, SendMode, Source};
+    use crate::channel::{Slot, Tag};
+    use crate::communicator::CommIdx;
 
     fn every_collective() -> Vec<Collective> {
         let (root, datatype, flops) = (Rank::new(2), Datatype::DOUBLE, 1.5);
@@ -339,6 +359,48 @@ mod tests {
         ]
     }
 
+    fn every_call() -> Vec<Call> {
+        let (mode, bytes, slot) = (SendMode::Ready, Bytes::new(9), Slot::new(2));
+        let (to, communicator) = (Some(OutIdx::new(1)), CommIdx::new(1));
+        let any = |tag, recorded| Source::Any { tag, communicator, recorded };
+        let from = any(Some(Tag::new(i32::MAX)), Some(Rank::new(2)));
+        let slots: Box<[Slot]> = [Slot::new(4), slot].into();
+        let operation = CollectiveId::new(1 << 31);
+        let neighbors: Box<[(u32, Bytes)]> = [(1, bytes), (1, Bytes::ZERO)].into();
+        vec![
+            Call::Send { mode, to, bytes },
+            Call::Isend { mode: SendMode::Synchronous, to, bytes, slot },
+            Call::Recv { from: any(None, None), bytes },
+            Call::Irecv { from: Source::Rank(InIdx::new(0)), bytes, slot },
+            Call::SendRecv { to: None, send_bytes: bytes, from, recv_bytes: Bytes::ZERO },
+            Call::SendInit { mode: SendMode::Buffered, to, bytes, slot },
+            Call::RecvInit { from: Source::Nobody, bytes, slot },
+            Call::Start { slots: slots.clone() },
+            Call::Free { slot },
+            Call::Waitall { slots: slots.clone() },
+            Call::Waitany { slots: slots.clone(), done: Some(slot) },
+            Call::Waitany { slots: slots.clone(), done: None },
+            Call::Waitsome { slots: slots.clone(), done: [slot].into() },
+            Call::Test { slot, done: true },
+            Call::Testall { slots: slots.clone(), done: false },
+            Call::Testany { slots: slots.clone(), done: None },
+            Call::Testsome { slots: slots.clone(), done: [slot, Slot::new(4)].into() },
+            Call::Probe { from },
+            Call::Iprobe { from: Source::Rank(InIdx::new(3)), found: true },
+            Call::Cancel { slot, from, cancelled: true },
+            Call::Collective { operation, communicator, slot: Some(slot) },
+            Call::Collective { operation: CollectiveId::new(0), communicator: CommIdx::WORLD, slot: None },
+            Call::NeighborAlltoall { communicator, to: neighbors, from: [].into(), slot: None },
+            Call::NewCommunicator { kind: CommunicatorCall::Create, parent: CommIdx::WORLD, new: None },
+            Call::NewCommunicator {
+                kind: CommunicatorCall::Split,
+                parent: CommIdx::WORLD,
+                new: Some(communicator),
+            },
+            Call::FreeCommunicator { communicator },
+        ]
+    }
+
     fn side() -> Side {
         let both = SendRecv {
             to: None,
@@ -347,7 +409,13 @@ mod tests {
             recv_bytes: Bytes::new(1 << 48),
         };
         let locations = vec![String::new(), "solver.f90:12".to_owned(), "eight.c:".to_owned()];
-        Side { collectives: every_collective(), send_recvs: vec![both], locations }
+        let group_collectives = vec![Collective::ReduceScatter {
+            recv_counts: [1, 2].into(),
+            flops: 0.0,
+            datatype: Datatype::BYTE,
+        }];
+        let calls = every_call();
+        Side { collectives: every_collective(), group_collectives, send_recvs: vec![both], locations, calls }
     }
 
     #[test]

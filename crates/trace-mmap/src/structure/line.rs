@@ -1,5 +1,7 @@
 //! Writing operations as time-independent text.
 
+mod call;
+
 use std::fmt::{self, Formatter};
 
 use pdes_core::{Bytes, Rank};
@@ -46,8 +48,6 @@ impl fmt::Display for TextLine<'_> {
             Op::Isend { peer, tag, bytes } => message(f, "isend", number(*peer), Some(*tag), *bytes),
             Op::Recv { peer, tag, bytes } => message(f, "recv", number(*peer), *tag, *bytes),
             Op::Irecv { peer, tag, bytes } => message(f, "irecv", number(*peer), *tag, *bytes),
-            Op::RecvAny { tag, bytes } => message(f, "recv", ANY_SOURCE, *tag, *bytes),
-            Op::IrecvAny { tag, bytes } => message(f, "irecv", ANY_SOURCE, *tag, *bytes),
             Op::SendRecv { to, send_bytes, from, recv_bytes } => {
                 let (send, recv) = (send_bytes.get(), recv_bytes.get());
                 write!(f, "sendRecv {send} {} {recv} {} {BYTE} {BYTE}", number(*to), number(*from))
@@ -59,6 +59,7 @@ impl fmt::Display for TextLine<'_> {
                 f.write_str(collective.name())?;
                 arguments(f, collective)
             }
+            Op::Call(op) => call::write(f, op),
         }
     }
 }

@@ -4,6 +4,7 @@ use pdes_core::Rank;
 
 use crate::action::Action;
 use crate::collective::Collective;
+use crate::communicator::CommIdx;
 use crate::datatype::Datatype;
 use crate::text::reader::Reader;
 use crate::text::verb::Verb;
@@ -38,11 +39,12 @@ impl Reader<'_, '_> {
         }
         let collective = self.new_collective()?;
         let has_extra = self.has_more();
-        Ok((Action::Collective(self.rank.remember_collective(text, collective, has_extra)), has_extra))
+        let id = self.rank.remember_collective(text, collective, CommIdx::WORLD, has_extra);
+        Ok((Action::Collective(id), has_extra))
     }
 
-    fn new_collective(&mut self) -> Result<Collective, TextError> {
-        match self.verb {
+    pub(super) fn new_collective(&mut self) -> Result<Collective, TextError> {
+        match self.verb.blocking().unwrap_or(self.verb) {
             Verb::Bcast => self.bcast(),
             Verb::Reduce => self.reduce(),
             Verb::Allreduce => {
@@ -170,9 +172,9 @@ impl Reader<'_, '_> {
         Ok(Collective::ReduceScatter { recv_counts, flops, datatype })
     }
 
-    /// Takes one count per rank.
+    /// Takes one count per rank of the communicator.
     fn counts(&mut self, name: &'static str) -> Result<Box<[u64]>, TextError> {
-        (0..self.rank.ranks()).map(|rank| self.count(Field::element(name, rank))).collect()
+        (0..self.size).map(|rank| self.count(Field::element(name, rank))).collect()
     }
 
     /// Takes a root if there is a field left, else rank 0.
@@ -182,10 +184,14 @@ impl Reader<'_, '_> {
         }
         let field = Field::new("root");
         let found = self.whole(field, i64::MIN, i64::MAX, "a rank")?;
-        self.rank_of(field, found)
+        Self::rank_below(self.size, field, found)
     }
 
-    fn types(&mut self, send_counts: &[u64], recv_counts: &[u64]) -> Result<(Datatype, Datatype), TextError> {
+    pub(super) fn types(
+        &mut self,
+        send_counts: &[u64],
+        recv_counts: &[u64],
+    ) -> Result<(Datatype, Datatype), TextError> {
         let send_type = self.type_of(send_counts, SEND_COUNT, "send type")?;
         Ok((send_type, self.type_of(recv_counts, RECV_COUNT, "receive type")?))
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::call::CallError;
+
 /// A field of a line, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -43,11 +45,59 @@ pub enum TextError {
         /// A known name that resembles it.
         nearest: Option<&'static str>,
     },
-    /// The action is one that tracers write and the trace format cannot replay.
-    #[error("action \"{found}\" is written by tracers but has no replay in this trace format")]
+    /// The action is one that programs and tracers know and the trace format cannot replay.
+    #[error("action \"{found}\" is no part of this trace format: {advice}")]
     NotReplayable {
         /// The name found.
         found: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A named field has a name that the action does not know.
+    #[error("{action}: unknown field \"{found}=\"{}", nearest.map(|name| format!("; did you mean \"{name}=\"?")).unwrap_or_default())]
+    UnknownKey {
+        /// The action.
+        action: &'static str,
+        /// The name found.
+        found: String,
+        /// A name of a field that resembles it.
+        nearest: Option<&'static str>,
+    },
+    /// A named field is there twice.
+    #[error("{action}: the field \"{key}=\" is there twice")]
+    RepeatedKey {
+        /// The action.
+        action: &'static str,
+        /// The name.
+        key: &'static str,
+    },
+    /// An action has a named field that it does not take here.
+    #[error("{action}: there is no place for the field \"{key}=\" here")]
+    UnusedKey {
+        /// The action.
+        action: &'static str,
+        /// The name.
+        key: &'static str,
+    },
+    /// Two lists of a line do not have the same length.
+    #[error("{action}: \"{key}=\" has {found} entries, expected {expected}, one for each neighbour")]
+    ListLength {
+        /// The action.
+        action: &'static str,
+        /// The list.
+        key: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length of the other one.
+        expected: usize,
+    },
+    /// A call names a request or a communicator that it cannot.
+    #[error("{action}: {kind}")]
+    Call {
+        /// The action.
+        action: &'static str,
+        /// What is wrong.
+        kind: CallError,
     },
     /// The line has a rank and nothing else.
     #[error("the line ends after the rank, expected the name of an action")]
@@ -163,9 +213,6 @@ pub enum TextError {
 /// What is legal in a trace but cannot be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Unsupported {
-    /// A combined send and receive from `MPI_ANY_SOURCE` (-555).
-    #[error("a receive from any source (-555) is not supported in a combined send and receive")]
-    AnySource,
     /// A receive of unknown size (a negative count).
     #[error("a receive of unknown size (count {count}) is not supported: it probes for the message")]
     UnknownSize {

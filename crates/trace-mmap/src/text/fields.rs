@@ -1,5 +1,7 @@
 //! Splitting a line into fields, and fields into numbers.
 
+use memchr::memchr;
+
 /// Largest integer up to which every integer is a double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
@@ -7,12 +9,25 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
+    /// Whether fields with a name, as `comm=3`, are passed over.
+    is_positional: bool,
 }
 
 impl<'a> Fields<'a> {
     /// Splits a line.
     pub(crate) fn new(line: &'a [u8]) -> Self {
-        Self { rest: line }
+        Self { rest: line, is_positional: false }
+    }
+
+    /// Passes over fields with a name from here on.
+    pub(crate) fn positional(self) -> Self {
+        Self { is_positional: true, ..self }
+    }
+
+    /// Returns whether fields are left.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        if self.is_positional { { *self }.next().is_some() } else { !self.rest().is_empty() }
     }
 
     /// Returns what follows the fields returned so far.
@@ -27,12 +42,16 @@ impl<'a> Iterator for Fields<'a> {
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
-        let start = self.rest.iter().position(|byte| !is_space(byte))?;
-        let rest = &self.rest[start..];
-        let end = rest.iter().position(is_space).unwrap_or(rest.len());
-        let (field, rest) = rest.split_at(end);
-        self.rest = rest;
-        Some(field)
+        loop {
+            let start = self.rest.iter().position(|byte| !is_space(byte))?;
+            let rest = &self.rest[start..];
+            let end = rest.iter().position(is_space).unwrap_or(rest.len());
+            let (field, rest) = rest.split_at(end);
+            self.rest = rest;
+            if !self.is_positional || memchr(b'=', field).is_none() {
+                return Some(field);
+            }
+        }
     }
 }
 
@@ -127,5 +146,8 @@ mod tests {
         assert_eq!(fields.next(), Some(&b"0"[..]));
         assert_eq!(fields.rest(), b"send  1");
         assert_eq!(fields.collect::<Vec<_>>(), [&b"send"[..], &b"1"[..]]);
+        let mut fields = Fields::new(b"send comm=2 1 tag=").positional();
+        assert_eq!((fields.next(), fields.next()), (Some(&b"send"[..]), Some(&b"1"[..])));
+        assert!(!fields.has_more());
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use crate::error::TraceError;
 use crate::text::{Source, TextError};
@@ -21,6 +21,8 @@ pub(crate) struct Line<'a> {
     pub(crate) number: u64,
     /// Its text.
     pub(crate) text: &'a [u8],
+    /// Whether there is an equals sign in it, as only named fields have.
+    pub(crate) has_equals: bool,
 }
 
 /// The lines of a stream that are neither empty nor comments.
@@ -31,6 +33,8 @@ pub(crate) struct Lines<'a> {
     unread: Range<usize>,
     /// Bytes of `unread` known to hold no newline.
     scanned: usize,
+    /// Whether there is an equals sign in the line.
+    has_equals: bool,
     number: u64,
     has_ended: bool,
 }
@@ -47,7 +51,8 @@ impl<'a> Lines<'a> {
     /// Where the stream cannot be read or is not text.
     pub(crate) fn new(source: Source<'a>) -> Result<Self, TraceError> {
         let buffer = vec![0; BUFFER];
-        let mut lines = Self { source, buffer, unread: 0..0, scanned: 0, number: 0, has_ended: false };
+        let mut lines =
+            Self { source, buffer, unread: 0..0, scanned: 0, has_equals: false, number: 0, has_ended: false };
         lines.fill()?;
         match memchr(0, &lines.buffer[lines.unread.clone()]) {
             Some(_) => Err(TraceError::Binary { file: lines.source.file().to_path_buf() }),
@@ -65,7 +70,8 @@ impl<'a> Lines<'a> {
         while let Some(range) = self.next_range()? {
             let range = trim(&self.buffer, range);
             if !range.is_empty() && self.buffer[range.start] != b'#' {
-                return Ok(Some(Line { number: self.number, text: &self.buffer[range] }));
+                let (number, has_equals) = (self.number, self.has_equals);
+                return Ok(Some(Line { number, text: &self.buffer[range], has_equals }));
             }
         }
         Ok(None)
@@ -78,11 +84,17 @@ impl<'a> Lines<'a> {
 
     #[inline]
     fn next_range(&mut self) -> Result<Option<Range<usize>>, TraceError> {
+        self.has_equals = false;
         loop {
             let from = self.unread.start + self.scanned;
-            if let Some(length) = memchr(b'\n', &self.buffer[from..self.unread.end]) {
+            if let Some(length) = memchr2(b'\n', b'=', &self.buffer[from..self.unread.end]) {
                 let end = from + length;
-                return Ok(Some(self.take(end, end + 1)));
+                if self.buffer[end] == b'\n' {
+                    return Ok(Some(self.take(end, end + 1)));
+                }
+                self.has_equals = true;
+                self.scanned += length + 1;
+                continue;
             }
             self.scanned = self.unread.len();
             if self.has_ended {

@@ -2,9 +2,11 @@
 
 use pdes_core::{Bytes, Rank};
 
-use crate::action::{Action, SendRecv};
+use crate::action::Action;
 use crate::channel::Tag;
+use crate::communicator::CommId;
 use crate::draft::RequestKey;
+use crate::structure::{CallOp, Peer, RecvFrom, SendTo};
 use crate::text::fields::{integer, real};
 use crate::text::reader::{Reader, invalid};
 use crate::text::{Field, TextError, Unsupported};
@@ -20,29 +22,27 @@ const COUNT: Field = Field::new("count");
 const SEND_COUNT: Field = Field::new("send count");
 const RECV_COUNT: Field = Field::new("receive count");
 
-/// Where a message comes from.
-#[derive(Clone, Copy)]
-enum Source {
-    Rank(Rank),
-    /// `MPI_ANY_SOURCE`.
-    Any,
-    /// `MPI_PROC_NULL`.
-    Nobody,
-}
-
 /// The fields of `send` and `isend`.
-struct Sending {
+pub(super) struct Sending {
     /// `None` is `MPI_PROC_NULL`.
-    to: Option<Rank>,
-    tag: Tag,
-    bytes: Bytes,
+    pub(super) to: Option<Rank>,
+    pub(super) tag: Tag,
+    pub(super) bytes: Bytes,
 }
 
 /// The fields of `recv` and `irecv`.
-struct Receiving {
-    from: Source,
-    tag: Option<Tag>,
-    bytes: Bytes,
+pub(super) struct Receiving {
+    pub(super) from: Peer,
+    pub(super) tag: Option<Tag>,
+    pub(super) bytes: Bytes,
+}
+
+/// The fields of `sendRecv`, but for the tags.
+pub(super) struct Exchanging {
+    pub(super) to: Option<Rank>,
+    pub(super) send_bytes: Bytes,
+    pub(super) from: Peer,
+    pub(super) recv_bytes: Bytes,
 }
 
 impl Reader<'_, '_> {
@@ -66,31 +66,28 @@ impl Reader<'_, '_> {
     pub(super) fn recv(&mut self) -> Result<Action, TextError> {
         let Receiving { from, tag, bytes } = self.receiving()?;
         Ok(match from {
-            Source::Nobody => Action::Null { slot: None },
-            Source::Any => {
-                self.rank.receive_from_any();
-                Action::RecvAny { tag, bytes }
+            Peer::Nobody => Action::Null { slot: None },
+            Peer::Any { .. } => {
+                self.rank.call(&CallOp::Recv { from: RecvFrom::on_world(from, tag), bytes })?
             }
-            Source::Rank(peer) => Action::Recv { from: self.rank.receive_from(peer, tag), bytes },
+            Peer::Rank(peer) => Action::Recv { from: self.rank.receive_from(peer, tag), bytes },
         })
     }
 
     pub(super) fn irecv(&mut self) -> Result<Action, TextError> {
         let Receiving { from, tag, bytes } = self.receiving()?;
-        let me = self.rank.rank();
-        let key = match from {
-            Source::Nobody => RequestKey::receive(me, None, tag),
-            Source::Any => RequestKey::receive_from_any(me, tag),
-            Source::Rank(peer) => RequestKey::receive(me, Some(peer), tag),
-        };
-        let slot = self.rank.requests.post(key)?;
-        Ok(match from {
-            Source::Nobody => Action::Null { slot: Some(slot) },
-            Source::Any => {
-                self.rank.receive_from_any();
-                Action::IrecvAny { tag, bytes, slot }
+        let peer = match from {
+            Peer::Nobody => None,
+            Peer::Rank(peer) => Some(peer),
+            Peer::Any { .. } => {
+                let from = RecvFrom::on_world(from, tag);
+                return self.rank.call(&CallOp::Irecv { from, bytes, request: None });
             }
-            Source::Rank(peer) => Action::Irecv { from: self.rank.receive_from(peer, tag), bytes, slot },
+        };
+        let slot = self.rank.requests.post(RequestKey::receive(self.rank.rank(), peer, tag))?;
+        Ok(match peer {
+            None => Action::Null { slot: Some(slot) },
+            Some(peer) => Action::Irecv { from: self.rank.receive_from(peer, tag), bytes, slot },
         })
     }
 
@@ -112,23 +109,33 @@ impl Reader<'_, '_> {
 
     /// Reads `send count, destination, receive count, source, send type, receive type`, all of them mandatory.
     pub(super) fn send_recv(&mut self) -> Result<Action, TextError> {
+        let Exchanging { to, send_bytes, from, recv_bytes } = self.exchanging()?;
+        let tag = Tag::new(0);
+        let to = SendTo { peer: to, tag, communicator: CommId::WORLD };
+        let from = RecvFrom::on_world(from, Some(tag));
+        self.rank.call(&CallOp::SendRecv { to, send_bytes, from, recv_bytes })
+    }
+
+    pub(super) fn exchanging(&mut self) -> Result<Exchanging, TextError> {
         let send_count = self.count(SEND_COUNT)?;
         let to = self.destination()?;
         let recv_count = self.receive_count(RECV_COUNT)?;
         let from = self.source()?;
         let send_bytes = self.mandatory_type("send type", SEND_COUNT, send_count)?;
         let recv_bytes = self.mandatory_type("receive type", RECV_COUNT, recv_count)?;
-        let tag = Tag::new(0);
-        let to = to.map(|peer| self.rank.send_to(peer, tag));
-        let from = match from {
-            Source::Nobody => None,
-            Source::Any => return Err(self.unsupported(Unsupported::AnySource)),
-            Source::Rank(peer) => Some(self.rank.receive_from(peer, Some(tag))),
-        };
-        Ok(Action::SendRecv(self.rank.send_recv(SendRecv { to, send_bytes, from, recv_bytes })))
+        Ok(Exchanging { to, send_bytes, from, recv_bytes })
     }
 
-    fn sending(&mut self) -> Result<Sending, TextError> {
+    /// Reads `count, destination, source, type`, of which the type is optional.
+    pub(super) fn replacing(&mut self) -> Result<Exchanging, TextError> {
+        let count = self.receive_count(COUNT)?;
+        let (to, from) = (self.destination()?, self.source()?);
+        let datatype = self.datatype("datatype")?;
+        let bytes = self.bytes(COUNT, count, datatype)?;
+        Ok(Exchanging { to, send_bytes: bytes, from, recv_bytes: bytes })
+    }
+
+    pub(super) fn sending(&mut self) -> Result<Sending, TextError> {
         let to = self.destination()?;
         let tag = self.whole(TAG, 0, i64::from(i32::MAX), "a tag that is not negative")?;
         let count = self.count(COUNT)?;
@@ -136,7 +143,7 @@ impl Reader<'_, '_> {
         Ok(Sending { to, tag: Tag::new(tag as i32), bytes: self.bytes(COUNT, count, datatype)? })
     }
 
-    fn receiving(&mut self) -> Result<Receiving, TextError> {
+    pub(super) fn receiving(&mut self) -> Result<Receiving, TextError> {
         let from = self.source()?;
         let tag = self.tag_or_any()?;
         let count = self.receive_count(COUNT)?;
@@ -151,22 +158,18 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn source(&mut self) -> Result<Source, TextError> {
+    pub(super) fn source(&mut self) -> Result<Peer, TextError> {
         match self.whole(SOURCE, i64::MIN, i64::MAX, "a rank")? {
-            PROC_NULL => Ok(Source::Nobody),
-            ANY_SOURCE => Ok(Source::Any),
-            found => self.rank_of(SOURCE, found).map(Source::Rank),
+            PROC_NULL => Ok(Peer::Nobody),
+            ANY_SOURCE => Ok(Peer::Any { recorded: None }),
+            found => self.rank_of(SOURCE, found).map(Peer::Rank),
         }
     }
 
-    fn tag_or_any(&mut self) -> Result<Option<Tag>, TextError> {
+    pub(super) fn tag_or_any(&mut self) -> Result<Option<Tag>, TextError> {
         let expected = "a tag that is not negative, or -444 for any";
         let found = self.required(TAG)?;
-        match integer(found) {
-            Some(ANY_TAG) => Ok(None),
-            Some(tag @ 0..=0x7fff_ffff) => Ok(Some(Tag::new(tag as i32))),
-            _ => Err(invalid(TAG, found, expected)),
-        }
+        any_or_tag(found).ok_or_else(|| invalid(TAG, found, expected))
     }
 
     fn receive_count(&mut self, field: Field) -> Result<u64, TextError> {
@@ -195,5 +198,14 @@ impl Reader<'_, '_> {
 
     fn unsupported(&self, feature: Unsupported) -> TextError {
         TextError::Unsupported { action: self.verb.name(), feature }
+    }
+}
+
+/// Reads the tag of a receive: `None` within where it takes any.
+pub(super) fn any_or_tag(found: &[u8]) -> Option<Option<Tag>> {
+    match integer(found)? {
+        ANY_TAG => Some(None),
+        tag @ 0..=0x7fff_ffff => Some(Some(Tag::new(tag as i32))),
+        _ => None,
     }
 }

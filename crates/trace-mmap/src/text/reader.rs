@@ -5,9 +5,10 @@ use pdes_core::{Bytes, Rank};
 use crate::action::Action;
 use crate::datatype::Datatype;
 use crate::draft::RankDraft;
+use crate::text::call::read_call;
 use crate::text::fields::{integer, real};
 use crate::text::verb::Verb;
-use crate::text::{Field, Fields, TextError};
+use crate::text::{Field, Fields, Line, TextError};
 use crate::warning::Tolerated;
 
 /// Bytes of the largest message, and the largest count.
@@ -24,24 +25,27 @@ pub(crate) fn read_rank(fields: &mut Fields<'_>) -> Result<u64, TextError> {
 /// Reads what follows the rank of a line.
 pub(crate) fn read_action(
     mut fields: Fields<'_>,
-    line: u64,
+    line: Line<'_>,
     rank: &mut RankDraft,
     tolerated: &mut Tolerated,
 ) -> Result<Action, TextError> {
     let text = fields.rest();
     let verb = Verb::find(fields.next().ok_or(TextError::MissingAction)?)?;
-    let mut reader = Reader { verb, fields, rank };
-    let (action, has_extra) = if verb.is_collective() {
+    let size = rank.ranks();
+    let mut reader = Reader { verb, fields, rank, size };
+    let (action, has_extra) = if verb.is_call() || line.has_equals && verb.takes_keys() {
+        read_call(reader)?
+    } else if verb.is_collective() {
         reader.collective(text)?
     } else {
         let action = reader.action()?;
         (action, reader.has_more())
     };
     if has_extra && !verb.takes_anything() {
-        tolerated.extra_fields.count(line);
+        tolerated.extra_fields.count(line.number);
     }
-    if matches!(verb, Verb::CommSplit | Verb::CommDup) {
-        tolerated.communicators.count(line);
+    if matches!(verb, Verb::CommSplit | Verb::CommDup | Verb::CommCreate) && action == Action::Communicator {
+        tolerated.communicators.count(line.number);
     }
     Ok(action)
 }
@@ -51,11 +55,13 @@ pub(super) struct Reader<'a, 'r> {
     pub(super) verb: Verb,
     pub(super) fields: Fields<'a>,
     pub(super) rank: &'r mut RankDraft,
+    /// Ranks of the communicator.
+    pub(super) size: u32,
 }
 
 impl<'a> Reader<'a, '_> {
     #[inline]
-    fn action(&mut self) -> Result<Action, TextError> {
+    pub(super) fn action(&mut self) -> Result<Action, TextError> {
         match self.verb {
             Verb::Compute => Ok(Action::Compute { flops: self.amount("amount of computation")? }),
             Verb::Send => self.send(),
@@ -90,7 +96,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Returns whether fields are left.
     pub(super) fn has_more(&self) -> bool {
-        !self.fields.rest().is_empty()
+        self.fields.has_more()
     }
 
     /// Takes the next field.
@@ -151,10 +157,15 @@ impl<'a> Reader<'a, '_> {
         self.rank.default_type().ok_or(TextError::NoDefaultDatatype { action, field })
     }
 
-    /// Makes a rank of a number that was found.
+    /// Makes a rank of the world of a number that was found.
     #[inline]
     pub(super) fn rank_of(&self, field: Field, found: i64) -> Result<Rank, TextError> {
-        let ranks = self.rank.ranks();
+        Self::rank_below(self.rank.ranks(), field, found)
+    }
+
+    /// Makes a rank below `ranks` of a number that was found.
+    #[inline]
+    pub(super) fn rank_below(ranks: u32, field: Field, found: i64) -> Result<Rank, TextError> {
         match u32::try_from(found) {
             Ok(number) if number < ranks => Ok(Rank::new(number)),
             _ => Err(TextError::PeerOutOfRange { field, found, ranks }),

@@ -3,7 +3,7 @@
 use crate::text::TextError;
 
 macro_rules! verbs {
-    ($($variant:ident = $name:literal,)*) => {
+    ($($variant:ident = $name:literal $(| $also:literal)?,)*) => {
         /// What a line tells its rank to do.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Verb {
@@ -15,7 +15,7 @@ macro_rules! verbs {
 
             fn from_name(name: &str) -> Option<Self> {
                 match name {
-                    $($name => Some(Self::$variant),)*
+                    $($name $(| $also)? => Some(Self::$variant),)*
                     _ => None,
                 }
             }
@@ -30,7 +30,8 @@ macro_rules! verbs {
     };
 }
 
-// The frequent ones first, the collectives last: `Verb::is_collective` relies on it.
+// The frequent ones first; then the collectives, those that do not block in the same order, and all other calls:
+// `Verb::is_collective`, `Verb::blocking` and `Verb::is_call` rely on it.
 verbs! {
     Compute = "compute",
     Send = "send",
@@ -45,6 +46,7 @@ verbs! {
     CommSize = "comm_size",
     CommSplit = "comm_split",
     CommDup = "comm_dup",
+    CommCreate = "comm_create",
     SendRecv = "sendRecv",
     Sleep = "sleep",
     Location = "location",
@@ -63,29 +65,67 @@ verbs! {
     ReduceScatter = "reducescatter",
     Scan = "scan",
     Exscan = "exscan",
+    Ibarrier = "ibarrier",
+    Ibcast = "ibcast",
+    Ireduce = "ireduce",
+    Iallreduce = "iallreduce",
+    Ialltoall = "ialltoall",
+    Ialltoallv = "ialltoallv",
+    Igather = "igather",
+    Iscatter = "iscatter",
+    Iallgather = "iallgather",
+    Igatherv = "igatherv",
+    Iscatterv = "iscatterv",
+    Iallgatherv = "iallgatherv",
+    IreduceScatter = "ireducescatter",
+    Iscan = "iscan",
+    Iexscan = "iexscan",
+    Ssend = "ssend" | "Ssend",
+    Bsend = "bsend",
+    Rsend = "rsend",
+    Issend = "issend" | "ISsend",
+    Ibsend = "ibsend",
+    Irsend = "irsend",
+    SendRecvReplace = "sendRecv_replace",
+    SendInit = "send_init",
+    SsendInit = "ssend_init",
+    BsendInit = "bsend_init",
+    RsendInit = "rsend_init",
+    RecvInit = "recv_init",
+    Start = "start" | "Start",
+    StartAll = "startall" | "Startall",
+    RequestFree = "request_free",
+    Cancel = "cancel",
+    WaitAny = "waitany" | "waitAny",
+    WaitSome = "waitsome",
+    TestAll = "testall",
+    TestAny = "testany",
+    TestSome = "testsome",
+    Probe = "probe",
+    Iprobe = "iprobe",
+    CommFree = "comm_free",
+    NeighborAlltoall = "neighbor_alltoall",
+    NeighborAlltoallv = "neighbor_alltoallv",
+    IneighborAlltoall = "ineighbor_alltoall",
+    IneighborAlltoallv = "ineighbor_alltoallv",
 }
 
-/// Names that SMPI's tracer writes for calls which the trace format has no replay for, beyond those of one-sided
-/// communication on windows (`Win_...`) and of non-blocking collectives (`i` before the name of the collective).
-const TRACED_ONLY: [&str; 17] = [
-    "waitAny",
-    "testany",
-    "testall",
-    "testsome",
-    "bsend",
-    "ibsend",
-    "Ssend",
-    "ISsend",
-    "Start",
-    "Startall",
-    "Get",
-    "Put",
-    "Accumulate",
-    "Get_accumulate",
-    "Fetch_and_op",
-    "Compare_and_swap",
-    "IO",
+/// Names of calls that are no part of the format, beyond those of one-sided communication on windows (`Win_...`), and what to
+/// do about them.
+const REFUSED: [(&str, &str); 9] = [
+    ("intercomm_create", INTERCOMMUNICATOR),
+    ("intercomm_merge", INTERCOMMUNICATOR),
+    ("Get", ONE_SIDED),
+    ("Put", ONE_SIDED),
+    ("Accumulate", ONE_SIDED),
+    ("Get_accumulate", ONE_SIDED),
+    ("Fetch_and_op", ONE_SIDED),
+    ("Compare_and_swap", ONE_SIDED),
+    ("IO", "trace the program without MPI-IO, or replace the line by a sleep"),
 ];
+const INTERCOMMUNICATOR: &str = "intercommunicators cannot be replayed; trace the program with the ranks of both groups in one communicator";
+const ONE_SIDED: &str =
+    "one-sided communication cannot be replayed; replace it by messages, or by a sleep of its length";
 
 impl Verb {
     /// Finds the action with this name.
@@ -99,39 +139,63 @@ impl Verb {
 
     /// Returns whether the rest of the line is free.
     pub(super) fn takes_anything(self) -> bool {
-        matches!(self, Self::Init | Self::CommSize | Self::CommSplit | Self::CommDup | Self::WaitAll)
+        self.makes_communicator() || matches!(self, Self::Init | Self::CommSize | Self::WaitAll)
     }
 
-    /// Returns whether all ranks take part.
+    /// Returns whether a communicator is made.
+    pub(super) fn makes_communicator(self) -> bool {
+        matches!(self, Self::CommSplit | Self::CommDup | Self::CommCreate)
+    }
+
+    /// Returns whether this is a collective operation that blocks.
     pub(super) fn is_collective(self) -> bool {
-        self as u8 >= Self::Barrier as u8
+        (Self::Barrier as u8..=Self::Exscan as u8).contains(&(self as u8))
+    }
+
+    /// Returns the collective operation which this one is but for not blocking.
+    pub(super) fn blocking(self) -> Option<Self> {
+        let number = (self as usize).checked_sub(Self::Ibarrier as usize)?;
+        let blocking = *Self::ALL.get(Self::Barrier as usize + number)?;
+        blocking.is_collective().then_some(blocking)
+    }
+
+    /// Returns whether this is an action beyond those of SimGrid.
+    #[inline]
+    pub(super) fn is_call(self) -> bool {
+        self as u8 >= Self::Ibarrier as u8
+    }
+
+    /// Returns whether this has named fields.
+    pub(super) fn takes_keys(self) -> bool {
+        !matches!(
+            self,
+            Self::Compute | Self::Sleep | Self::Location | Self::Init | Self::Finalize | Self::CommSize
+        )
     }
 }
 
 #[cold]
 fn unknown(name: &str) -> TextError {
     let found = name.to_owned();
-    if is_traced_only(name) {
-        TextError::NotReplayable { found }
-    } else {
-        TextError::UnknownAction { found, nearest: nearest(name) }
+    let refused = REFUSED.iter().find(|(refused, _)| *refused == name).map(|(_, advice)| *advice);
+    match refused.or(name.starts_with("Win_").then_some(ONE_SIDED)) {
+        Some(advice) => TextError::NotReplayable { found, advice },
+        None => TextError::UnknownAction {
+            found,
+            nearest: nearest(name, Verb::ALL.iter().map(|verb| verb.name())),
+        },
     }
 }
 
-fn is_traced_only(name: &str) -> bool {
-    let non_blocking = name.strip_prefix('i').and_then(Verb::from_name);
-    TRACED_ONLY.contains(&name) || name.starts_with("Win_") || non_blocking.is_some_and(Verb::is_collective)
-}
-
 /// Finds the known name that needs the fewest changes, at most two and less than half the letters.
-fn nearest(name: &str) -> Option<&'static str> {
+pub(super) fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     // A name of any length may stand in a hostile file; none that long resembles a known one.
     if name.len() > 32 {
         return None;
     }
     let distance = |known: &str| distance(known.to_lowercase().as_bytes(), name.to_lowercase().as_bytes());
-    let names = Verb::ALL.iter().map(|verb| (distance(verb.name()), verb.name()));
-    names
+    known
+        .map(|known| (distance(known), known))
         .filter(|(distance, known)| *distance <= 2 && 2 * distance < known.len())
         .min()
         .map(|(_, known)| known)
@@ -173,9 +237,19 @@ mod tests {
     }
 
     #[test]
+    fn operations_that_do_not_block_are_named_after_those_that_do() {
+        for verb in Verb::ALL {
+            let found = verb.blocking().map(|blocking| format!("i{}", blocking.name()));
+            let is_one = (Verb::Ibarrier as u8..=Verb::Iexscan as u8).contains(&(*verb as u8));
+            assert_eq!(found, is_one.then(|| verb.name().to_owned()));
+        }
+        assert_eq!(Verb::find(b"ISsend"), Ok(Verb::Issend));
+    }
+
+    #[test]
     fn names_that_only_tracers_know_are_told_apart() {
-        for name in ["waitAny", "Win_fence", "ibcast", "ireducescatter", "Ssend", "IO"] {
-            assert_eq!(unknown(name), TextError::NotReplayable { found: name.to_owned() });
+        for name in ["Win_fence", "intercomm_create", "Put", "IO"] {
+            assert!(matches!(unknown(name), TextError::NotReplayable { found, .. } if found == name));
         }
         assert!(matches!(unknown("icompute"), TextError::UnknownAction { nearest: Some("compute"), .. }));
     }

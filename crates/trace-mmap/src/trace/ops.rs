@@ -1,14 +1,20 @@
 //! Actions by the names of the program.
 
+mod call;
+
+use pdes_core::{Bytes, Rank};
+
 use crate::action::Action;
+use crate::call::SendMode;
 use crate::channel::{Slot, Tag};
-use crate::structure::{Direction, Op, Request};
+use crate::structure::{CallOp, Direction, Op, Request};
 use crate::trace::{Cursor, RankTrace};
 
 /// Yields what a rank does by the names of the program: ranks and tags instead of indices.
 ///
 /// Read as a trace, these operations are the same actions again. Tag and size of messages to and from `MPI_PROC_NULL` are
-/// not kept; the tags of such requests are chosen so that each is waited for by its own name.
+/// not kept; the tags of such requests are chosen so that each is waited for by its own name. Where requests of the rank have names, all
+/// are named by their places.
 #[derive(Clone, Debug)]
 pub struct Ops<'a> {
     rank: &'a RankTrace,
@@ -22,7 +28,7 @@ impl<'a> Ops<'a> {
         Self { rank, cursor: rank.cursor(), requests: vec![None; rank.slots() as usize] }
     }
 
-    fn post(&mut self, slot: Slot, direction: Direction, peer: Option<pdes_core::Rank>, tag: Option<Tag>) {
+    fn post(&mut self, slot: Slot, direction: Direction, peer: Option<Rank>, tag: Option<Tag>) {
         self.requests[slot.index()] = Some(Request { direction, peer, tag });
     }
 
@@ -34,7 +40,7 @@ impl<'a> Ops<'a> {
     }
 
     fn null(&mut self, slot: Option<Slot>) -> Op {
-        let (peer, bytes) = (None, pdes_core::Bytes::ZERO);
+        let (peer, bytes) = (None, Bytes::ZERO);
         match slot {
             None => Op::Send { peer, tag: Tag::new(0), bytes },
             Some(slot) => {
@@ -62,6 +68,9 @@ impl Iterator for Ops<'_> {
                 let channel = rank.outgoing()[to.index()];
                 Op::Send { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
+            Action::Isend { to, bytes, slot } if rank.names_requests => {
+                Op::Call(self.isend(SendMode::Standard, Some(to), bytes, slot))
+            }
             Action::Isend { to, bytes, slot } => {
                 let channel = rank.outgoing()[to.index()];
                 self.post(slot, Direction::Send, Some(channel.peer), Some(channel.tag));
@@ -71,15 +80,16 @@ impl Iterator for Ops<'_> {
                 let channel = rank.incoming()[from.index()];
                 Op::Recv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
+            Action::Irecv { from, bytes, slot } if rank.names_requests => {
+                Op::Call(self.irecv(rank.recv_from_rank(from), bytes, slot))
+            }
             Action::Irecv { from, bytes, slot } => {
                 let channel = rank.incoming()[from.index()];
                 self.post(slot, Direction::Receive, Some(channel.peer), channel.tag);
                 Op::Irecv { peer: Some(channel.peer), tag: channel.tag, bytes }
             }
-            Action::RecvAny { tag, bytes } => Op::RecvAny { tag, bytes },
-            Action::IrecvAny { tag, bytes, slot } => {
-                self.post(slot, Direction::ReceiveAny, None, tag);
-                Op::IrecvAny { tag, bytes }
+            Action::Null { slot: Some(slot) } if rank.names_requests => {
+                Op::Call(self.isend(SendMode::Standard, None, Bytes::ZERO, slot))
             }
             Action::Null { slot } => self.null(slot),
             Action::SendRecv(id) => {
@@ -88,10 +98,17 @@ impl Iterator for Ops<'_> {
                 let from = both.from.map(|from| rank.incoming()[from.index()].peer);
                 Op::SendRecv { to, send_bytes: both.send_bytes, from, recv_bytes: both.recv_bytes }
             }
+            Action::Wait { slot } if rank.names_requests => {
+                Op::Call(CallOp::Wait { request: call::name(slot) })
+            }
+            Action::Test { slot } if rank.names_requests => {
+                Op::Call(CallOp::Test { request: call::name(slot), done: None })
+            }
             Action::Wait { slot } => Op::Wait(self.request(slot)),
             Action::Test { slot } => Op::Test(self.request(slot)),
             Action::WaitAll => Op::WaitAll,
             Action::Collective(id) => Op::Collective(rank.collective(id).clone()),
+            Action::Call(id) => Op::Call(self.call(rank.call(id))),
         })
     }
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::action::{CollectiveId, LocationId, SendRecv, SendRecvId};
 use crate::archive::{ArchivedRank, Damage};
+use crate::call::{Call, CallId};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
+use crate::communicator::Communicator;
 use crate::record::Record;
 use crate::side::Side;
 use crate::store::Records;
@@ -58,6 +60,11 @@ pub struct RankTrace {
     pub(crate) ports: u32,
     pub(crate) slots: u32,
     pub(crate) pending_at_end: Vec<Slot>,
+    pub(crate) matches_by_time: bool,
+    /// Whether some requests had names of their own: text then names all of them, by their places.
+    pub(crate) names_requests: bool,
+    /// The first one is the world.
+    pub(crate) communicators: Vec<Communicator>,
     pub(crate) side: Arc<Side>,
 }
 
@@ -71,6 +78,9 @@ impl RankTrace {
             ports: self.ports,
             slots: self.slots,
             pending_at_end: self.pending_at_end.clone(),
+            matches_by_time: self.matches_by_time,
+            names_requests: self.names_requests,
+            communicators: self.communicators.clone(),
             side: Arc::clone(&self.side),
         }
     }
@@ -122,7 +132,8 @@ impl RankTrace {
     }
 
     /// Returns the requests that the end of the trace waits for, in the order of their posting: the last pending one of
-    /// each (source, destination, tag).
+    /// each (source, destination, tag); all pending ones where some request of the rank has a name of its own, but for those that
+    /// were freed.
     pub fn pending_at_end(&self) -> &[Slot] {
         &self.pending_at_end
     }
@@ -132,7 +143,32 @@ impl RankTrace {
     /// # Panics
     /// Where the identifier is not from this rank.
     pub fn collective(&self, id: CollectiveId) -> &Collective {
-        &self.side.collectives[id.index()]
+        self.side.collective(id).expect("the identifier is from this rank")
+    }
+
+    /// Returns a call.
+    ///
+    /// # Panics
+    /// Where the identifier is not from this rank.
+    pub fn call(&self, id: CallId) -> &Call {
+        &self.side.calls[id.index()]
+    }
+
+    /// Returns the communicators of the rank in the order of their first use; the first one is the world.
+    pub fn communicators(&self) -> &[Communicator] {
+        &self.communicators
+    }
+
+    /// Returns whether it depends on time which receive of the rank gets which message, because some receive or probe is
+    /// from any source, or some receive was cancelled: messages to it then arrive in its
+    /// [mailbox](crate::Arrival::Mailbox).
+    pub fn matches_by_time(&self) -> bool {
+        self.matches_by_time
+    }
+
+    /// Returns whether some receive of the rank was cancelled before it got a message.
+    pub fn cancels_receives(&self) -> bool {
+        self.side.calls.iter().any(|call| matches!(call, Call::Cancel { cancelled: true, .. }))
     }
 
     /// Returns a combined send and receive.

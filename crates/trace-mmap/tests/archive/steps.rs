@@ -2,7 +2,9 @@
 
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
-use trace_mmap::{Collective, Datatype, Direction, Item, Op, Request, Tag, TextLine, flatten};
+use trace_mmap::{
+    CallOp, Collective, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, Tag, TextLine, flatten,
+};
 
 pub(crate) const RANKS: u32 = 3;
 
@@ -132,9 +134,12 @@ fn from_any(me: u32, tag: i32, bytes: u64, is_blocking: bool) -> Vec<Op> {
     let wait = |tag| Op::Wait(Request { direction: Direction::ReceiveAny, peer: None, tag });
     [Some(tag), None]
         .into_iter()
-        .flat_map(|tag| match is_blocking {
-            true => vec![Op::RecvAny { tag, bytes }],
-            false => vec![Op::IrecvAny { tag, bytes }, wait(tag)],
+        .flat_map(|tag| {
+            let from = RecvFrom::on_world(Peer::Any { recorded: None }, tag);
+            match is_blocking {
+                true => vec![Op::Call(CallOp::Recv { from, bytes })],
+                false => vec![Op::Call(CallOp::Irecv { from, bytes, request: None }), wait(tag)],
+            }
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pdes_core::Rank;
 use trace_mmap::generate::Generator;
-use trace_mmap::{Item, Op};
+use trace_mmap::{CallOp, Item, Op, RecvFrom};
 
 /// Source, destination, tag, size. The source is `None` where the destination receives such messages from any.
 type Channel = (Option<u32>, u32, i32, u64);
@@ -46,7 +46,7 @@ fn count(balance: &mut BTreeMap<Channel, i64>, rank: u32, times: i64, items: &[I
                 Op::Recv { peer: Some(peer), tag: Some(tag), bytes }
                 | Op::Irecv { peer: Some(peer), tag: Some(tag), bytes },
             ) => *balance.entry((Some(peer.get()), rank, tag.get(), bytes.get())).or_default() -= times,
-            Item::Act(Op::RecvAny { tag: Some(tag), bytes }) => {
+            Item::Act(Op::Call(CallOp::Recv { from: RecvFrom { tag: Some(tag), .. }, bytes })) => {
                 *balance.entry((None, rank, tag.get(), bytes.get())).or_default() -= times;
             }
             Item::Act(_) => {}

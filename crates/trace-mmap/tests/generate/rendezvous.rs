@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pdes_core::Rank;
 use trace_mmap::generate::Generator;
-use trace_mmap::{Op, flatten};
+use trace_mmap::{CallOp, Op, RecvFrom, flatten};
 
 /// Source, destination, tag.
 type Channel = (usize, usize, i32);
@@ -59,7 +59,7 @@ struct World {
 impl World {
     /// Runs a call, or returns false where it blocks.
     fn step(&mut self, rank: usize, process: &mut Process, op: &Op) -> bool {
-        if let Op::RecvAny { tag: Some(tag), .. } = op {
+        if let Op::Call(CallOp::Recv { from: RecvFrom { tag: Some(tag), .. }, .. }) = op {
             return self.receive_from_any(rank, process, tag.get());
         }
         if process.blocked.is_none() {

@@ -110,6 +110,11 @@ impl Runner<'_> {
                 let sent = self.send(to.get(), send_bytes.get(), channels);
                 self.awaited = vec![sent, self.receive(from.get(), recv_bytes.get(), channels)];
             }
+            Step::Tell { to, .. } => {
+                self.send(to.get(), 0, channels);
+            }
+            Step::Hear { from } => self.awaited = vec![self.receive(from.get(), 0, channels)],
+            Step::Pass { .. } => {}
             // A request that is waited for twice is told twice, which changes nothing but `received`; none is.
             Step::Wait { request } => {
                 let place = request as usize;

@@ -5,8 +5,10 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHasher;
 
 use crate::action::Action;
+use crate::call::Call;
 use crate::collective::Collective;
-use crate::record::{COLLECTIVE, LOOP_BEGIN, LOOP_END, Record};
+use crate::communicator::CommIdx;
+use crate::record::{CALL, COLLECTIVE, LOOP_BEGIN, LOOP_END, Record};
 use crate::side::Side;
 use crate::trace::RankTrace;
 
@@ -45,45 +47,57 @@ impl Digest {
     }
 }
 
-/// The collective operations of a rank.
+/// The collective operations of a rank on each of its communicators.
 #[derive(Debug)]
 pub(super) struct Sequence {
-    digest: Digest,
+    digests: Vec<Digest>,
     /// What was before each open loop, and its count.
-    outer: Vec<(Digest, u64)>,
+    outer: Vec<(Vec<Digest>, u64)>,
 }
 
 impl Sequence {
-    pub(super) fn new() -> Self {
-        Self { digest: Digest::EMPTY, outer: Vec::new() }
+    /// Starts for a rank with so many communicators.
+    pub(super) fn new(communicators: usize) -> Self {
+        Self { digests: vec![Digest::EMPTY; communicators], outer: Vec::new() }
     }
 
     /// Takes the next record.
     pub(super) fn push(&mut self, record: Record, side: &Side) {
         match record.kind() {
             LOOP_BEGIN => {
-                self.outer.push((self.digest, record.amount()));
-                self.digest = Digest::EMPTY;
+                let empty = vec![Digest::EMPTY; self.digests.len()];
+                self.outer.push((std::mem::replace(&mut self.digests, empty), record.amount()));
             }
             LOOP_END => {
                 if let Some((before, count)) = self.outer.pop() {
-                    self.digest = before.then(self.digest.repeat(count));
+                    let digests = self.digests.iter_mut().zip(before);
+                    digests.for_each(|(digest, before)| *digest = before.then(digest.repeat(count)));
                 }
             }
             COLLECTIVE => {
-                if let Some(collective) = side.collectives.get(record.index() as usize) {
-                    let mut hasher = FxHasher::default();
-                    Signature::of(collective).hash(&mut hasher);
-                    let digits = (u128::from(hasher.finish()) % PRIME) as u64;
-                    self.digest = self.digest.then(Digest { digits, power: BASE });
-                }
+                let collective = side.collectives.get(record.index() as usize);
+                self.add(collective.map(|collective| (CommIdx::WORLD, Signature::of(collective))));
+            }
+            CALL => {
+                let call = side.calls.get(record.index() as usize);
+                self.add(call.and_then(|call| Signature::of_call(call, side)));
             }
             _ => {}
         }
     }
 
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.digest == other.digest
+    fn add(&mut self, operation: Option<(CommIdx, Signature)>) {
+        let Some((communicator, signature)) = operation else { return };
+        let Some(digest) = self.digests.get_mut(communicator.index()) else { return };
+        let mut hasher = FxHasher::default();
+        signature.hash(&mut hasher);
+        let digits = (u128::from(hasher.finish()) % PRIME) as u64;
+        *digest = digest.then(Digest { digits, power: BASE });
+    }
+
+    /// Returns whether the operations on a communicator are those on one of another rank.
+    pub(super) fn is_same(&self, on: CommIdx, (other, other_on): (&Self, CommIdx)) -> bool {
+        self.digests.get(on.index()) == other.digests.get(other_on.index())
     }
 }
 
@@ -108,15 +122,30 @@ impl Signature {
         };
         Self { name: collective.name(), root: collective.root().map(|root| root.get()), bytes }
     }
+
+    /// Returns the communicator and the signature of a call that is collective.
+    fn of_call(call: &Call, side: &Side) -> Option<(CommIdx, Self)> {
+        let named = |name| Self { name, root: None, bytes: None };
+        match *call {
+            Call::Collective { operation, communicator, slot } => {
+                let operation = side.collective(operation)?;
+                let signature = Self::of(operation);
+                let name = slot.map_or(signature.name, |_| operation.non_blocking_name());
+                Some((communicator, Self { name, ..signature }))
+            }
+            Call::NeighborAlltoall { communicator, .. } => Some((communicator, named(call.name()))),
+            Call::NewCommunicator { parent, .. } => Some((parent, named(call.name()))),
+            _ => None,
+        }
+    }
 }
 
-/// Finds the first operation in which two ranks differ: its index and the names of both.
+/// Finds the first operation in which two ranks differ on a communicator: its index and the names of both.
 pub(super) fn first_difference(
-    left: &RankTrace,
-    right: &RankTrace,
+    (left, left_on): (&RankTrace, CommIdx),
+    (right, right_on): (&RankTrace, CommIdx),
 ) -> Option<(u64, Option<&'static str>, Option<&'static str>)> {
-    let operations = |rank| signatures(rank);
-    let (mut left, mut right) = (operations(left), operations(right));
+    let (mut left, mut right) = (signatures(left, left_on), signatures(right, right_on));
     (0..).find_map(|index| match (left.next(), right.next()) {
         (None, None) => Some(None),
         (left, right) if left == right => None,
@@ -124,11 +153,13 @@ pub(super) fn first_difference(
     })?
 }
 
-fn signatures(rank: &RankTrace) -> impl Iterator<Item = Signature> + '_ {
-    rank.cursor().filter_map(|action| match action {
-        Action::Collective(id) => Some(Signature::of(rank.collective(id))),
+fn signatures(rank: &RankTrace, on: CommIdx) -> impl Iterator<Item = Signature> + '_ {
+    let operation = |action| match action {
+        Action::Collective(id) => Some((CommIdx::WORLD, Signature::of(rank.collective(id)))),
+        Action::Call(id) => Signature::of_call(rank.call(id), &rank.side),
         _ => None,
-    })
+    };
+    rank.cursor().filter_map(operation).filter(move |(found, _)| *found == on).map(|(_, signature)| signature)
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ use pdes_core::Rank;
 use crate::archive::WriteError;
 use crate::archive::cut::damaged;
 use crate::archive::tally::Tally;
+use crate::call::Call;
+use crate::communicator::CommIdx;
 use crate::record::{COLLECTIVE, LOOP_BEGIN, LOOP_END};
+use crate::side::Side;
 use crate::trace::{RankTrace, Trace};
 
 /// Of the loops that are in no other one that with most actions, of equals the first.
@@ -35,14 +38,14 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(tally: &Tally) -> Self {
+    fn of(tally: &Tally, side: &Side) -> Self {
         Self {
             actions: tally.actions,
-            collectives: tally.by_kind[usize::from(COLLECTIVE)],
-            receives_from_any: tally.receives_from_any,
+            collectives: tally.by_kind[usize::from(COLLECTIVE)] + on_world(tally, side),
+            receives_from_any: tally.received_from_any(),
             columns: tally.columns.clone(),
             sends: tally.sends.iter().map(|traffic| traffic.messages).collect(),
-            receives: tally.receives.iter().map(|traffic| traffic.messages).collect(),
+            receives: tally.received().collect(),
         }
     }
 
@@ -50,16 +53,30 @@ impl Sums {
     fn since(mut self, before: &Self) -> Self {
         self.actions -= before.actions;
         self.collectives -= before.collectives;
-        self.receives_from_any -= before.receives_from_any;
+        // Iterations may cancel receives of before.
+        self.receives_from_any = self.receives_from_any.saturating_sub(before.receives_from_any);
         for (all, before) in [
             (&mut self.columns, &before.columns),
             (&mut self.sends, &before.sends),
             (&mut self.receives, &before.receives),
         ] {
-            all.iter_mut().zip(before).for_each(|(all, before)| *all -= before);
+            all.iter_mut().zip(before).for_each(|(all, before)| *all = all.saturating_sub(*before));
         }
         self
     }
+}
+
+/// Counts the calls that all ranks make together.
+fn on_world(tally: &Tally, side: &Side) -> u64 {
+    let is_on_world = |call: &Call| match *call {
+        Call::Collective { communicator, .. } | Call::NeighborAlltoall { communicator, .. } => {
+            communicator == CommIdx::WORLD
+        }
+        Call::NewCommunicator { parent, .. } => parent == CommIdx::WORLD,
+        _ => false,
+    };
+    let uses = tally.calls.iter().zip(&side.calls).filter(|(_, call)| is_on_world(call));
+    uses.map(|(uses, _)| uses).sum()
 }
 
 impl MainLoop {
@@ -72,7 +89,7 @@ impl MainLoop {
             let record = record.map_err(|damage| damaged(rank, trace, damage))?;
             if record.kind() == LOOP_BEGIN {
                 if depth == 0 {
-                    (begin, count, before) = (index, record.amount(), Sums::of(&tally));
+                    (begin, count, before) = (index, record.amount(), Sums::of(&tally, &trace.side));
                 }
                 depth += 1;
             }
@@ -81,7 +98,7 @@ impl MainLoop {
                 depth -= 1;
                 let actions = tally.actions - before.actions;
                 if depth == 0 && best.as_ref().is_none_or(|best| actions > best.all.actions) {
-                    let all = Sums::of(&tally).since(&before);
+                    let all = Sums::of(&tally, &trace.side).since(&before);
                     best = Some(Self { begin, count, before: before.columns.clone(), all });
                 }
             }

@@ -6,18 +6,22 @@ use std::sync::Arc;
 use pdes_core::Rank;
 
 use crate::action::SendRecv;
-use crate::channel::{InIdx, Incoming, OutIdx, Outgoing, Slot};
+use crate::archive::WriteError;
+use crate::archive::cut::calls::KeptCalls;
+use crate::call::Call;
+use crate::channel::{Arrival, InIdx, OutIdx, Outgoing, Slot};
 use crate::collective::Collective;
 use crate::draft::assign_ports;
-use crate::record::{IRECV, IRECV_ANY, ISEND, NULL_REQUEST, RECV, Record, SEND, TEST, WAIT, WAIT_ALL};
-use crate::side::Side;
+use crate::record::{CALL, IRECV, ISEND, NULL_REQUEST, RECV, Record, SEND, TEST, WAIT, WAIT_ALL};
+use crate::side::{Side, SideNeeds};
 use crate::trace::RankTrace;
 
-/// The new numbers of channels; those to and from ranks that go have none.
+/// The new numbers of channels, those to and from ranks that go having none, and what is left of the calls.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     outgoing: Vec<Option<u32>>,
     incoming: Vec<Option<u32>>,
+    kept: KeptCalls,
 }
 
 /// Which pending requests went, by their slots.
@@ -41,35 +45,73 @@ impl Gone {
 }
 
 impl Names {
-    /// Numbers what stays of the tables of a rank, and returns those tables.
-    pub(super) fn new(trace: &RankTrace, ranks: &Range<u32>) -> (Self, RankTrace) {
+    /// Numbers what stays of the tables of a rank, and returns those tables but for the side tables.
+    ///
+    /// # Errors
+    /// As [`KeptCalls::new`].
+    pub(super) fn new(
+        rank: Rank,
+        trace: &RankTrace,
+        ranks: &Range<u32>,
+    ) -> Result<(Self, RankTrace), WriteError> {
         let outgoing = numbers(trace.outgoing.iter().map(|channel| channel.peer), ranks);
         let incoming = numbers(trace.incoming.iter().map(|channel| channel.peer), ranks);
-        let names = Self { outgoing, incoming };
+        let mut names = Self { outgoing, incoming, kept: KeptCalls::default() };
+        names.kept = KeptCalls::new(rank, trace, &names, ranks)?;
         let peer = |peer: Rank| Rank::new(peer.get() - ranks.start);
         let kept = trace.outgoing.iter().filter(|channel| ranks.contains(&channel.peer.get()));
         let outgoing =
-            kept.map(|channel| Outgoing { peer: peer(channel.peer), tag: channel.tag, port: None });
+            kept.map(|channel| Outgoing { peer: peer(channel.peer), arrival: Arrival::Nowhere, ..*channel });
         let kept = trace.incoming.iter().filter(|channel| ranks.contains(&channel.peer.get()));
-        let receiving: Vec<_> = kept.map(|Incoming { peer: from, tag, .. }| (peer(*from), *tag)).collect();
+        let receiving: Vec<_> =
+            kept.map(|channel| (peer(channel.peer), channel.tag, channel.communicator)).collect();
         let (incoming, ports) = assign_ports(&receiving);
-        let side = Arc::new(names.side(&trace.side, ranks));
-        let tables =
-            RankTrace { outgoing: outgoing.collect(), incoming, ports, side, ..RankTrace::default() };
-        (names, tables)
+        let tables = RankTrace {
+            outgoing: outgoing.collect(),
+            incoming,
+            ports,
+            names_requests: trace.names_requests,
+            communicators: names.kept.communicators.clone(),
+            ..RankTrace::default()
+        };
+        Ok((names, tables))
     }
 
-    fn side(&self, side: &Side, ranks: &Range<u32>) -> Side {
+    /// Returns whether there are channels to or from ranks that go.
+    pub(super) fn has_gone(&self) -> bool {
+        self.outgoing.iter().chain(&self.incoming).any(Option::is_none)
+    }
+
+    pub(super) fn out(&self, to: OutIdx) -> Option<OutIdx> {
+        self.outgoing[to.index()].map(OutIdx::new)
+    }
+
+    pub(super) fn incoming(&self, from: InIdx) -> Option<InIdx> {
+        self.incoming[from.index()].map(InIdx::new)
+    }
+
+    /// Adds the side tables to the tables of the rank, with the calls that are used.
+    pub(super) fn add_side(&self, tables: &mut RankTrace, side: &Side, ranks: &Range<u32>, used: &Used) {
         let send_recv = |both: &SendRecv| SendRecv {
-            to: both.to.and_then(|to| self.outgoing[to.index()]).map(OutIdx::new),
-            from: both.from.and_then(|from| self.incoming[from.index()]).map(InIdx::new),
+            to: both.to.and_then(|to| self.out(to)),
+            from: both.from.and_then(|from| self.incoming(from)),
             ..*both
         };
-        Side {
-            collectives: side.collectives.iter().map(|kept| keep_collective(kept, ranks)).collect(),
+        let places: Vec<u32> = ranks.clone().collect();
+        let side = Side {
+            collectives: side.collectives.iter().map(|kept| keep_collective(kept, &places)).collect(),
+            group_collectives: self.kept.collectives.clone(),
             send_recvs: side.send_recvs.iter().map(send_recv).collect(),
             locations: side.locations.clone(),
-        }
+            calls: used.renumbered(&self.kept.calls),
+        };
+        tables.matches_by_time = SideNeeds::of(&side).matches_by_time;
+        tables.slots = used.slots();
+        tables.side = Arc::new(side);
+    }
+
+    fn call(&self, record: Record) -> Option<&Call> {
+        self.kept.calls.get(record.index() as usize)?.as_ref()
     }
 
     /// Returns what is left of a record: nothing of messages of ranks that go, and of the requests for them.
@@ -82,7 +124,8 @@ impl Names {
         };
         match record.kind() {
             ISEND | IRECV => gone.set(record.slot(), channel.is_none()),
-            IRECV_ANY | NULL_REQUEST => gone.set(record.slot(), false),
+            NULL_REQUEST => gone.set(record.slot(), false),
+            CALL => return self.keep_call(record, gone).then_some(record),
             WAIT if gone.has(record.slot()) => {
                 gone.set(record.slot(), false);
                 return None;
@@ -93,34 +136,58 @@ impl Names {
         }
         Some(record.with_index(channel?))
     }
+
+    /// Returns whether a call is left.
+    fn keep_call(&self, record: Record, gone: &mut Gone) -> bool {
+        match self.call(record) {
+            Some(call) => {
+                posted_slot(call).into_iter().for_each(|slot| gone.set(slot, false));
+                true
+            }
+            None => {
+                let went = self.kept.posted_slots.get(record.index() as usize);
+                went.copied().flatten().into_iter().for_each(|slot| gone.set(slot, true));
+                false
+            }
+        }
+    }
 }
 
 /// Returns whether a record names a slot.
 fn has_slot(record: Record) -> bool {
-    matches!(record.kind(), ISEND | IRECV | IRECV_ANY | NULL_REQUEST | WAIT | TEST)
+    matches!(record.kind(), ISEND | IRECV | NULL_REQUEST | WAIT | TEST)
 }
 
-/// The new numbers of slots: those in use have no gaps.
+/// The new numbers of slots and calls: those in use have no gaps.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Slots(Vec<Option<u32>>);
+pub(super) struct Used {
+    slots: Vec<Option<u32>>,
+    calls: Vec<Option<u32>>,
+}
 
-impl Slots {
-    /// Numbers the slots that records use.
-    pub(super) fn used_by(records: impl Iterator<Item = Record>) -> Self {
-        let mut slots: Vec<Option<u32>> = Vec::new();
-        for record in records.filter(|record| has_slot(*record)) {
-            let slot = record.slot().index();
-            if slots.len() <= slot {
-                slots.resize(slot + 1, None);
+impl Used {
+    /// Numbers the slots and calls that records use.
+    pub(super) fn by(records: impl Iterator<Item = Record>, names: &Names) -> Self {
+        let mut used = Self::default();
+        for record in records {
+            if has_slot(record) {
+                mark(&mut used.slots, record.slot().index());
             }
-            slots[slot] = Some(0);
+            if record.kind() == CALL
+                && let Some(mut call) = names.call(record).cloned()
+            {
+                mark(&mut used.calls, record.index() as usize);
+                call.visit_slots(|slot| mark(&mut used.slots, slot.index()));
+            }
         }
-        slots.iter_mut().flatten().zip(0..).for_each(|(number, next)| *number = next);
-        Self(slots)
+        for numbers in [&mut used.slots, &mut used.calls] {
+            numbers.iter_mut().flatten().zip(0..).for_each(|(number, next)| *number = next);
+        }
+        used
     }
 
-    pub(super) fn len(&self) -> u32 {
-        self.0.iter().flatten().count() as u32
+    pub(super) fn slots(&self) -> u32 {
+        self.slots.iter().flatten().count() as u32
     }
 
     /// Returns the new numbers of those of some pending requests that did not go.
@@ -129,13 +196,46 @@ impl Slots {
     }
 
     fn get(&self, slot: Slot) -> Option<Slot> {
-        self.0.get(slot.index()).copied().flatten().map(Slot::new)
+        self.slots.get(slot.index()).copied().flatten().map(Slot::new)
     }
 
-    /// Returns a record with the new number of its slot.
+    /// Returns a record with the new number of its slot or call.
     pub(super) fn renumber(&self, record: Record) -> Record {
+        if record.kind() == CALL {
+            let number = self.calls.get(record.index() as usize).copied().flatten();
+            return number.map_or(record, |number| record.with_index(number));
+        }
         let slot = if has_slot(record) { self.get(record.slot()) } else { None };
         slot.map_or(record, |slot| record.with_slot(slot))
+    }
+
+    /// Returns the calls that are used, with the new numbers of their slots.
+    fn renumbered(&self, calls: &[Option<Call>]) -> Vec<Call> {
+        let used = calls.iter().zip(&self.calls).filter(|(_, number)| number.is_some());
+        let mut used: Vec<Call> = used.filter_map(|(call, _)| call.clone()).collect();
+        for call in &mut used {
+            call.visit_slots(|slot| *slot = self.get(*slot).unwrap_or(*slot));
+        }
+        used
+    }
+}
+
+fn mark(numbers: &mut Vec<Option<u32>>, index: usize) {
+    if numbers.len() <= index {
+        numbers.resize(index + 1, None);
+    }
+    numbers[index] = Some(0);
+}
+
+/// Returns the slot of a request that a call posts.
+pub(super) fn posted_slot(call: &Call) -> Option<Slot> {
+    match *call {
+        Call::Isend { slot, .. }
+        | Call::Irecv { slot, .. }
+        | Call::SendInit { slot, .. }
+        | Call::RecvInit { slot, .. } => Some(slot),
+        Call::Collective { slot, .. } | Call::NeighborAlltoall { slot, .. } => slot,
+        _ => None,
     }
 }
 
@@ -144,10 +244,11 @@ fn numbers(peers: impl Iterator<Item = Rank>, ranks: &Range<u32>) -> Vec<Option<
     peers.map(|peer| ranks.contains(&peer.get()).then(|| next.next()).flatten()).collect()
 }
 
-fn keep_collective(collective: &Collective, ranks: &Range<u32>) -> Collective {
+/// Restricts an operation to ranks at some places of its communicator; a root that goes is replaced by the first rank.
+pub(super) fn keep_collective(collective: &Collective, places: &[u32]) -> Collective {
     let mut kept = collective.clone();
     let part = |counts: &mut Box<[u64]>| {
-        *counts = counts[ranks.start as usize..ranks.end as usize].into();
+        *counts = places.iter().map(|place| counts[*place as usize]).collect();
     };
     match &mut kept {
         Collective::Bcast { root, .. }
@@ -156,8 +257,8 @@ fn keep_collective(collective: &Collective, ranks: &Range<u32>) -> Collective {
         | Collective::Scatter { root, .. }
         | Collective::Gatherv { root, .. }
         | Collective::Scatterv { root, .. } => {
-            let number = if ranks.contains(&root.get()) { root.get() - ranks.start } else { 0 };
-            *root = Rank::new(number);
+            let number = places.binary_search(&root.get()).unwrap_or(0);
+            *root = Rank::new(number as u32);
         }
         _ => {}
     }

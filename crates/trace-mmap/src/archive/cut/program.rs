@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use tempfile::SpooledTempFile;
 
 use crate::archive::cut::main_loop::MainLoop;
-use crate::archive::cut::names::{Gone, Names, Slots};
+use crate::archive::cut::names::{Gone, Names, Used};
 use crate::archive::encode::{EncodeError, Encoded, ProgramBytes, Spool};
 use crate::archive::tally::Tally;
 use crate::archive::{ArchivedRank, Damage, MAX_DEPTH};
@@ -112,7 +112,7 @@ impl Keeper<'_> {
 /// What is left of a program.
 pub(super) struct KeptProgram {
     pub(super) records: Vec<Record>,
-    pub(super) slots: Slots,
+    pub(super) used: Used,
     pub(super) gone: Gone,
 }
 
@@ -130,9 +130,9 @@ impl KeptProgram {
         let mut keeper = Keeper { names, gone: Gone::new(trace.slots), records: Vec::new() };
         keeper.keep(&nodes);
         let Keeper { mut records, gone, .. } = keeper;
-        let slots = Slots::used_by(records.iter().copied());
-        records.iter_mut().for_each(|record| *record = slots.renumber(*record));
-        Ok(Self { records, slots, gone })
+        let used = Used::by(records.iter().copied(), names);
+        records.iter_mut().for_each(|record| *record = used.renumber(*record));
+        Ok(Self { records, used, gone })
     }
 
     /// Encodes the program, with the amounts that it still uses.

@@ -1,8 +1,9 @@
 //! Cutting a trace with a record per action: what is left of the actions of a rank, one by one.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::archive::cut::names::{Gone, Names, Slots};
+use crate::archive::cut::names::{Gone, Names, Used};
 use crate::record::Record;
 use crate::trace::{Cursor, RankTrace};
 
@@ -12,23 +13,28 @@ pub(super) struct Kept<'a> {
     cursor: Cursor<'a>,
     names: Arc<Names>,
     gone: Gone,
-    slots: Arc<Slots>,
+    used: Arc<Used>,
 }
 
 impl<'a> Kept<'a> {
-    /// Reads the rank once to see which requests are left, and adds them to the tables.
-    pub(super) fn new(trace: &'a RankTrace, names: Arc<Names>, tables: &mut RankTrace) -> Self {
+    /// Reads the rank once to see which requests and calls are left, and adds them to the tables.
+    pub(super) fn new(
+        trace: &'a RankTrace,
+        names: Arc<Names>,
+        ranks: &Range<u32>,
+        tables: &mut RankTrace,
+    ) -> Self {
         let start = Self {
             cursor: trace.cursor(),
             names,
             gone: Gone::new(trace.slots),
-            slots: Arc::new(Slots::default()),
+            used: Arc::new(Used::default()),
         };
         let mut all = start.clone();
-        let slots = Slots::used_by(all.by_ref());
-        tables.slots = slots.len();
-        tables.pending_at_end = slots.pending(&trace.pending_at_end, &all.gone);
-        Self { slots: Arc::new(slots), ..start }
+        let used = Used::by(all.by_ref(), &start.names);
+        start.names.add_side(tables, &trace.side, ranks, &used);
+        tables.pending_at_end = used.pending(&trace.pending_at_end, &all.gone);
+        Self { used: Arc::new(used), ..start }
     }
 }
 
@@ -39,7 +45,7 @@ impl Iterator for Kept<'_> {
         loop {
             let record = Record::encode(self.cursor.next()?);
             if let Some(record) = self.names.keep(record, &mut self.gone) {
-                return Some(self.slots.renumber(record));
+                return Some(self.used.renumber(record));
             }
         }
     }

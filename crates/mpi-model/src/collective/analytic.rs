@@ -1,0 +1,234 @@
+//! Collective operations in closed form: members tell each other times instead of sending data.
+//!
+//! An alltoall on 16,384 ranks is 268 million messages; here it is 32,766 tokens and a few sums. Each operation is costed
+//! as the algorithm in the table, with each transfer alone on its way. `t(d, n)` is what a message of `n` bytes takes to
+//! the member `d` places further, `x(d, n)` to the member whose number differs in the bit `d`, the overheads of both sides
+//! included. `K` is `ceil(log2 P)`, and `k` runs from 0 to `K - 1`; in the sums of `x`, `K` is `floor(log2 P)`, and where
+//! `P` is no power of two, the members above fold in before and are told after: `f(n)` is a message each way.
+//!
+//! | operation | who waits for whom | cost | as in |
+//! |---|---|---|---|
+//! | barrier | all for all | `sum_k t(2^k, 0)` | dissemination |
+//! | bcast, scatter | each for its parent in a binomial tree | `t` of each edge | binomial tree |
+//! | reduce, gather | each for its children in a binomial tree | `t` of each edge | binomial tree |
+//! | gatherv, scatterv | the root for all, each for the root | `t` of each edge | linear |
+//! | allreduce, up to 2 KiB | all for all | `sum_k x(2^k, n) + f(n)` | recursive doubling |
+//! | allreduce, beyond | all for all | `2 sum_k x(2^k, n 2^(k-K)) + f(n)` | Rabenseifner |
+//! | allgather(v) | all for all | `sum_k t(2^k, n min(2^k, P - 2^k))`, `n` the mean block | Bruck |
+//! | alltoall, up to 256 bytes | all for all | `sum_k t(2^k, n P / 2)` | Bruck |
+//! | alltoall(v), else | all for all | `sum_k c_k t(2^k, n)`, where `c_k` members are `2^k` to `2^(k+1) - 1` places away | pairwise exchange |
+//! | reduce_scatter | all for all | `sum_k x(2^k, n 2^(k-K)) + f(n)` | recursive halving |
+//! | scan, exscan | each for those `2^k` places before | `t` of each edge | Hillis and Steele |
+//!
+//! Where all wait for all, the times of entry go up and down one binomial tree, which costs nothing by itself. Operations
+//! with a root do not make leaves wait for each other. Sources of the algorithms: Thakur, Rabenseifner, Gropp,
+//! "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005; Hillis, Steele, CACM 29(12), 1986.
+
+use pdes_core::{Bytes, Rank};
+
+use super::blocks::{Blocks, times};
+use super::member::Elements;
+use super::{Member, Schedule, Step, allgather, alltoall, bcast, gather, reduce, scatter};
+
+/// Up to this size an allreduce is costed as recursive doubling, as MPICH does it.
+const SHORT_ALLREDUCE: u64 = 2048;
+/// Up to this size an alltoall is costed as Bruck's, as MPICH does it.
+const SHORT_ALLTOALL: u64 = 256;
+
+fn tell(to: u32, bytes: Option<Bytes>) -> Step {
+    Step::Tell { to: Rank::new(to), bytes }
+}
+
+fn hear(from: u32) -> Step {
+    Step::Hear { from: Rank::new(from) }
+}
+
+/// The powers of two below the number of members.
+fn distances(member: Member<'_>) -> impl DoubleEndedIterator<Item = u32> + Send + use<> {
+    let rounds = member.size.next_power_of_two().trailing_zeros();
+    (0..rounds).map(|round| 1 << round)
+}
+
+/// A binomial tree as one of its members sees it. Children of a member are its relative number plus the powers of two
+/// below its lowest bit.
+#[derive(Clone, Copy)]
+struct Tree<'a> {
+    member: Member<'a>,
+    root: u32,
+    relative: u32,
+}
+
+impl<'a> Tree<'a> {
+    fn new(member: Member<'a>, root: u32) -> Self {
+        Self { member, root, relative: member.before(root) }
+    }
+
+    fn absolute(self, relative: u32) -> u32 {
+        ((u64::from(relative) + u64::from(self.root)) % u64::from(self.member.size)) as u32
+    }
+
+    fn parent(self) -> Option<u32> {
+        let relative = self.relative;
+        (relative != 0).then(|| self.absolute(relative & (relative - 1)))
+    }
+
+    /// The children, those with the smallest subtrees first, and how many members each subtree has.
+    fn children(self) -> impl DoubleEndedIterator<Item = (u32, u32)> + Send + 'a {
+        let lowest =
+            if self.relative == 0 { self.member.size } else { self.relative & self.relative.wrapping_neg() };
+        let below = distances(self.member).filter(move |&bit| bit < lowest);
+        let child = move |bit| (self.relative + bit, bit);
+        below
+            .map(child)
+            .filter(move |&(child, _)| child < self.member.size)
+            .map(move |(child, bit)| (self.absolute(child), bit.min(self.member.size - child)))
+    }
+
+    /// How many members there are from this one down.
+    fn subtree(self) -> u32 {
+        let (relative, size) = (self.relative, self.member.size);
+        if relative == 0 { size } else { (relative & relative.wrapping_neg()).min(size - relative) }
+    }
+
+    /// Waits for all children, then tells the parent, who hears of it when so many bytes for each member of the subtree
+    /// have arrived.
+    fn up(self, bytes: impl Fn(u32) -> Option<Bytes>) -> impl Iterator<Item = Step> + Send + 'a {
+        let told = self.parent().map(|parent| tell(parent, bytes(self.subtree())));
+        self.children().map(|(child, _)| hear(child)).chain(told)
+    }
+
+    /// Waits for the parent, then tells all children, those with the largest subtrees first.
+    fn down(
+        self,
+        bytes: impl Fn(u32) -> Option<Bytes> + Send + 'a,
+    ) -> impl Iterator<Item = Step> + Send + 'a {
+        let heard = self.parent().map(hear).into_iter();
+        heard.chain(self.children().rev().map(move |(child, subtree)| tell(child, bytes(subtree))))
+    }
+}
+
+/// Waits for all members, then lets the time of these transfers pass.
+fn together<'a>(member: Member<'a>, costs: impl Iterator<Item = Step> + Send + 'a) -> Schedule<'a> {
+    let tree = Tree::new(member, 0);
+    Box::new(tree.up(|_| None).chain(tree.down(|_| None)).chain(costs))
+}
+
+/// Transfers of so many bytes to the members at each power of two.
+fn rounds<'a>(
+    member: Member<'a>,
+    bytes: impl Fn(u32) -> Bytes + Send + 'a,
+) -> impl Iterator<Item = Step> + Send + 'a {
+    distances(member).map(move |distance| pass(member.after(distance), bytes(distance), 1))
+}
+
+/// Transfers of so many bytes to the members whose numbers differ in one bit, `times` each, and where the number of
+/// members is no power of two, of the whole to a neighbour and back.
+fn exchanges<'a>(
+    member: Member<'a>,
+    times: u64,
+    whole: Bytes,
+    bytes: impl Fn(u32) -> Bytes + Send + 'a,
+) -> impl Iterator<Item = Step> + Send + 'a {
+    let folds = !member.size.is_power_of_two();
+    let partner = move |distance| match member.rank ^ distance {
+        partner if partner < member.size => partner,
+        _ => member.after(distance),
+    };
+    let bits = distances(member).filter(move |&bit| bit <= member.size / 2);
+    let exchanged = bits.map(move |bit| pass(partner(bit), bytes(bit), times));
+    exchanged.chain(folds.then(|| pass(member.after(1), whole, 2)))
+}
+
+fn pass(peer: u32, bytes: Bytes, times: u64) -> Step {
+    Step::Pass { peer: Rank::new(peer), bytes, times }
+}
+
+pub(super) fn barrier<'a>(member: Member<'a>) -> Schedule<'a> {
+    together(member, rounds(member, |_| Bytes::ZERO))
+}
+
+pub(super) fn bcast<'a>(member: Member<'a>, args: bcast::Args) -> Schedule<'a> {
+    Box::new(Tree::new(member, args.root).down(move |_| Some(args.data.bytes())))
+}
+
+pub(super) fn reduce<'a>(member: Member<'a>, args: reduce::Args) -> Schedule<'a> {
+    Box::new(Tree::new(member, args.root).up(|_| Some(args.data.bytes())))
+}
+
+pub(super) fn allreduce<'a>(member: Member<'a>, data: Elements) -> Schedule<'a> {
+    let bytes = data.bytes();
+    if bytes.get() <= SHORT_ALLREDUCE {
+        return together(member, exchanges(member, 1, bytes, move |_| bytes));
+    }
+    together(member, exchanges(member, 2, bytes, halves(member, bytes)))
+}
+
+/// A vector in parts: a half at the largest distance, half of that at the next smaller one.
+fn halves(member: Member<'_>, whole: Bytes) -> impl Fn(u32) -> Bytes + Send + use<> {
+    let size = 1_u128 << member.size.ilog2();
+    move |distance| Bytes::new((u128::from(whole.get()) * u128::from(distance) / size) as u64)
+}
+
+pub(super) fn gather<'a>(member: Member<'a>, args: gather::Args) -> Schedule<'a> {
+    Box::new(Tree::new(member, args.root).up(|members| Some(times(args.sent, members.into()).bytes())))
+}
+
+pub(super) fn scatter<'a>(member: Member<'a>, args: scatter::Args) -> Schedule<'a> {
+    // The root's block is what it sends, the others' what they receive.
+    let block = if member.rank == args.root { args.sent } else { args.received };
+    Box::new(Tree::new(member, args.root).down(move |members| Some(times(block, members.into()).bytes())))
+}
+
+/// All tell the root.
+pub(super) fn gatherv<'a>(member: Member<'a>, root: u32, sent: Bytes) -> Schedule<'a> {
+    if member.rank == root {
+        return Box::new(member.others().map(hear));
+    }
+    Box::new([tell(root, Some(sent))].into_iter())
+}
+
+/// The root tells all.
+pub(super) fn scatterv<'a>(
+    member: Member<'a>,
+    root: u32,
+    sent: impl Fn(u32) -> Bytes + Send + 'a,
+) -> Schedule<'a> {
+    if member.rank == root {
+        return Box::new(member.others().map(move |other| tell(other, Some(sent(other)))));
+    }
+    Box::new([hear(root)].into_iter())
+}
+
+pub(super) fn allgather<'a>(member: Member<'a>, args: allgather::Args<'a>) -> Schedule<'a> {
+    let mean = args.blocks.total(member.size).bytes().get() / u64::from(member.size);
+    let blocks = move |distance: u32| u64::from(distance.min(member.size - distance));
+    together(member, rounds(member, move |distance| Bytes::new(mean * blocks(distance))))
+}
+
+pub(super) fn alltoall<'a>(member: Member<'a>, args: alltoall::Args<'a>) -> Schedule<'a> {
+    let total = |blocks: Blocks<'a>| blocks.total(member.size).bytes().get();
+    let block = total(args.sent).max(total(args.received)) / u64::from(member.size);
+    if block <= SHORT_ALLTOALL && matches!(args.sent, Blocks::Equal(_)) {
+        let half = Bytes::new(block * u64::from(member.size) / 2);
+        return together(member, rounds(member, move |_| half));
+    }
+    let costs = distances(member).map(move |distance| {
+        let peers = distance.min(member.size - distance);
+        pass(member.after(distance), Bytes::new(block), peers.into())
+    });
+    together(member, costs)
+}
+
+pub(super) fn reduce_scatter<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
+    let whole = blocks.total(member.size).bytes();
+    together(member, exchanges(member, 1, whole, halves(member, whole)))
+}
+
+pub(super) fn scan<'a>(member: Member<'a>, bytes: Bytes) -> Schedule<'a> {
+    let Member { rank, size, .. } = member;
+    Box::new(distances(member).flat_map(move |distance| {
+        let told = rank.checked_add(distance).filter(|&to| to < size).map(|to| tell(to, Some(bytes)));
+        let heard = rank.checked_sub(distance).map(hear);
+        told.into_iter().chain(heard)
+    }))
+}

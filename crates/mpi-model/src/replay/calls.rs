@@ -1,0 +1,197 @@
+//! What each call of a trace does.
+
+use pdes_core::{Bytes, Outbox, Rank};
+use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Datatype, OutIdx, SendMode, Slot, Source};
+
+use super::pending::Pending;
+use super::persistent::Persistent;
+use super::{Failure, Outcome, RankProcess};
+use crate::collective::{self, Member, Schedule, Step};
+use crate::machine::Machine;
+use crate::request::{Completion, Request, RequestId};
+use crate::statistics::ActionKind;
+use crate::token::Token;
+
+impl<'t, M: Machine> RankProcess<'t, M> {
+    pub(super) fn call(&mut self, id: CallId, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+        match *self.trace.call(id) {
+            Call::Send { mode, to, bytes } => self.send_call(mode, to, bytes, outbox),
+            Call::Isend { mode, to, bytes, slot } => {
+                self.isend_call(mode, to, bytes, self.request(slot), outbox);
+                Ok(self.end(ActionKind::Isend))
+            }
+            Call::Recv { from, bytes } => {
+                let request = self.requests.receive();
+                self.receive_call(from, bytes, request, outbox)?;
+                self.complete(Pending::One { request, kind: ActionKind::Recv })
+            }
+            Call::Irecv { from, bytes, slot } => {
+                self.receive_call(from, bytes, self.request(slot), outbox)?;
+                Ok(self.end(ActionKind::Irecv))
+            }
+            Call::SendRecv { to, send_bytes, from, recv_bytes } => {
+                self.isend_call(SendMode::Standard, to, send_bytes, self.requests.send(), outbox);
+                self.receive_call(from, recv_bytes, self.requests.receive(), outbox)?;
+                self.complete(self.both())
+            }
+            Call::SendInit { mode, to, bytes, slot } => {
+                self.make_persistent(slot, Persistent::Send { mode, to, bytes });
+                Ok(self.end(ActionKind::Marker))
+            }
+            Call::RecvInit { from, bytes, slot } => {
+                self.make_persistent(slot, Persistent::Receive { from, bytes });
+                Ok(self.end(ActionKind::Marker))
+            }
+            Call::Start { ref slots } => {
+                slots.iter().try_for_each(|&slot| self.start(slot, outbox))?;
+                Ok(self.end(ActionKind::Start))
+            }
+            Call::Free { slot } => {
+                self.persistent.remove(&self.request(slot));
+                Ok(self.end(ActionKind::Marker))
+            }
+            Call::Waitall { .. } => {
+                self.complete(Pending::Listed { call: id, scanned: 0, kind: ActionKind::Waitall })
+            }
+            Call::Waitany { .. } => self.wait_for_first(id, ActionKind::Waitany, false),
+            Call::Waitsome { .. } => self.wait_for_first(id, ActionKind::Waitsome, false),
+            Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
+                self.look_at(id)
+            }
+            Call::Probe { .. } => self.probe(id, ActionKind::Probe),
+            Call::Iprobe { .. } => self.iprobe(id),
+            Call::Cancel { .. } => self.cancel(id),
+            Call::Collective { operation, communicator, slot } => {
+                self.collective_on(communicator, operation, slot, outbox)
+            }
+            Call::NeighborAlltoall { communicator, ref to, ref from, slot } => {
+                let schedule = neighbors(to, from);
+                self.operate(ActionKind::NeighborAlltoall, communicator, schedule, slot, outbox)
+            }
+            Call::NewCommunicator { parent, .. } => self.agree(parent, outbox),
+            Call::FreeCommunicator { .. } => Ok(self.end(ActionKind::Marker)),
+        }
+    }
+
+    fn send_call(
+        &mut self,
+        mode: SendMode,
+        to: Option<OutIdx>,
+        bytes: Bytes,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
+        let Some(to) = to else { return Ok(self.end(ActionKind::Send)) };
+        match self.send(to, bytes, self.is_detached_in(mode, bytes), outbox) {
+            Some(request) => self.complete(Pending::One { request, kind: ActionKind::Send }),
+            None => Ok(self.end(ActionKind::Send)),
+        }
+    }
+
+    pub(super) fn isend_call(
+        &mut self,
+        mode: SendMode,
+        to: Option<OutIdx>,
+        bytes: Bytes,
+        request: RequestId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) {
+        match to {
+            Some(to) => self.isend(to, bytes, self.is_detached_in(mode, bytes), request, outbox),
+            None => self.complete_at_once(request),
+        }
+    }
+
+    pub(super) fn receive_call(
+        &mut self,
+        from: Source,
+        bytes: Bytes,
+        request: RequestId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<(), Failure<M::Error>> {
+        match from {
+            Source::Nobody => {
+                self.complete_at_once(request);
+                Ok(())
+            }
+            Source::Rank(channel) => self.receive(channel.index(), bytes, request, outbox),
+            Source::Any { .. } => self.receive_any(from, bytes, request, outbox),
+        }
+    }
+
+    fn complete_at_once(&mut self, request: RequestId) {
+        let completion = Completion { at: self.strand.clock, received: None };
+        self.requests.set(request, Request::Complete(completion));
+    }
+
+    fn is_detached_in(&self, mode: SendMode, bytes: Bytes) -> bool {
+        match mode {
+            SendMode::Standard | SendMode::Ready => self.is_detached(bytes),
+            SendMode::Synchronous => false,
+            SendMode::Buffered => true,
+        }
+    }
+
+    /// A collective operation on the world that blocks.
+    pub(super) fn collective(
+        &mut self,
+        id: CollectiveId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
+        self.collective_on(CommIdx::WORLD, id, None, outbox)
+    }
+
+    fn collective_on(
+        &mut self,
+        communicator: CommIdx,
+        id: CollectiveId,
+        slot: Option<Slot>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
+        let operation = self.trace.collective(id);
+        let schedule = collective::schedule(self.member(communicator), operation);
+        self.operate(operation.into(), communicator, schedule, slot, outbox)
+    }
+
+    fn member(&self, communicator: CommIdx) -> Member<'t> {
+        let world = self.world;
+        let communicator = &self.trace.communicators()[communicator.index()];
+        Member::new(communicator.rank, world.layout(communicator), &world.parameters.collectives)
+    }
+
+    fn operate(
+        &mut self,
+        kind: ActionKind,
+        communicator: CommIdx,
+        schedule: Schedule<'t>,
+        slot: Option<Slot>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
+        let communicator = &self.trace.communicators()[communicator.index()];
+        let request = slot.map(|slot| self.request(slot));
+        self.begin_operation(kind, communicator, schedule, request, outbox)
+    }
+
+    /// Makes a communicator: its ranks tell each other what they ask for.
+    fn agree(&mut self, parent: CommIdx, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+        if !self.world.parameters.communicators_cost {
+            return Ok(self.end(ActionKind::NewCommunicator));
+        }
+        let schedule = collective::schedule(self.member(parent), &AGREEMENT);
+        self.operate(ActionKind::NewCommunicator, parent, schedule, None, outbox)
+    }
+}
+
+/// The color and the key of `MPI_Comm_split`, from all to all.
+static AGREEMENT: Collective = Collective::Allgather {
+    send_count: 8,
+    recv_count: 8,
+    send_type: Datatype::BYTE,
+    recv_type: Datatype::BYTE,
+};
+
+/// Receives from all neighbours, then sends to all.
+fn neighbors<'t>(to: &'t [(u32, Bytes)], from: &'t [(u32, Bytes)]) -> Schedule<'t> {
+    let receives = from.iter().map(|&(from, bytes)| Step::Irecv { from: Rank::new(from), bytes });
+    let sends = to.iter().map(|&(to, bytes)| Step::Isend { to: Rank::new(to), bytes });
+    Box::new(receives.chain(sends).chain([Step::WaitAll]))
+}

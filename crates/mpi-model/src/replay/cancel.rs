@@ -1,0 +1,39 @@
+//! Cancelled receives.
+
+use pdes_core::SimTime;
+use trace_mmap::{Call, CallId};
+
+use super::pending::{Look, Pending};
+use super::{Flow, Outcome, RankProcess};
+use crate::machine::Machine;
+use crate::request::{Completion, Request};
+use crate::statistics::ActionKind;
+
+impl<M: Machine> RankProcess<'_, M> {
+    /// Cancels a receive where it was cancelled in the recorded run. Where it got a message there, it does so here: the
+    /// program went on with it.
+    pub(super) fn cancel(&mut self, call: CallId) -> Outcome<M::Error> {
+        match self.trace.call(call) {
+            Call::Cancel { cancelled: true, .. } => {
+                Ok(self.hold(Pending::Look { look: Look::Call(call), paid: true }))
+            }
+            _ => Ok(self.end(ActionKind::Cancel)),
+        }
+    }
+
+    /// Takes the receive back, unless a message has met it in the simulated run.
+    pub(super) fn decide_cancel(&mut self, call: CallId) -> Flow {
+        let Call::Cancel { slot, .. } = *self.trace.call(call) else {
+            unreachable!("a cancellation is decided");
+        };
+        let request = self.request(slot);
+        let withdrawn = self.mailbox.as_mut().is_some_and(|mailbox| mailbox.withdraw(request))
+            || self.ports.withdraw(request);
+        if withdrawn {
+            let at: SimTime = self.strand.clock;
+            self.requests.set(request, Request::Complete(Completion { at, received: None }));
+        }
+        self.statistics.add_outcome(self.strand.action, withdrawn);
+        self.end(ActionKind::Cancel)
+    }
+}

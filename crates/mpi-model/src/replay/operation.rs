@@ -1,0 +1,376 @@
+//! Collective operations in progress.
+
+use pdes_core::{Bytes, Outbox, Pause, Rank, SimDuration};
+use trace_mmap::Communicator;
+
+use super::pending::Pending;
+use super::strand::Strand;
+use super::{Failure, Flow, Outcome, RankProcess};
+use crate::collective::{Schedule, Step};
+use crate::machine::Machine;
+use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId};
+use crate::statistics::ActionKind;
+use crate::token::Token;
+
+/// Bits of a tag that hold the kind of an operation; those above hold its number on the communicator.
+pub(super) const KIND_BITS: u32 = 6;
+
+const _: () = assert!(ActionKind::ALL.len() <= 1 << KIND_BITS);
+
+/// A collective operation in progress.
+pub(super) struct Operation<'t> {
+    pub(super) kind: ActionKind,
+    /// The tag of its messages.
+    tag: u32,
+    communicator: &'t Communicator,
+    schedule: Schedule<'t>,
+    strand: Strand,
+    /// Its requests that no wait has completed yet, in the order in which they were made.
+    requests: Vec<RequestId>,
+    wait: Wait,
+    /// What the program waits for, unless the operation blocks.
+    request: Option<RequestId>,
+}
+
+/// What an operation waits for.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Nothing,
+    /// A blocking send or receive.
+    One(RequestId),
+    /// A combined send and receive.
+    Two([RequestId; 2]),
+    /// All its requests, in the order in which they end.
+    All,
+    /// All its requests from this one on, one after the other.
+    Each {
+        next: usize,
+    },
+    /// One of its requests, by its place.
+    Request(usize),
+    /// Work of the machine.
+    Work,
+}
+
+impl<'t, M: Machine> RankProcess<'t, M> {
+    /// Begins an operation. One that blocks is carried out as far as possible.
+    pub(super) fn begin_operation(
+        &mut self,
+        kind: ActionKind,
+        communicator: &'t Communicator,
+        schedule: Schedule<'t>,
+        request: Option<RequestId>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
+        let number = self.number_on(communicator);
+        let index = self.vacant_operation();
+        let strand = match request {
+            Some(_) => {
+                self.branches = self.branches.wrapping_add(1);
+                self.strand.branch(self.branches)
+            }
+            None => self.strand,
+        };
+        let tag = number << KIND_BITS | kind as u32;
+        let (requests, wait) = (Vec::new(), Wait::Nothing);
+        let operation = Operation { kind, tag, communicator, schedule, strand, requests, wait, request };
+        self.operations[index.index()] = Some(Box::new(operation));
+        match request {
+            None => self.go_on_with(index, outbox),
+            Some(request) => {
+                self.requests.set(request, Request::Pending(Awaited::Operation(kind)));
+                self.run_operation(index, outbox)?;
+                Ok(self.end(ActionKind::NonBlocking))
+            }
+        }
+    }
+
+    /// Counts the operations on a communicator. All its ranks call them in the same order, so that the number tells
+    /// which message belongs to which.
+    fn number_on(&mut self, communicator: &Communicator) -> u32 {
+        let calls = self.operations_on.entry(communicator.id).or_insert(0);
+        *calls = calls.wrapping_add(1);
+        *calls & u32::MAX >> KIND_BITS
+    }
+
+    fn vacant_operation(&mut self) -> OperationIndex {
+        let index = self.operations.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.operations.push(None);
+            self.operations.len() - 1
+        });
+        OperationIndex(index as u32)
+    }
+
+    /// Goes on with the operation for which the program waits.
+    pub(super) fn go_on_with(
+        &mut self,
+        index: OperationIndex,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Outcome<M::Error> {
+        match self.run_operation(index, outbox)? {
+            Some(kind) => Ok(self.end(kind)),
+            None => {
+                self.pending = Pending::Operation { index };
+                self.awaited = None;
+                Ok(Flow::Pause(Pause::Blocked))
+            }
+        }
+    }
+
+    /// Carries an operation out as far as possible; returns its kind where it has ended.
+    pub(super) fn run_operation(
+        &mut self,
+        index: OperationIndex,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<Option<ActionKind>, Failure<M::Error>> {
+        let taken = self.operations[index.index()].take();
+        let mut operation = taken.expect("an operation that is waited for is in progress");
+        std::mem::swap(&mut self.strand, &mut operation.strand);
+        let ended = self.steps(index, &mut operation, outbox);
+        std::mem::swap(&mut self.strand, &mut operation.strand);
+        if !ended? {
+            self.operations[index.index()] = Some(operation);
+            return Ok(None);
+        }
+        debug_assert_eq!(self.requests.pending_parts(index), 0, "an operation waits for all its requests");
+        operation.requests.iter().for_each(|&request| self.requests.release_part(request));
+        match operation.request {
+            None => self.strand = operation.strand,
+            Some(request) => {
+                let completion = Completion { at: operation.strand.clock, received: None };
+                self.requests.set(request, Request::Complete(completion));
+            }
+        }
+        Ok(Some(operation.kind))
+    }
+
+    /// Takes steps until the operation waits; returns whether it has ended.
+    fn steps(
+        &mut self,
+        index: OperationIndex,
+        operation: &mut Operation<'t>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<bool, Failure<M::Error>> {
+        loop {
+            if !self.is_over(index, operation) {
+                return Ok(false);
+            }
+            self.complete_wait(operation);
+            if !matches!(operation.wait, Wait::Nothing) {
+                continue;
+            }
+            match operation.schedule.next() {
+                Some(step) => self.step(step, index, operation, outbox)?,
+                None => return Ok(true),
+            }
+        }
+    }
+
+    /// Returns whether an operation need not wait any longer.
+    fn is_over(&self, index: OperationIndex, operation: &Operation<'_>) -> bool {
+        let is_pending = |request| matches!(self.requests.get(request), Request::Pending(_));
+        match operation.wait {
+            Wait::Nothing => true,
+            Wait::One(request) => !is_pending(request),
+            Wait::Two(requests) => !requests.into_iter().any(is_pending),
+            Wait::All => self.requests.pending_parts(index) == 0,
+            Wait::Each { next } => !operation.requests.get(next).is_some_and(|&request| is_pending(request)),
+            Wait::Request(place) => !is_pending(operation.requests[place]),
+            Wait::Work => false,
+        }
+    }
+
+    /// Moves the clock past what the operation has waited for.
+    fn complete_wait(&mut self, operation: &mut Operation<'_>) {
+        match std::mem::replace(&mut operation.wait, Wait::Nothing) {
+            Wait::Nothing | Wait::Work => {}
+            Wait::One(request) => self.take_parts(&mut vec![request]),
+            Wait::Two(requests) => self.take_parts(&mut requests.to_vec()),
+            Wait::All => self.take_parts(&mut operation.requests),
+            Wait::Each { next } if next < operation.requests.len() => {
+                self.settle_part(operation.requests[next]);
+                operation.wait = Wait::Each { next: next + 1 };
+            }
+            Wait::Each { .. } => {
+                operation.requests.drain(..).for_each(|part| self.requests.release_part(part))
+            }
+            Wait::Request(place) => self.settle_part(operation.requests[place]),
+        }
+    }
+
+    fn settle_part(&mut self, request: RequestId) {
+        if let Some(completion) = self.requests.take(request) {
+            self.settle(completion);
+        }
+    }
+
+    /// Completes requests and gives them up. The library takes what is complete first and pays for one after the other;
+    /// among those that are complete at once, the order does not change the sum.
+    fn take_parts(&mut self, requests: &mut Vec<RequestId>) {
+        let mut completions: Vec<Completion> =
+            requests.iter().filter_map(|&request| self.requests.take(request)).collect();
+        requests.drain(..).for_each(|request| self.requests.release_part(request));
+        if !self.world.parameters.receive.is_zero() {
+            completions.sort_by_key(|completion| completion.at);
+        }
+        completions.into_iter().for_each(|completion| self.settle(completion));
+    }
+
+    fn step(
+        &mut self,
+        step: Step,
+        index: OperationIndex,
+        operation: &mut Operation<'t>,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<(), Failure<M::Error>> {
+        let parameters = self.world.parameters;
+        match step {
+            Step::Send { to, bytes } => {
+                if self.is_detached(bytes) {
+                    self.strand.clock += parameters.send.cost(bytes);
+                }
+                let request = self.requests.add_part(index);
+                self.send_part(operation, to, bytes, request, outbox);
+                operation.wait = Wait::One(request);
+            }
+            Step::Recv { from, bytes } => {
+                let request = self.requests.add_part(index);
+                self.receive_part(operation, from, bytes, request, outbox)?;
+                operation.wait = Wait::One(request);
+            }
+            Step::Isend { to, bytes } => {
+                self.strand.clock += parameters.isend.cost(bytes);
+                let request = self.requests.add_part(index);
+                operation.requests.push(request);
+                self.send_part(operation, to, bytes, request, outbox);
+            }
+            Step::Irecv { from, bytes } => {
+                let request = self.requests.add_part(index);
+                operation.requests.push(request);
+                self.receive_part(operation, from, bytes, request, outbox)?;
+            }
+            Step::SendRecv { to, send_bytes, from, recv_bytes } => {
+                if operation.is_own(to) && operation.is_own(from) {
+                    return Ok(());
+                }
+                self.strand.clock += parameters.isend.cost(send_bytes);
+                let requests = [self.requests.add_part(index), self.requests.add_part(index)];
+                self.send_part(operation, to, send_bytes, requests[0], outbox);
+                self.receive_part(operation, from, recv_bytes, requests[1], outbox)?;
+                operation.wait = Wait::Two(requests);
+            }
+            Step::WaitAll => operation.wait = Wait::All,
+            Step::WaitEach => operation.wait = Wait::Each { next: 0 },
+            Step::Wait { request } => operation.wait = Wait::Request(request as usize),
+            Step::Tell { to, bytes } => {
+                let to = operation.communicator.group.member(to.get());
+                let delay = bytes.map_or(Ok(SimDuration::ZERO), |bytes| self.alone(to, bytes, 1))?;
+                self.tell(to, operation.communicator.id, operation.tag, delay, outbox)?;
+                if bytes.is_some_and(|bytes| !self.is_detached(bytes)) {
+                    self.strand.clock += delay;
+                }
+            }
+            Step::Hear { from } => {
+                let from = operation.communicator.group.member(from.get());
+                let request = self.requests.add_part(index);
+                self.hear(from, operation.communicator.id, operation.tag, request, outbox);
+                operation.wait = Wait::One(request);
+            }
+            Step::Pass { peer, bytes, times } => {
+                let peer = operation.communicator.group.member(peer.get());
+                let time = self.alone(peer, bytes, times)?;
+                self.advance(Some(time), "a collective operation", || {
+                    format!("{times} messages of {bytes}")
+                })?;
+            }
+            Step::Compute { flops } => {
+                if self.computes(flops, Some(index), outbox)? {
+                    operation.wait = Wait::Work;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send_part(
+        &mut self,
+        operation: &Operation<'_>,
+        to: Rank,
+        bytes: Bytes,
+        request: RequestId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) {
+        let to = operation.communicator.group.member(to.get());
+        self.send_collective(to, operation.communicator.id, operation.tag, bytes, request, outbox);
+    }
+
+    fn receive_part(
+        &mut self,
+        operation: &Operation<'_>,
+        from: Rank,
+        capacity: Bytes,
+        request: RequestId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<(), Failure<M::Error>> {
+        let from = operation.communicator.group.member(from.get());
+        self.receive_collective(from, operation.communicator.id, operation.tag, capacity, request, outbox)
+    }
+
+    /// Takes in that a request of an operation is complete; returns whether the program can go on.
+    pub(super) fn part_completed(
+        &mut self,
+        index: OperationIndex,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<bool, Failure<M::Error>> {
+        let Some(operation) = &self.operations[index.index()] else { return Ok(false) };
+        if !self.is_over(index, operation) {
+            return Ok(false);
+        }
+        let Some(request) = operation.request else { return Ok(true) };
+        let ended = self.run_operation(index, outbox)?.is_some();
+        Ok(ended && self.awaited == Some(request))
+    }
+
+    /// Takes in that the machine has done what an operation had it do; returns whether the program can go on.
+    pub(super) fn work_done(
+        &mut self,
+        index: OperationIndex,
+        at: pdes_core::SimTime,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<bool, Failure<M::Error>> {
+        if let Some(operation) = &mut self.operations[index.index()] {
+            operation.strand.clock = at;
+            operation.wait = Wait::Nothing;
+        }
+        self.part_completed(index, outbox)
+    }
+
+    /// Returns what keeps an operation waiting.
+    pub(super) fn operation_waits(&self, index: OperationIndex) -> Option<Awaited> {
+        let operation = self.operations[index.index()].as_ref()?;
+        let pending = |request| match self.requests.get(request) {
+            Request::Pending(awaited) => Some(awaited),
+            Request::Inactive | Request::Complete(_) => None,
+        };
+        match operation.wait {
+            Wait::One(request) => pending(request),
+            Wait::Two(requests) => requests.into_iter().find_map(pending),
+            Wait::Request(place) => pending(operation.requests[place]),
+            _ => operation.requests.iter().copied().find_map(pending),
+        }
+    }
+
+    /// Finds the operation in progress whose request has this place.
+    pub(super) fn operation_at(&self, request: RequestId) -> Option<OperationIndex> {
+        let found = self.operations.iter().position(|operation| {
+            operation.as_deref().is_some_and(|operation| operation.request == Some(request))
+        })?;
+        Some(OperationIndex(found as u32))
+    }
+}
+
+impl Operation<'_> {
+    fn is_own(&self, member: Rank) -> bool {
+        member.get() == self.communicator.rank
+    }
+}

@@ -1,0 +1,225 @@
+//! Calls that complete what is complete first.
+//!
+//! Where outcomes are as [recorded](crate::Outcomes::Recorded), they complete what they completed in the recorded run, and
+//! need no conditional events. Where they are [reenacted](crate::Outcomes::Reenact), they complete as many requests as in
+//! the recorded run, but those that are complete first in the simulated one. What the trace says later of a request that
+//! was to be complete then concerns one that is still pending in its place. Requests that a test completed earlier than in
+//! the recorded run are gone from then on.
+
+use std::slice;
+
+use pdes_core::SimTime;
+use trace_mmap::{Call, CallId, Slot};
+
+use super::pending::{Look, Pending};
+use super::{Flow, Outcome, RankProcess};
+use crate::machine::Machine;
+use crate::parameters::Outcomes;
+use crate::request::{Awaited, Completion, Request};
+use crate::statistics::ActionKind;
+
+impl<'t, M: Machine> RankProcess<'t, M> {
+    pub(super) fn is_reenacted(&self) -> bool {
+        self.world.parameters.outcomes == Outcomes::Reenact
+    }
+
+    /// The requests on which a call waits, or at which it looks.
+    pub(super) fn slots(&self, call: CallId) -> &'t [Slot] {
+        match self.trace.call(call) {
+            Call::Waitall { slots }
+            | Call::Waitany { slots, .. }
+            | Call::Waitsome { slots, .. }
+            | Call::Testall { slots, .. }
+            | Call::Testany { slots, .. }
+            | Call::Testsome { slots, .. } => slots,
+            Call::Test { slot, .. } => slice::from_ref(slot),
+            _ => &[],
+        }
+    }
+
+    /// The requests that a call completed in the recorded run.
+    pub(super) fn recorded(&self, call: CallId) -> &'t [Slot] {
+        match self.trace.call(call) {
+            Call::Waitall { slots } | Call::Testall { slots, done: true } => slots,
+            Call::Test { slot, done: true } => slice::from_ref(slot),
+            Call::Waitany { done, .. } | Call::Testany { done, .. } => done.as_slice(),
+            Call::Waitsome { done, .. } | Call::Testsome { done, .. } => done,
+            _ => &[],
+        }
+    }
+
+    /// The requests that a call has to complete where there is no choice.
+    pub(super) fn needed(&self, call: CallId) -> &'t [Slot] {
+        if self.is_reenacted() { self.slots(call) } else { self.recorded(call) }
+    }
+
+    fn state(&self, slot: Slot) -> Request {
+        self.requests.get(self.request(slot))
+    }
+
+    fn is_active(&self, slot: &Slot) -> bool {
+        !matches!(self.state(*slot), Request::Inactive)
+    }
+
+    /// Completes as many requests of a call as in the recorded run.
+    pub(super) fn wait_for_first(
+        &mut self,
+        call: CallId,
+        kind: ActionKind,
+        granted: bool,
+    ) -> Outcome<M::Error> {
+        let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
+        let left = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
+        if !self.is_reenacted() || active == left {
+            return self.complete(Pending::Listed { call, scanned: 0, kind });
+        }
+        self.places.chosen.clear();
+        self.choose_first(call, left as u32, kind, granted)
+    }
+
+    /// Completes what is complete first, until there are as many as in the recorded run.
+    pub(super) fn choose_first(
+        &mut self,
+        call: CallId,
+        mut left: u32,
+        kind: ActionKind,
+        mut granted: bool,
+    ) -> Outcome<M::Error> {
+        while left > 0 {
+            let Some(first) = self.first_complete(call) else {
+                return Ok(self.hold(Pending::First { call, left, kind }));
+            };
+            let at = self.strand.clock.max(first);
+            let is_certain =
+                self.slots(call).iter().all(|&slot| !matches!(self.state(slot), Request::Pending(_)));
+            if !granted && !is_certain {
+                return Ok(self.hold(Pending::First { call, left, kind }));
+            }
+            (granted, left) = (false, left - 1);
+            let chosen = self.complete_by(call, at).next();
+            let (slot, completion) = chosen.expect("a request is complete by now");
+            self.requests.set(self.request(slot), Request::Inactive);
+            self.settle(completion);
+            self.places.chosen.push(slot);
+        }
+        self.exchange_chosen(call);
+        Ok(self.end(kind))
+    }
+
+    /// Keeps a call pending until its next event is due.
+    pub(super) fn hold(&mut self, pending: Pending) -> Flow {
+        self.pending = pending;
+        self.awaited = None;
+        self.blocked()
+    }
+
+    /// When the first request of a call is complete, as far as is known.
+    fn first_complete(&self, call: CallId) -> Option<SimTime> {
+        self.complete_by(call, SimTime::MAX).map(|(_, completion)| completion.at).min()
+    }
+
+    /// The requests of a call that are complete by an instant, in the order of the call.
+    pub(super) fn complete_by(
+        &self,
+        call: CallId,
+        at: SimTime,
+    ) -> impl Iterator<Item = (Slot, Completion)> + '_ {
+        self.slots(call).iter().filter_map(move |&slot| match self.state(slot) {
+            Request::Complete(completion) if completion.at <= at => Some((slot, completion)),
+            _ => None,
+        })
+    }
+
+    /// Lets requests that were complete in the recorded run, but were not chosen now, stand for those that were chosen.
+    fn exchange_chosen(&mut self, call: CallId) {
+        let recorded = self.recorded(call);
+        let chosen = std::mem::take(&mut self.places.chosen);
+        let mut instead = recorded.iter().filter(|slot| !chosen.contains(slot) && self.is_active(slot));
+        let swaps: Vec<(Slot, Slot)> = chosen
+            .iter()
+            .filter(|slot| !recorded.contains(slot))
+            .filter_map(|&slot| Some((slot, *instead.next()?)))
+            .collect();
+        self.statistics.add_outcome(self.strand.action, swaps.is_empty());
+        for (chosen, recorded) in swaps {
+            self.places.swap(chosen, recorded);
+        }
+        self.places.chosen = chosen;
+    }
+
+    /// When the pending call is decided, as far as is known.
+    pub(super) fn outcome_due(&self) -> Option<SimTime> {
+        let at = match self.pending {
+            Pending::First { call, .. } => self.first_complete(call)?,
+            Pending::Look { .. } => self.strand.clock,
+            Pending::Probe { call, .. } => self.first_probed(call)?,
+            _ => return None,
+        };
+        Some(at.max(self.strand.clock))
+    }
+
+    /// What the pending call waits for, where nothing decides it.
+    pub(super) fn outcome_waits(&self) -> Option<Awaited> {
+        match self.pending {
+            Pending::First { call, .. } => self.slots(call).iter().find_map(|&slot| match self.state(slot) {
+                Request::Pending(awaited) => Some(awaited),
+                Request::Inactive | Request::Complete(_) => None,
+            }),
+            Pending::Probe { call, .. } => Some(self.probed(call)),
+            _ => None,
+        }
+    }
+
+    /// Looks at requests, whether they are complete.
+    pub(super) fn look_at(&mut self, call: CallId) -> Outcome<M::Error> {
+        if !self.is_reenacted() {
+            self.strand.clock += self.world.parameters.test;
+            return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });
+        }
+        if !self.slots(call).iter().any(|slot| self.is_active(slot)) {
+            return Ok(self.end(ActionKind::Test));
+        }
+        Ok(self.hold(Pending::Look { look: Look::Call(call), paid: false }))
+    }
+
+    /// Decides a test that has been paid for.
+    pub(super) fn decide(&mut self, call: CallId) -> Outcome<M::Error> {
+        let now = self.strand.clock;
+        let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
+        let complete: Vec<(Slot, Completion)> = self.complete_by(call, now).collect();
+        let succeeds = match self.trace.call(call) {
+            Call::Testany { .. } | Call::Testsome { .. } => !complete.is_empty(),
+            _ => complete.len() == active,
+        };
+        let was_recorded = self.recorded(call).iter().any(|slot| self.is_active(slot));
+        if succeeds {
+            self.world.tests.succeed();
+        } else if !was_recorded && self.world.parameters.test_grows {
+            self.world.tests.fail();
+        }
+        if succeeds != was_recorded {
+            self.statistics.add_outcome(self.strand.action, false);
+        }
+        match self.trace.call(call) {
+            Call::Testany { .. } | Call::Testsome { .. } if was_recorded => {
+                return self.wait_for_first(call, ActionKind::Test, true);
+            }
+            _ if succeeds => {
+                let first_only = matches!(self.trace.call(call), Call::Testany { .. });
+                let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
+                for (slot, completion) in taken {
+                    self.requests.set(self.request(slot), Request::Inactive);
+                    self.settle(completion);
+                }
+            }
+            _ if was_recorded => {
+                return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });
+            }
+            _ => {}
+        }
+        if succeeds == was_recorded {
+            self.statistics.add_outcome(self.strand.action, true);
+        }
+        Ok(self.end(ActionKind::Test))
+    }
+}

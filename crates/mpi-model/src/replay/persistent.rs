@@ -1,0 +1,37 @@
+//! Persistent requests.
+
+use pdes_core::{Bytes, Outbox};
+use trace_mmap::{OutIdx, SendMode, Slot, Source};
+
+use super::{Failure, RankProcess};
+use crate::machine::Machine;
+use crate::token::Token;
+
+/// What a persistent request does each time it is started.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Persistent {
+    Send { mode: SendMode, to: Option<OutIdx>, bytes: Bytes },
+    Receive { from: Source, bytes: Bytes },
+}
+
+impl<M: Machine> RankProcess<'_, M> {
+    pub(super) fn make_persistent(&mut self, slot: Slot, persistent: Persistent) {
+        self.persistent.insert(self.request(slot), persistent);
+    }
+
+    pub(super) fn start(
+        &mut self,
+        slot: Slot,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<(), Failure<M::Error>> {
+        let request = self.request(slot);
+        match self.persistent.get(&request).copied() {
+            Some(Persistent::Send { mode, to, bytes }) => {
+                self.isend_call(mode, to, bytes, request, outbox);
+                Ok(())
+            }
+            Some(Persistent::Receive { from, bytes }) => self.receive_call(from, bytes, request, outbox),
+            None => unreachable!("the trace's reader refuses to start what is not persistent"),
+        }
+    }
+}

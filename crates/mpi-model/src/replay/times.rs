@@ -1,0 +1,99 @@
+//! Times that members of operations in closed form tell each other.
+
+use pdes_core::{Bytes, Outbox, Rank, SimDuration};
+use trace_mmap::CommId;
+
+use super::{Failure, RankProcess, path};
+use crate::error::ReplayErrorKind;
+use crate::machine::Machine;
+use crate::matching::{Context, Letter};
+use crate::request::{Awaited, Completion, Request, RequestId};
+use crate::token::{Lane, Message, Token};
+
+impl<M: Machine> RankProcess<'_, M> {
+    /// Returns what so many messages to a rank take one after the other, alone on their way, the overheads of both sides
+    /// included.
+    pub(super) fn alone(
+        &mut self,
+        to: Rank,
+        bytes: Bytes,
+        times: u64,
+    ) -> Result<SimDuration, Failure<M::Error>> {
+        let way = match self.ways.get(&to) {
+            Some(way) => *way,
+            None => {
+                let way = path(self.world, self.me, to).map_err(|kind| self.fail(kind))?;
+                self.ways.insert(to, way);
+                way
+            }
+        };
+        let parameters = self.world.parameters;
+        let mut each = parameters.isend.cost(bytes);
+        if self.is_detached(bytes) {
+            each += parameters.receive.cost(bytes);
+        }
+        let transfer = self.world.machine.transfer(way, bytes + parameters.envelope);
+        let total = transfer.and_then(|transfer| each.checked_add(transfer)?.checked_mul(times));
+        let amount = || format!("{times} messages of {bytes}");
+        total.ok_or_else(|| {
+            self.fail(ReplayErrorKind::TooLong { what: "a collective operation", amount: amount() })
+        })
+    }
+
+    pub(super) fn tell(
+        &mut self,
+        to: Rank,
+        communicator: CommId,
+        tag: u32,
+        delay: SimDuration,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) -> Result<(), Failure<M::Error>> {
+        let Some(posted) = self.strand.clock.checked_add(delay) else {
+            let amount = format!("{delay}");
+            return Err(self.fail(ReplayErrorKind::TooLong { what: "a collective operation", amount }));
+        };
+        let message = Message { posted, bytes: Bytes::ZERO, tag, communicator, reply: None, round: 0 };
+        outbox.send(to, Token::Message { lane: Lane::Time(self.me.get()), message });
+        Ok(())
+    }
+
+    pub(super) fn hear(
+        &mut self,
+        from: Rank,
+        communicator: CommId,
+        tag: u32,
+        request: RequestId,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) {
+        let port = self.ports.of(Context::Times(communicator), from);
+        let receive = self.new_receive(Bytes::ZERO, Some(tag), request);
+        self.requests.set(request, Request::Pending(Awaited::Sender(from)));
+        if let Some(letter) = self.ports.get_mut(port).post(receive) {
+            self.heard(letter.message, request);
+        }
+        if let Err(failure) = self.check_operation(port) {
+            self.tell_itself(failure, outbox);
+        }
+    }
+
+    /// Takes in a time that was told; returns the request that it completes.
+    pub(super) fn learn(
+        &mut self,
+        from: Rank,
+        message: Message,
+    ) -> Result<Option<RequestId>, Failure<M::Error>> {
+        let port = self.ports.of(Context::Times(message.communicator), from);
+        let found = self.ports.get_mut(port).arrive(Letter { message, flight: None });
+        let request = found.map(|receive| receive.request);
+        match request {
+            Some(request) => self.heard(message, request),
+            None => self.check_operation(port)?,
+        }
+        Ok(request)
+    }
+
+    fn heard(&mut self, message: Message, request: RequestId) {
+        let completion = Completion { at: message.posted, received: None };
+        self.requests.set(request, Request::Complete(completion));
+    }
+}

@@ -1,0 +1,113 @@
+//! Runs of a trace on all engines.
+
+use std::convert::Infallible;
+
+use mpi_model::{Machine, Outcomes, Parameters, RankProcess, ReplayErrorKind, Waiting, World};
+use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
+use trace_mmap::Trace;
+
+/// Every message takes a microsecond and a nanosecond per byte; two ranks share a node.
+pub(crate) struct Simple;
+
+impl Machine for Simple {
+    type Path = ();
+    type Order = Infallible;
+    type Error = Infallible;
+
+    fn path(&self, _: Rank, _: Rank) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn transfer(&self, (): (), bytes: Bytes) -> Option<SimDuration> {
+        Some(SimDuration::from_picos(1_000_000 + 1_000 * bytes.get()))
+    }
+
+    fn speed(&self, _: Rank) -> f64 {
+        1e9
+    }
+
+    fn node(&self, rank: Rank) -> u32 {
+        rank.get() / 2
+    }
+}
+
+/// How a run ended: when each rank did [ns], how many outcomes were decided and differed, or what went wrong.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Answer {
+    Ends { ns: Vec<f64>, decided: u64, different: u64 },
+    Stalled(Vec<Option<Waiting>>),
+    Failed(u32, u64, ReplayErrorKind<Infallible>),
+}
+
+fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> Answer {
+    let world = World::new(trace, &Simple, parameters);
+    let run = engine.run(world.processes().unwrap());
+    let outcomes = |process: &RankProcess<'_, Simple>| process.statistics().outcomes;
+    match run.ending {
+        Ending::Completed => Answer::Ends {
+            ns: run.processes.iter().map(|process| process.clock().as_picos() as f64 / 1e3).collect(),
+            decided: run.processes.iter().map(|process| outcomes(process).decided).sum(),
+            different: run.processes.iter().map(|process| outcomes(process).different).sum(),
+        },
+        Ending::Stalled(_) => Answer::Stalled(run.processes.iter().map(RankProcess::waiting).collect()),
+        Ending::Failed(rank, fault) => Answer::Failed(rank.get(), fault.error.action, fault.error.kind),
+    }
+}
+
+/// Runs a trace with these parameters on 1, 2, 3 and 7 threads, disturbed and not, and expects one result.
+pub(crate) fn run_with(text: &str, parameters: &Parameters) -> Answer {
+    let trace = Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"));
+    let first = once(&trace, parameters, &Engine::new(1));
+    for threads in [1, 2, 3, 7] {
+        for seed in 0..4 {
+            let engine = Engine::new(threads).batch(1 + seed as usize);
+            let engine = if seed == 0 { engine } else { engine.jitter(seed) };
+            assert_eq!(once(&trace, parameters, &engine), first, "{threads} threads, seed {seed}\n{text}");
+        }
+    }
+    first
+}
+
+/// The parameters with which outcomes are those of the simulated run, and tests cost 10 ns each time.
+pub(crate) fn reenact() -> Parameters {
+    let look = SimDuration::from_picos(10_000);
+    Parameters {
+        test: look,
+        iprobe: look,
+        test_grows: false,
+        communicators_cost: false,
+        ..Parameters::default()
+    }
+}
+
+/// The same with the outcomes of the recorded run.
+pub(crate) fn recorded() -> Parameters {
+    Parameters { outcomes: Outcomes::Recorded, ..reenact() }
+}
+
+/// Puts lines of ranks together; each rank begins with `init`.
+pub(crate) fn program(ranks: &[&str]) -> String {
+    let lines = ranks.iter().enumerate().flat_map(|(rank, lines)| {
+        let lines = lines.split(';').map(str::trim).filter(|line| !line.is_empty());
+        std::iter::once("init").chain(lines).map(move |line| format!("{rank} {line}\n")).collect::<Vec<_>>()
+    });
+    lines.collect()
+}
+
+/// Runs programs, lines separated by semicolons, and returns when each rank ends [ns], and how many outcomes differ.
+pub(crate) fn ends_with(ranks: &[&str], parameters: &Parameters) -> (Vec<f64>, u64) {
+    match run_with(&program(ranks), parameters) {
+        Answer::Ends { ns, different, .. } => (ns, different),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs programs and returns when each rank ends [ns].
+pub(crate) fn ends(ranks: &[&str]) -> Vec<f64> {
+    ends_with(ranks, &reenact()).0
+}
+
+/// Runs programs that do not end.
+pub(crate) fn fails(ranks: &[&str]) -> Answer {
+    run_with(&program(ranks), &reenact())
+}

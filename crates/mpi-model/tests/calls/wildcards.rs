@@ -1,0 +1,67 @@
+//! Receives from any source.
+
+use mpi_model::Awaited;
+
+use crate::runs::{Answer, ends, ends_with, fails, recorded, reenact};
+
+/// The messages are sent at 300, 100 and 200; each takes 1116 from when the receive is posted. The receives are posted at
+/// 0, 1216 and 2332, so that all messages are there by the second one: they come in the order 2, 3, 1.
+#[test]
+fn messages_come_in_the_order_in_which_they_were_sent() {
+    let senders = ["compute 300; send 0 1 100", "compute 100; ssend 0 1 100", "compute 200; ssend 0 1 100"];
+    let ranks = ["recv -555 1 100; recv -555 1 100; recv -555 1 100", senders[0], senders[1], senders[2]];
+    assert_eq!(ends(&ranks), [3448.0, 300.0, 1216.0, 2332.0]);
+}
+
+/// In the trace, rank 3 was first; recorded outcomes keep that: 200 + 1116, then rank 2 and 1.
+#[test]
+fn recorded_sources_are_kept_where_that_is_asked_for() {
+    let master = "recv -555 1 100 source=3; recv -555 1 100 source=2; recv -555 1 100 source=1";
+    let ranks =
+        [master, "compute 300; send 0 1 100", "compute 100; ssend 0 1 100", "compute 200; ssend 0 1 100"];
+    assert_eq!(ends_with(&ranks, &recorded()), (vec![3548.0, 300.0, 2432.0, 1316.0], 0));
+    assert_eq!(ends_with(&ranks, &reenact()), (vec![3448.0, 300.0, 1216.0, 2332.0], 2));
+}
+
+/// The receive by name is posted after the one from any source, which takes the message of rank 1 sent at 100: rank 1's
+/// second message, sent at 400, goes to the one by name. A tag that the first does not accept is left out.
+#[test]
+fn named_receives_queue_behind_those_from_any_source() {
+    let receiver = "irecv -555 5 100 req=1; irecv 1 -444 100 req=2; waitall req=1,2";
+    let ranks =
+        [receiver, "compute 100; ssend 0 5 100; compute 300; ssend 0 6 100", "compute 500; send 0 5 100"];
+    // 100 + 1116 = 1216, + 300 + 1116 = 2632.
+    let answer = fails(&ranks);
+    assert!(matches!(answer, Answer::Ends { .. }), "{answer:?}");
+    assert_eq!(ends(&ranks), [2632.0, 2632.0, 500.0]);
+}
+
+/// Waiting for the second receive leads to the message that the first one waits for: neither may hold the other up.
+#[test]
+fn a_receive_does_not_wait_for_those_posted_before_it() {
+    let ranks = [
+        "irecv -555 5 100 req=1; irecv -555 7 100 req=2; wait req=2; send 2 1 100; wait req=1",
+        "compute 100; send 0 7 100",
+        "recv 0 1 100; send 0 5 100",
+    ];
+    // Rank 0 gets tag 7 at 1216, rank 2 gets its message at 2332 and sends, rank 0 ends at 3448.
+    assert_eq!(ends(&ranks), [3448.0, 100.0, 2332.0]);
+}
+
+#[test]
+fn a_probe_of_any_source_sees_the_first_message() {
+    let ranks = [
+        "probe -555 1; compute 10; recv -555 1 100; recv -555 1 100",
+        "compute 300; send 0 1 100",
+        "compute 200; ssend 0 1 100",
+    ];
+    assert_eq!(ends(&ranks), [200.0 + 10.0 + 1116.0 + 1116.0, 300.0, 1326.0]);
+}
+
+#[test]
+fn who_waits_for_anybody_in_vain_says_so() {
+    let ranks = ["recv -555 1 100; send 1 1 100", "recv 0 1 100; send 0 1 100"];
+    let Answer::Stalled(waiting) = fails(&ranks) else { panic!("a deadlock") };
+    assert_eq!(waiting[0].unwrap().awaited, Awaited::AnySender);
+    assert_eq!(waiting[1].unwrap().awaited, Awaited::Sender(pdes_core::Rank::new(0)));
+}

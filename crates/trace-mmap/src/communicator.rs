@@ -1,0 +1,234 @@
+//! Communicators: contexts of communication, each with a group of ranks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pdes_core::Rank;
+use rustc_hash::FxHashSet;
+
+use crate::channel::index;
+
+index! {
+    /// A communicator of a rank: an index into [`RankTrace::communicators`](crate::RankTrace::communicators); number 0
+    /// is the world.
+    CommIdx
+}
+
+impl CommIdx {
+    /// The communicator of all ranks.
+    pub const WORLD: Self = Self::new(0);
+}
+
+/// Names a communicator in the whole trace: the ranks that say the same number mean the same communicator. The world has
+/// number 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommId(u32);
+
+impl CommId {
+    /// The communicator of all ranks.
+    pub const WORLD: Self = Self(0);
+
+    /// Makes the name with this number.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for CommId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A communicator as one of its ranks knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Communicator {
+    /// Its name in the trace.
+    pub id: CommId,
+    /// The number of this rank in it.
+    pub rank: u32,
+    /// Its ranks in the order of their numbers.
+    pub group: Arc<Group>,
+}
+
+impl Communicator {
+    /// Makes the communicator of all of this many ranks.
+    pub(crate) fn world(rank: Rank, ranks: u32) -> Self {
+        Self { id: CommId::WORLD, rank: rank.get(), group: Arc::new(Group::world(ranks)) }
+    }
+}
+
+/// Ranks of the world in an order: position `i` has the rank that is number `i` in the communicator.
+///
+/// Stored as runs of equal stride, so that rows, columns and planes of a process grid take a few words.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Group {
+    runs: Box<[Run]>,
+    len: u32,
+}
+
+/// Ranks `first`, `first + stride`, ...
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// The first rank.
+    pub first: Rank,
+    /// What is between one rank and the next; not zero.
+    pub stride: i32,
+    /// How many ranks, at least one.
+    pub len: u32,
+}
+
+impl Run {
+    pub(crate) fn member(self, index: u32) -> Rank {
+        Rank::new((i64::from(self.first.get()) + i64::from(self.stride) * i64::from(index)) as u32)
+    }
+
+    fn position(self, rank: Rank) -> Option<u32> {
+        let offset = i64::from(rank.get()) - i64::from(self.first.get());
+        let stride = i64::from(self.stride);
+        let index = (offset % stride == 0).then_some(offset / stride)?;
+        (0..i64::from(self.len)).contains(&index).then_some(index as u32)
+    }
+}
+
+impl Group {
+    /// Makes the group of all of this many ranks.
+    pub fn world(ranks: u32) -> Self {
+        Self { runs: Box::new([Run { first: Rank::new(0), stride: 1, len: ranks }]), len: ranks }
+    }
+
+    /// Makes the group of these ranks, in this order.
+    ///
+    /// # Errors
+    /// A rank that is there twice.
+    pub fn new(members: impl IntoIterator<Item = Rank>) -> Result<Self, Rank> {
+        let members: Vec<Rank> = members.into_iter().collect();
+        let mut sorted = members.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(pair[0]);
+        }
+        let mut runs: Vec<Run> = Vec::new();
+        for &rank in &members {
+            match runs.last_mut() {
+                Some(run) if run.len == 1 => {
+                    (run.stride, run.len) = (rank.get() as i32 - run.first.get() as i32, 2);
+                }
+                Some(run) if run.member(run.len) == rank => run.len += 1,
+                _ => runs.push(Run { first: rank, stride: 1, len: 1 }),
+            }
+        }
+        Ok(Self { runs: runs.into(), len: members.len() as u32 })
+    }
+
+    /// Makes the group of the ranks of some runs, none of which is empty or leaves the numbers of ranks.
+    ///
+    /// # Errors
+    /// A rank that is there twice.
+    pub(crate) fn from_runs(runs: &[Run]) -> Result<Self, Rank> {
+        match runs {
+            // What text says mostly; a run never has a rank twice.
+            [Run { len: 2.., .. }] => Ok(Self { runs: runs.into(), len: runs[0].len }),
+            _ => Self::new(runs.iter().flat_map(|run| (0..run.len).map(|index| run.member(index)))),
+        }
+    }
+
+    /// Returns the number of ranks.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the runs, one after the other.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Returns the rank that is number `index`. Costs the number of runs.
+    ///
+    /// # Panics
+    /// Where there are not so many.
+    pub fn member(&self, mut index: u32) -> Rank {
+        for run in &self.runs {
+            if index < run.len {
+                return run.member(index);
+            }
+            index -= run.len;
+        }
+        panic!("number {index} past the end of a group")
+    }
+
+    /// Returns the number of a rank, if it belongs to the group. Costs the number of runs.
+    pub fn position(&self, rank: Rank) -> Option<u32> {
+        let mut before = 0;
+        for run in &self.runs {
+            if let Some(index) = run.position(rank) {
+                return Some(before + index);
+            }
+            before += run.len;
+        }
+        None
+    }
+
+    /// Finds a rank that another group does not have. Costs the number of ranks of both.
+    pub(crate) fn first_outside(&self, other: &Self) -> Option<Rank> {
+        if self == other {
+            return None;
+        }
+        if let [run] = *other.runs {
+            return self.members().find(|rank| run.position(*rank).is_none());
+        }
+        let inside: FxHashSet<Rank> = other.members().collect();
+        self.members().find(|rank| !inside.contains(rank))
+    }
+
+    /// Yields the ranks in their order.
+    pub fn members(&self) -> impl Iterator<Item = Rank> + '_ {
+        self.runs.iter().flat_map(|run| (0..run.len).map(|index| run.member(index)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(ranks: &[u32]) -> Group {
+        Group::new(ranks.iter().copied().map(Rank::new)).unwrap()
+    }
+
+    #[test]
+    fn groups_are_stored_as_runs() {
+        assert_eq!(group(&[0, 1, 2, 3]).runs().len(), 1);
+        assert_eq!(group(&[3, 7, 11, 15]).runs().len(), 1);
+        assert_eq!(group(&[9, 6, 3, 0]).runs().len(), 1);
+        assert_eq!(Group::new([Rank::new(4), Rank::new(2), Rank::new(4)]), Err(Rank::new(4)));
+        assert_eq!(group(&(0..64).collect::<Vec<_>>()), Group::world(64));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn members_and_positions_agree(ranks in proptest::sample::subsequence((0..40).collect::<Vec<u32>>(), 0..40), turn in 0_usize..40) {
+            let mut ranks = ranks;
+            let turn = turn.min(ranks.len());
+            ranks.rotate_left(turn);
+            let group = group(&ranks);
+            proptest::prop_assert_eq!(group.members().map(Rank::get).collect::<Vec<_>>(), ranks.clone());
+            for rank in 0..40 {
+                let position = ranks.iter().position(|&other| other == rank).map(|index| index as u32);
+                proptest::prop_assert_eq!(group.position(Rank::new(rank)), position);
+                if let Some(position) = position {
+                    proptest::prop_assert_eq!(group.member(position), Rank::new(rank));
+                }
+            }
+        }
+    }
+}

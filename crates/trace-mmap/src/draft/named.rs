@@ -1,0 +1,195 @@
+//! Requests that have names of their own.
+
+use crate::call::{CallError, Source};
+use crate::channel::Slot;
+use crate::draft::Requests;
+use crate::structure::RequestName;
+use crate::text::TextError;
+use crate::transfer::Transfer;
+
+/// A request with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(super) slot: Slot,
+    /// What it sends or receives; `None` for nobody, and for collective operations.
+    transfer: Option<Transfer>,
+    is_persistent: bool,
+    pub(super) is_active: bool,
+    is_cancelled: bool,
+}
+
+impl Requests {
+    /// Adds a request that is pending.
+    pub(crate) fn post_named(
+        &mut self,
+        request: RequestName,
+        transfer: Option<Transfer>,
+    ) -> Result<Slot, TextError> {
+        self.add(request, Named { transfer, is_active: true, ..Named::NEW })
+    }
+
+    /// Adds a persistent request, which is not active.
+    pub(crate) fn init(
+        &mut self,
+        request: RequestName,
+        transfer: Option<Transfer>,
+    ) -> Result<Slot, TextError> {
+        self.add(request, Named { transfer, is_persistent: true, ..Named::NEW })
+    }
+
+    fn add(&mut self, request: RequestName, named: Named) -> Result<Slot, TextError> {
+        let slot = self.take_place()?;
+        self.has_names = true;
+        self.named.insert(request, Named { slot, ..named });
+        Ok(slot)
+    }
+
+    /// Checks that a name is free.
+    pub(crate) fn check_free(&self, request: RequestName) -> Result<(), CallError> {
+        match self.named.get(&request) {
+            Some(_) => Err(CallError::RequestInUse { request }),
+            None => Ok(()),
+        }
+    }
+
+    fn find(&self, request: RequestName) -> Result<Named, CallError> {
+        self.named.get(&request).copied().ok_or_else(|| self.unknown(request))
+    }
+
+    #[cold]
+    fn unknown(&self, request: RequestName) -> CallError {
+        const SHOWN: usize = 8;
+        let mut known: Vec<RequestName> = self.named.keys().copied().collect();
+        known.sort_unstable();
+        let more = known.len().saturating_sub(SHOWN);
+        known.truncate(SHOWN);
+        CallError::UnknownRequest { request, known, more }
+    }
+
+    /// Returns the place of a request.
+    pub(crate) fn place(&self, request: RequestName) -> Result<Slot, CallError> {
+        Ok(self.find(request)?.slot)
+    }
+
+    /// Returns the places of requests that are all different.
+    pub(crate) fn places(&self, requests: &[RequestName]) -> Result<Box<[Slot]>, CallError> {
+        let mut sorted = requests.to_vec();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(CallError::RequestTwice { request: pair[0] }),
+            None => requests.iter().map(|request| self.place(*request)).collect(),
+        }
+    }
+
+    /// Completes a request, if it is active, and returns its place, which is then free, but for that of a persistent one.
+    pub(crate) fn complete_named(&mut self, request: RequestName) -> Result<Slot, CallError> {
+        let named = self.find(request)?;
+        if named.is_persistent {
+            self.named.insert(request, Named { is_active: false, is_cancelled: false, ..named });
+        } else {
+            self.named.remove(&request);
+            self.free_place(named.slot);
+        }
+        Ok(named.slot)
+    }
+
+    /// Completes all requests of a list.
+    pub(crate) fn complete_listed(&mut self, requests: &[RequestName]) -> Result<(), CallError> {
+        requests.iter().try_for_each(|request| self.complete_named(*request).map(|_| ()))
+    }
+
+    /// Completes requests of a list, as the recorded run did.
+    pub(crate) fn complete_some(
+        &mut self,
+        requests: &[RequestName],
+        done: &[RequestName],
+    ) -> Result<Box<[Slot]>, CallError> {
+        let slots = self.places(done)?;
+        for &request in done {
+            if !requests.contains(&request) {
+                return Err(CallError::DoneNotListed { request });
+            }
+            if !self.find(request)?.is_active {
+                return Err(CallError::DoneInactive { request });
+            }
+        }
+        self.complete_listed(done)?;
+        Ok(slots)
+    }
+
+    /// Checks that none of some requests is active.
+    pub(crate) fn check_inactive(&self, requests: &[RequestName]) -> Result<(), CallError> {
+        let is_active = |request: &&RequestName| self.find(**request).is_ok_and(|named| named.is_active);
+        match requests.iter().find(is_active) {
+            Some(&request) => Err(CallError::NothingDone { request }),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts a persistent request; returns what that does.
+    pub(crate) fn start(&mut self, request: RequestName) -> Result<Option<Transfer>, CallError> {
+        let named = self.find(request)?;
+        match named {
+            Named { is_persistent: false, .. } => Err(CallError::NotPersistent { request }),
+            Named { is_active: true, .. } => Err(CallError::Active { request }),
+            Named { slot, transfer, .. } => {
+                self.touch(slot);
+                self.named.insert(request, Named { is_active: true, ..named });
+                Ok(transfer)
+            }
+        }
+    }
+
+    /// Forgets a request. The place of an active one stays taken, because only a replay knows when it completes.
+    pub(crate) fn forget(&mut self, request: RequestName) -> Result<Slot, CallError> {
+        let named = self.find(request)?;
+        self.named.remove(&request);
+        if named.is_active {
+            self.forgotten.push(named.slot);
+        } else {
+            self.free_place(named.slot);
+        }
+        Ok(named.slot)
+    }
+
+    /// Cancels a receive, or tries to; returns its place and where it was to receive from.
+    pub(crate) fn cancel(
+        &mut self,
+        request: RequestName,
+        cancelled: bool,
+    ) -> Result<(Slot, Source), CallError> {
+        let named = self.find(request)?;
+        let Some(Transfer::Receive(source, _)) = named.transfer else {
+            return Err(CallError::CancelledSend { request });
+        };
+        if !named.is_active || named.is_cancelled {
+            return Err(CallError::NotCancellable { request });
+        }
+        self.named.insert(request, Named { is_cancelled: cancelled, ..named });
+        Ok((named.slot, source))
+    }
+
+    /// Completes all requests.
+    pub(super) fn complete_all_named(&mut self) {
+        let mut freed = std::mem::take(&mut self.forgotten);
+        self.named.retain(|_, named| {
+            (named.is_active, named.is_cancelled) = (false, false);
+            if !named.is_persistent {
+                freed.push(named.slot);
+            }
+            named.is_persistent
+        });
+        freed.into_iter().for_each(|slot| self.free_place(slot));
+    }
+}
+
+impl Named {
+    /// What a new request starts from.
+    const NEW: Self = Self {
+        slot: Slot::new(0),
+        transfer: None,
+        is_persistent: false,
+        is_active: false,
+        is_cancelled: false,
+    };
+}

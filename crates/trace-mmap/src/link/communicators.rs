@@ -1,0 +1,72 @@
+//! Comparing the communicators of all ranks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pdes_core::Rank;
+
+use crate::communicator::{CommId, Group};
+use crate::draft::Linkable;
+
+/// Ranks do not agree on a communicator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommunicatorConflict {
+    /// Two ranks list other members.
+    #[error(
+        "communicator {id} has other members on rank {second} than on rank {first}: all ranks that name it must list the same ones in the same order"
+    )]
+    Members {
+        /// The communicator.
+        id: CommId,
+        /// The first rank that makes it.
+        first: Rank,
+        /// The first rank that makes it otherwise.
+        second: Rank,
+    },
+    /// A member never makes the communicator.
+    #[error("rank {member} is in communicator {id}, as rank {rank} says, but never makes it")]
+    NotMade {
+        /// The communicator.
+        id: CommId,
+        /// A rank that makes it.
+        rank: Rank,
+        /// A member that does not.
+        member: Rank,
+    },
+}
+
+/// A communicator as the first rank has it that makes it.
+struct Made {
+    first: Rank,
+    group: Arc<Group>,
+    ranks: u32,
+}
+
+/// Checks that all members of each communicator make it alike; equal groups are then in memory once.
+pub(super) fn unify(ranks: &mut [Linkable]) -> Result<(), CommunicatorConflict> {
+    let mut made: BTreeMap<CommId, Made> = BTreeMap::new();
+    for (rank, linkable) in (0..).map(Rank::new).zip(ranks.iter_mut()) {
+        for communicator in &mut linkable.trace.communicators {
+            let id = communicator.id;
+            let known = made.entry(id).or_insert_with(|| Made {
+                first: rank,
+                group: Arc::clone(&communicator.group),
+                ranks: 0,
+            });
+            if known.group != communicator.group {
+                return Err(CommunicatorConflict::Members { id, first: known.first, second: rank });
+            }
+            communicator.group = Arc::clone(&known.group);
+            known.ranks += 1;
+        }
+    }
+    match made.iter().find(|(_, made)| made.ranks != made.group.len()) {
+        Some((&id, Made { first, group, .. })) => {
+            let makes =
+                |rank: &Rank| ranks[rank.index()].trace.communicators.iter().any(|made| made.id == id);
+            let member = group.members().find(|rank| !makes(rank)).unwrap_or(*first);
+            Err(CommunicatorConflict::NotMade { id, rank: *first, member })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,150 @@
+//! What calls ask of the tables of their rank.
+
+use std::collections::BTreeMap;
+
+use crate::call::{Call, Source};
+use crate::channel::{OutIdx, Slot};
+use crate::collective::Collective;
+use crate::communicator::{CommIdx, Communicator};
+use crate::side::Side;
+
+/// Entries that the tables of a rank must have for its side tables to make sense.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SideNeeds {
+    pub(crate) slots: u64,
+    pub(crate) outgoing: u64,
+    pub(crate) incoming: u64,
+    pub(crate) communicators: u64,
+    /// Sizes of communicators on which there are collective operations.
+    sizes: BTreeMap<CommIdx, Size>,
+    /// Whether some receive or probe is from any source, or some receive was cancelled.
+    pub(crate) matches_by_time: bool,
+    /// Whether operations on the same communicator ask for different sizes, or on the world for those of another one.
+    is_contradictory: bool,
+}
+
+/// The size of a communicator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Size {
+    at_least: u32,
+    exactly: Option<u32>,
+}
+
+impl SideNeeds {
+    pub(crate) fn of(side: &Side) -> Self {
+        let mut needs = Self::default();
+        for both in &side.send_recvs {
+            needs.out(both.to);
+            needs.source(both.from.map_or(Source::Nobody, Source::Rank));
+        }
+        side.calls.iter().for_each(|call| needs.call(call, side));
+        needs
+    }
+
+    /// Returns whether the communicators of a rank have the sizes that its operations ask for.
+    pub(crate) fn fit(&self, communicators: &[Communicator]) -> bool {
+        let fits = |(index, size): (&CommIdx, &Size)| {
+            communicators.get(index.index()).is_some_and(|communicator| {
+                let len = communicator.group.len();
+                len >= size.at_least && size.exactly.is_none_or(|exactly| exactly == len)
+            })
+        };
+        !self.is_contradictory && self.sizes.iter().all(fits)
+    }
+
+    fn call(&mut self, call: &Call, side: &Side) {
+        match *call {
+            Call::Send { to, .. } => self.out(to),
+            Call::Isend { to, slot, .. } | Call::SendInit { to, slot, .. } => {
+                self.out(to);
+                self.slot(slot);
+            }
+            Call::Recv { from, .. } | Call::Probe { from } | Call::Iprobe { from, .. } => self.source(from),
+            Call::Irecv { from, slot, .. } | Call::RecvInit { from, slot, .. } => {
+                self.source(from);
+                self.slot(slot);
+            }
+            Call::Cancel { from, slot, cancelled } => {
+                self.source(from);
+                self.slot(slot);
+                self.matches_by_time |= cancelled;
+            }
+            Call::SendRecv { to, from, .. } => {
+                self.out(to);
+                self.source(from);
+            }
+            Call::Start { ref slots }
+            | Call::Waitall { ref slots }
+            | Call::Waitany { ref slots, .. }
+            | Call::Waitsome { ref slots, .. }
+            | Call::Testall { ref slots, .. }
+            | Call::Testany { ref slots, .. }
+            | Call::Testsome { ref slots, .. } => slots.iter().for_each(|slot| self.slot(*slot)),
+            Call::Free { slot } | Call::Test { slot, .. } => self.slot(slot),
+            Call::Collective { operation, communicator, slot } => {
+                slot.into_iter().for_each(|slot| self.slot(slot));
+                self.collective(side.collective(operation), communicator);
+                self.is_contradictory |= Side::is_on_world(operation) != (communicator == CommIdx::WORLD);
+            }
+            Call::NeighborAlltoall { communicator, ref to, ref from, slot } => {
+                slot.into_iter().for_each(|slot| self.slot(slot));
+                let highest = to.iter().chain(from).map(|(rank, _)| rank + 1).max().unwrap_or(0);
+                self.size(communicator).at_least(highest);
+            }
+            Call::NewCommunicator { parent, new, .. } => {
+                self.communicator(parent);
+                new.into_iter().for_each(|new| self.communicator(new));
+            }
+            Call::FreeCommunicator { communicator } => self.communicator(communicator),
+        }
+    }
+
+    fn collective(&mut self, operation: Option<&Collective>, communicator: CommIdx) {
+        let Some(operation) = operation else {
+            self.is_contradictory = true;
+            return;
+        };
+        let size = self.size(communicator);
+        size.at_least(operation.root().map_or(1, |root| root.get() + 1));
+        let mut is_contradictory = false;
+        for vector in operation.vectors() {
+            let len = vector.len() as u32;
+            is_contradictory |= size.exactly.replace(len).is_some_and(|before| before != len);
+        }
+        self.is_contradictory |= is_contradictory;
+    }
+
+    fn size(&mut self, communicator: CommIdx) -> &mut Size {
+        self.communicator(communicator);
+        self.sizes.entry(communicator).or_default()
+    }
+
+    fn source(&mut self, source: Source) {
+        match source {
+            Source::Nobody => {}
+            Source::Rank(from) => self.incoming = self.incoming.max(from.index() as u64 + 1),
+            Source::Any { communicator, .. } => {
+                self.communicator(communicator);
+                self.matches_by_time = true;
+            }
+        }
+    }
+
+    fn out(&mut self, to: Option<OutIdx>) {
+        self.outgoing = self.outgoing.max(to.map_or(0, |to| to.index() as u64 + 1));
+    }
+
+    fn slot(&mut self, slot: Slot) {
+        self.slots = self.slots.max(slot.index() as u64 + 1);
+    }
+
+    fn communicator(&mut self, index: CommIdx) {
+        self.communicators = self.communicators.max(index.index() as u64 + 1);
+    }
+}
+
+impl Size {
+    fn at_least(&mut self, ranks: u32) {
+        self.at_least = self.at_least.max(ranks);
+    }
+}

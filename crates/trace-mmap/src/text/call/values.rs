@@ -1,0 +1,130 @@
+//! Values of named fields.
+
+use crate::call::CallError;
+use crate::communicator::{CommId, Communicator};
+use crate::structure::{Peer, RequestName};
+use crate::text::call::CallLine;
+use crate::text::fields::integer;
+use crate::text::keys::Key;
+use crate::text::reader::invalid;
+use crate::text::{Field, TextError, list};
+
+const REQUEST: Field = Field::new("request (req=)");
+const REQUESTS: Field = Field::new("list of requests (req=)");
+const DONE: Field = Field::new("outcome (done=)");
+const COMMUNICATOR: Field = Field::new("communicator (comm=)");
+const RECORDED: Field = Field::new("recorded source (source=)");
+
+impl CallLine<'_, '_> {
+    /// Takes the recorded source of a receive from any source.
+    pub(super) fn recorded(&mut self, peer: Peer) -> Result<Peer, TextError> {
+        let Peer::Any { .. } = peer else { return Ok(peer) };
+        let Some(found) = self.keys.take(Key::Source) else { return Ok(peer) };
+        let number = integer(found).ok_or_else(|| invalid(RECORDED, found, "a rank"))?;
+        Ok(Peer::Any { recorded: Some(self.reader.rank_of(RECORDED, number)?) })
+    }
+
+    pub(super) fn communicator(&mut self) -> Result<CommId, TextError> {
+        let max = u64::from(u32::MAX);
+        let found = self.number(Key::Comm, COMMUNICATOR, max, "the number of a communicator")?;
+        Ok(CommId::new(found.unwrap_or(0) as u32))
+    }
+
+    pub(super) fn mandatory_communicator(&mut self) -> Result<CommId, TextError> {
+        if self.keys.has(Key::Comm) { self.communicator() } else { Err(self.missing(COMMUNICATOR)) }
+    }
+
+    pub(super) fn known_communicator(&self, id: CommId) -> Result<&Communicator, TextError> {
+        let communicators = &self.reader.rank.communicators;
+        let index = communicators.find(id).map_err(|kind| self.refuse(kind))?;
+        Ok(communicators.get(index))
+    }
+
+    pub(super) fn request(&mut self) -> Result<Option<RequestName>, TextError> {
+        let found = self.number(Key::Req, REQUEST, u64::from(u32::MAX), "the number of a request")?;
+        Ok(found.map(|number| RequestName::new(number as u32)))
+    }
+
+    pub(super) fn mandatory_request(&mut self) -> Result<RequestName, TextError> {
+        self.request()?.ok_or_else(|| self.missing(REQUEST))
+    }
+
+    pub(super) fn requests(&mut self) -> Result<Vec<RequestName>, TextError> {
+        self.request_list(Key::Req, REQUESTS)
+    }
+
+    pub(super) fn request_list(&mut self, key: Key, field: Field) -> Result<Vec<RequestName>, TextError> {
+        let list = self.list(
+            key,
+            field,
+            u64::from(u32::MAX),
+            "a list of requests, such as 1,2 or 5-7, or - for none",
+        )?;
+        Ok(list.into_iter().map(|number| RequestName::new(number as u32)).collect())
+    }
+
+    pub(super) fn done_some(&mut self) -> Result<Vec<RequestName>, TextError> {
+        self.request_list(Key::Done, DONE)
+    }
+
+    pub(super) fn done_one(&mut self) -> Result<Option<RequestName>, TextError> {
+        let found = self.mandatory(Key::Done, DONE)?;
+        match (found, list::numbers(found, u64::from(u32::MAX)).as_deref()) {
+            (b"-", _) => Ok(None),
+            (_, Some([number])) => Ok(Some(RequestName::new(*number as u32))),
+            _ => Err(invalid(DONE, found, "a request, or - for none")),
+        }
+    }
+
+    pub(super) fn done_all(&mut self) -> Result<bool, TextError> {
+        match self.mandatory(Key::Done, DONE)? {
+            b"all" => Ok(true),
+            b"-" => Ok(false),
+            found => Err(invalid(DONE, found, "all, or - for none")),
+        }
+    }
+
+    pub(super) fn yes_or_no(&mut self) -> Result<bool, TextError> {
+        match self.mandatory(Key::Done, DONE)? {
+            b"yes" => Ok(true),
+            b"no" => Ok(false),
+            found => Err(invalid(DONE, found, "yes or no")),
+        }
+    }
+
+    pub(super) fn number(
+        &mut self,
+        key: Key,
+        field: Field,
+        max: u64,
+        expected: &'static str,
+    ) -> Result<Option<u64>, TextError> {
+        let Some(found) = self.keys.take(key) else { return Ok(None) };
+        let number =
+            integer(found).and_then(|number| u64::try_from(number).ok()).filter(|number| *number <= max);
+        number.map(Some).ok_or_else(|| invalid(field, found, expected))
+    }
+
+    pub(super) fn list(
+        &mut self,
+        key: Key,
+        field: Field,
+        max: u64,
+        expected: &'static str,
+    ) -> Result<Vec<u64>, TextError> {
+        let found = self.mandatory(key, field)?;
+        list::numbers(found, max).ok_or_else(|| invalid(field, found, expected))
+    }
+
+    pub(super) fn mandatory(&mut self, key: Key, field: Field) -> Result<&[u8], TextError> {
+        self.keys.take(key).ok_or_else(|| self.missing(field))
+    }
+
+    pub(super) fn missing(&self, field: Field) -> TextError {
+        TextError::MissingField { action: self.reader.verb.name(), field }
+    }
+
+    pub(super) fn refuse(&self, kind: CallError) -> TextError {
+        TextError::Call { action: self.reader.verb.name(), kind }
+    }
+}
