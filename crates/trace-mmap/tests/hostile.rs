@@ -10,8 +10,8 @@ use pdes_core::Rank;
 use proptest::prelude::*;
 use seal::seal;
 use trace_mmap::{
-    Action, ArchiveError, Call, ConvertOptions, Cut, Damage, Info, LoadOptions, RankTrace, Trace, TraceError,
-    check, convert, cut,
+    Action, ArchiveError, Call, ConvertOptions, Cut, Damage, Finding, Info, LoadOptions, RankTrace, Trace,
+    TraceError, check, convert, cut,
 };
 
 /// A trace with every kind of action, of which a part folds.
@@ -297,4 +297,19 @@ proptest! {
             }
         }
     }
+}
+
+/// Found by fuzzing: a record names channel 1.7e9, and sums up to there would take 68 GB.
+#[test]
+fn a_forged_channel_is_damage_and_not_memory() {
+    let mut bytes = include_bytes!("hostile/forged-channel.pdt").to_vec();
+    seal(&mut bytes);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &bytes).unwrap();
+    let trace = Trace::load(file.path(), &LoadOptions::default()).unwrap();
+    let info = Info::of(&trace).map(|info| info.ranks);
+    assert!(matches!(info, Err(ArchiveError::Damaged { damage: Damage::Record { .. }, .. })), "{info:?}");
+    let is_damage =
+        |finding: &Finding| matches!(finding, Finding::Damaged { damage: Damage::Record { .. }, .. });
+    assert!(check(&trace, None).findings.iter().any(is_damage));
 }

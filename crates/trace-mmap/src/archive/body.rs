@@ -8,7 +8,7 @@ use crate::archive::tally::Traffic;
 use crate::archive::unroll::Unrolled;
 use crate::archive::{Archive, Damage, Shard};
 use crate::column::Column;
-use crate::record::{ACTION_KINDS, Limits, Record};
+use crate::record::{ACTION_KINDS, COLUMN, LOOP_BEGIN, LOOP_END, Limits, OPTIONAL, Record};
 
 /// Records of the longest program that is unrolled.
 const MAX_UNROLLED: u64 = 4096;
@@ -94,9 +94,20 @@ impl ArchivedRank {
         &self.archive.shards[self.program.shard as usize]
     }
 
-    /// Returns the records of the program.
+    /// Returns the records of the program, each of which refers to what the rank has.
     pub(crate) fn records(&self) -> impl Iterator<Item = Result<Record, Damage>> + '_ {
-        self.program.records(self.shard())
+        self.program.records(self.shard()).map(|record| {
+            let record = record?;
+            if self.admits(record) { Ok(record) } else { Err(Damage::of(record)) }
+        })
+    }
+
+    fn admits(&self, record: Record) -> bool {
+        match record.kind() {
+            COLUMN | OPTIONAL => (record.index() as usize) < self.columns.len(),
+            LOOP_BEGIN | LOOP_END => true,
+            _ => self.limits.admit(record),
+        }
     }
 
     /// Remembers the first damage.

@@ -198,7 +198,6 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     let (mut damage, mut bad_request) = (None, None);
     for (index, record) in (0..).zip(trace.body.records()) {
         let step = record.and_then(|record| {
-            check_fields(trace, record)?;
             let [head, amount] = record.words();
             tally.push(record, &trace.side).map_err(|_| Damage::Record { head, amount })?;
             sequence.push(record, &trace.side);
@@ -235,19 +234,6 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     let receives_from_any = tally.received_from_any();
     let linkable = Linkable { trace: trace.tables(), sends, receives, receives_from_any };
     Checked { linkable, sequence, pending: pending.count() }
-}
-
-/// Checks that a record refers to what its rank has.
-fn check_fields(trace: &RankTrace, record: crate::record::Record) -> Result<(), Damage> {
-    use crate::record::{COLUMN, LOOP_BEGIN, LOOP_END, OPTIONAL};
-    let Body::Archive(body) = &trace.body else { return Ok(()) };
-    let is_right = match record.kind() {
-        COLUMN | OPTIONAL => (record.index() as usize) < body.columns.len(),
-        LOOP_BEGIN | LOOP_END => true,
-        _ => body.limits.admit(record),
-    };
-    let [head, amount] = record.words();
-    if is_right { Ok(()) } else { Err(Damage::Record { head, amount }) }
 }
 
 /// Compares the tables of a rank with what its program adds up to.

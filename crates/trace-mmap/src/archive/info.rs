@@ -1,11 +1,12 @@
 //! What a trace adds up to.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use pdes_core::{Bytes, Rank};
 
-use crate::archive::ArchiveError;
 use crate::archive::tally::Tally;
+use crate::archive::{ArchiveError, Damage};
 use crate::record::{ACTION_KINDS, CALL, COMPUTE};
 use crate::side::Side;
 use crate::trace::{Body, RankTrace, Trace};
@@ -94,7 +95,7 @@ impl Info {
     /// calls are long; text is read as a whole.
     ///
     /// # Errors
-    /// Where the sums of a trace in memory exceed 64 bits.
+    /// Where sums exceed 64 bits, and where a program with calls is damaged.
     ///
     /// ```
     /// use trace_mmap::{Info, Trace};
@@ -211,10 +212,20 @@ impl Sums {
 
 fn tally(trace: &RankTrace, rank: Rank) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::new();
-    for record in trace.body.records().flatten() {
+    for record in trace.body.records() {
+        let record = record.map_err(|damage| damaged(trace, rank, damage))?;
         tally.push(record, &trace.side).map_err(|_| ArchiveError::TooMany { rank })?;
     }
     Ok(tally)
+}
+
+/// The damage of a rank, which only an archive can have.
+fn damaged(trace: &RankTrace, rank: Rank, damage: Damage) -> ArchiveError {
+    let file = match &trace.body {
+        Body::Archive(body) => body.archive.path().to_path_buf(),
+        Body::Memory(_) => PathBuf::new(),
+    };
+    ArchiveError::Damaged { file, rank, damage }
 }
 
 /// Adds up the calls of each name.
