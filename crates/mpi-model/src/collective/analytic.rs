@@ -174,8 +174,7 @@ pub(super) fn gather<'a>(member: Member<'a>, args: gather::Args) -> Schedule<'a>
 }
 
 pub(super) fn scatter<'a>(member: Member<'a>, args: scatter::Args) -> Schedule<'a> {
-    // The root's block is what it sends, the others' what they receive.
-    let block = if member.rank == args.root { args.sent } else { args.received };
+    let block = args.block(member.rank);
     Box::new(Tree::new(member, args.root).down(move |members| Some(times(block, members.into()).bytes())))
 }
 
