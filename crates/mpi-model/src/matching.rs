@@ -100,6 +100,7 @@ impl<Path: Copy> Port<Path> {
     }
 }
 
+#[inline(always)]
 fn take_first<T>(queue: &mut VecDeque<T>, accepts: impl Fn(&T) -> bool) -> Option<T> {
     match queue.front() {
         None => None,

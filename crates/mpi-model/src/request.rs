@@ -181,6 +181,7 @@ impl Requests {
         }
     }
 
+    #[cold]
     fn set_part(&mut self, index: usize, state: Request) {
         let is_pending = |state| u32::from(matches!(state, Request::Pending(_)));
         let Part { state: before, operation } = self.parts[index];

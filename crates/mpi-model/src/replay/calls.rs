@@ -13,6 +13,7 @@ use crate::statistics::ActionKind;
 use crate::token::Token;
 
 impl<'t, M: Machine> RankProcess<'t, M> {
+    #[inline(never)]
     pub(super) fn call(&mut self, id: CallId, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         match *self.trace.call(id) {
             Call::Send { mode, to, bytes } => self.send_call(mode, to, bytes, outbox),
@@ -140,6 +141,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.collective_on(CommIdx::WORLD, id, None, outbox)
     }
 
+    #[inline(never)]
     fn collective_on(
         &mut self,
         communicator: CommIdx,

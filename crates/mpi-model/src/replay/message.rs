@@ -36,7 +36,7 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Issues a blocking send; returns the request to wait for where the message is not detached.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(
         &mut self,
         to: OutIdx,
@@ -66,7 +66,7 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Where messages of an outgoing channel go.
-    #[inline]
+    #[inline(always)]
     fn address(&self, to: OutIdx) -> Address {
         let Outgoing { peer, tag, communicator, arrival } = self.trace.outgoing()[to.index()];
         let lane = match arrival {
@@ -99,7 +99,7 @@ impl<M: Machine> RankProcess<'_, M> {
 
     /// Puts a message on its way, and its request into the state that follows. A message for a lane that the receiver
     /// does not have is never received.
-    #[inline]
+    #[inline(always)]
     fn issue(
         &mut self,
         address: Address,
@@ -124,7 +124,7 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Posts a receive on an incoming channel of the trace.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(
         &mut self,
         channel: usize,
@@ -200,7 +200,7 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Posts a receive.
-    #[inline]
+    #[inline(always)]
     fn post(&mut self, port: usize, receive: Receive, outbox: &mut Outbox<Token, M::Order>) {
         let queue = self.ports.get_mut(port);
         let awaited = Awaited::Sender(queue.peer);
