@@ -1,11 +1,11 @@
 //! Collective operations in progress.
 
-use pdes_core::{Bytes, Outbox, Pause, Rank, SimDuration};
+use pdes_core::{Bytes, Outbox, Rank, SimDuration};
 use trace_mmap::Communicator;
 
 use super::pending::Pending;
 use super::strand::Strand;
-use super::{Failure, Flow, Outcome, RankProcess};
+use super::{Failure, Outcome, RankProcess};
 use crate::collective::{Schedule, Step};
 use crate::machine::Machine;
 use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId};
@@ -109,11 +109,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     ) -> Outcome<M::Error> {
         match self.run_operation(index, outbox)? {
             Some(kind) => Ok(self.end(kind)),
-            None => {
-                self.pending = Pending::Operation { index };
-                self.awaited = None;
-                Ok(Flow::Pause(Pause::Blocked))
-            }
+            None => Ok(self.hold(Pending::Operation { index })),
         }
     }
 

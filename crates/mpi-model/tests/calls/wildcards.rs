@@ -48,6 +48,14 @@ fn a_receive_does_not_wait_for_those_posted_before_it() {
     assert_eq!(ends(&ranks), [3448.0, 100.0, 2332.0]);
 }
 
+/// Rank 1 enters the barrier only once its message is received, which the receive of rank 0 decides while that is in the
+/// barrier, whether the message came before or after: 100 and 1116, then 1016 there and back.
+#[test]
+fn a_receive_from_any_source_is_decided_inside_a_collective() {
+    let ranks = ["irecv -555 1 100 req=1; barrier; wait req=1", "compute 100; ssend 0 1 100; barrier"];
+    assert_eq!(ends(&ranks), [1216.0 + 1016.0, 1216.0 + 2.0 * 1016.0]);
+}
+
 #[test]
 fn a_probe_of_any_source_sees_the_first_message() {
     let ranks = [
