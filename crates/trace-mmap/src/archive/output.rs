@@ -71,21 +71,26 @@ impl OutputFile {
         Ok(extent)
     }
 
-    /// Writes the header, and everything to the drive.
+    /// Writes the header, and everything to the drive: the file, and one byte more than its header says, with which none
+    /// opens it.
     pub(crate) fn complete(&mut self, header: &[u8]) -> io::Result<()> {
+        self.buffer.push(0);
         self.flush()?;
         self.temporary.seek(SeekFrom::Start(0))?;
         self.temporary.write_all(header)?;
         self.temporary.as_file().sync_all()
     }
 
-    /// Gives the file its name; one that had it before is replaced.
+    /// Gives the file its length and its name; one that had it before is replaced.
     pub(crate) fn publish(self) -> Result<(), (PathBuf, io::Error)> {
-        let Self { temporary, path, .. } = self;
+        let Self { temporary, path, len, .. } = self;
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let published = temporary.persist(&path).map_err(|error| error.error);
+        let published = temporary
+            .as_file()
+            .set_len(len)
+            .and_then(|()| temporary.persist(&path).map(drop).map_err(|error| error.error));
         // The name is safe once the directory is; where directories cannot be opened, the system takes care of them.
-        let synced = published.and_then(|_| File::open(dir).map_or(Ok(()), |dir| dir.sync_all()));
+        let synced = published.and_then(|()| File::open(dir).map_or(Ok(()), |dir| dir.sync_all()));
         synced.map_err(|source| (path, source))
     }
 }
