@@ -1,9 +1,9 @@
 //! Sends and receives: what they cost the rank, and what happens when a message meets its receive.
 
 use pdes_core::{Bytes, Outbox, Rank};
-use trace_mmap::{Arrival, CommId, CommIdx, Incoming, OutIdx, Outgoing, Source};
+use trace_mmap::{Arrival, CommId, CommIdx, OutIdx, Outgoing, Source};
 
-use super::mailbox::{Posted, Wanted};
+use super::mailbox::Posted;
 use super::operation::KIND_BITS;
 use super::{Failure, RankProcess, path};
 use crate::error::ReplayErrorKind;
@@ -79,7 +79,7 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     #[inline]
-    fn communicator(&self, index: CommIdx) -> CommId {
+    pub(super) fn communicator(&self, index: CommIdx) -> CommId {
         if index == CommIdx::WORLD { CommId::WORLD } else { self.trace.communicators()[index.index()].id }
     }
 
@@ -132,14 +132,14 @@ impl<M: Machine> RankProcess<'_, M> {
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<(), Failure<M::Error>> {
-        let Incoming { peer, tag, communicator, port } = self.trace.incoming()[channel];
-        let tag = tag.map(|tag| tag.get() as u32);
+        let incoming = &self.trace.incoming()[channel];
+        let tag = incoming.tag.map(|tag| tag.get() as u32);
         let receive = self.new_receive(capacity, tag, request);
         if self.mailbox.is_none() {
-            self.post(port.index(), receive, outbox);
+            self.post(incoming.port.index(), receive, outbox);
             return Ok(());
         }
-        let wanted = Wanted { source: Some(peer), tag, communicator: self.communicator(communicator) };
+        let wanted = self.wanted_from(incoming);
         self.post_to_mailbox(Posted { receive, wanted, recorded: None }, outbox)
     }
 

@@ -1,7 +1,7 @@
 //! Probes: looks for messages that no receive has taken.
 
 use pdes_core::SimTime;
-use trace_mmap::{Call, CallId, Source};
+use trace_mmap::{Call, CallId, Incoming, Source};
 
 use super::mailbox::Wanted;
 use super::pending::{Look, Pending};
@@ -86,17 +86,18 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn wanted(&self, from: Source) -> Option<Wanted> {
         match from {
             Source::Nobody => None,
-            Source::Rank(channel) => {
-                let incoming = &self.trace.incoming()[channel.index()];
-                let communicator = self.trace.communicators()[incoming.communicator.index()].id;
-                let tag = incoming.tag.map(|tag| tag.get() as u32);
-                Some(Wanted { source: Some(incoming.peer), tag, communicator })
-            }
+            Source::Rank(channel) => Some(self.wanted_from(&self.trace.incoming()[channel.index()])),
             Source::Any { tag, communicator, recorded } => {
-                let communicator = self.trace.communicators()[communicator.index()].id;
+                let communicator = self.communicator(communicator);
                 Some(Wanted { source: recorded, tag: tag.map(|tag| tag.get() as u32), communicator })
             }
         }
+    }
+
+    /// What an incoming channel accepts.
+    pub(super) fn wanted_from(&self, incoming: &Incoming) -> Wanted {
+        let communicator = self.communicator(incoming.communicator);
+        Wanted { source: Some(incoming.peer), tag: incoming.tag.map(|tag| tag.get() as u32), communicator }
     }
 
     /// For whose message a probe waits.

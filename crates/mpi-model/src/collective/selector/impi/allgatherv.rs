@@ -1,11 +1,29 @@
 //! Intel MPI's decisions for allgatherv.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeTables, REST, Table, pick_by_node};
 use crate::collective::allgather::direct::ring;
 use crate::collective::allgather::doubling::{bruck, recursive_unless_empty};
 use crate::collective::allgather::gather_bcast::gather_bcast;
 use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
+
+/// The table for nodes of 4 ranks, and for those of 16.
+const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
+    (9, &[(2554, recursive_unless_empty), (REST, ring)]),
+    (17, &[(272, recursive_unless_empty), (657, bruck), (2078, recursive_unless_empty), (REST, ring)]),
+    (33, &[(1081, recursive_unless_empty), (REST, ring)]),
+    (65, &[(547, recursive_unless_empty), (REST, ring)]),
+    (
+        MORE,
+        &[
+            (19, recursive_unless_empty),
+            (239, bruck),
+            (327, recursive_unless_empty),
+            (821, gather_bcast),
+            (REST, ring),
+        ],
+    ),
+];
 
 /// For numbers of ranks per node. By the bytes of all blocks.
 const TABLES: NodeTables<Algorithm> = &[
@@ -63,28 +81,7 @@ const TABLES: NodeTables<Algorithm> = &[
             ),
         ],
     ),
-    (
-        4,
-        &[
-            (9, &[(2554, recursive_unless_empty), (REST, ring)]),
-            (
-                17,
-                &[(272, recursive_unless_empty), (657, bruck), (2078, recursive_unless_empty), (REST, ring)],
-            ),
-            (33, &[(1081, recursive_unless_empty), (REST, ring)]),
-            (65, &[(547, recursive_unless_empty), (REST, ring)]),
-            (
-                MORE,
-                &[
-                    (19, recursive_unless_empty),
-                    (239, bruck),
-                    (327, recursive_unless_empty),
-                    (821, gather_bcast),
-                    (REST, ring),
-                ],
-            ),
-        ],
-    ),
+    (4, FOUR_OR_SIXTEEN),
     (
         8,
         &[
@@ -115,28 +112,7 @@ const TABLES: NodeTables<Algorithm> = &[
             ),
         ],
     ),
-    (
-        16,
-        &[
-            (9, &[(2554, recursive_unless_empty), (REST, ring)]),
-            (
-                17,
-                &[(272, recursive_unless_empty), (657, bruck), (2078, recursive_unless_empty), (REST, ring)],
-            ),
-            (33, &[(1081, recursive_unless_empty), (REST, ring)]),
-            (65, &[(547, recursive_unless_empty), (REST, ring)]),
-            (
-                MORE,
-                &[
-                    (19, recursive_unless_empty),
-                    (239, bruck),
-                    (327, recursive_unless_empty),
-                    (821, gather_bcast),
-                    (REST, ring),
-                ],
-            ),
-        ],
-    ),
+    (16, FOUR_OR_SIXTEEN),
 ];
 
 /// Intel MPI's choice.

@@ -1,12 +1,64 @@
 //! Intel MPI's decisions for reduce-scatter.
 
-use super::super::{MORE, NodeTables, REST, pick_by_node};
+use super::super::{MORE, NodeTables, REST, Table, pick_by_node};
 use crate::collective::blocks::Blocks;
 use crate::collective::reduce_scatter::Algorithm;
 use crate::collective::reduce_scatter::halving::{doubling, recursive};
 use crate::collective::reduce_scatter::linear::by_regularity;
 use crate::collective::reduce_scatter::rounds::pair;
 use crate::collective::{Member, Schedule};
+
+/// The table for nodes of 4 ranks, and for those of 16.
+const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
+    (
+        5,
+        &[
+            (27, by_regularity),
+            (49, doubling),
+            (187, recursive),
+            (405_673, doubling),
+            (594_687, by_regularity),
+            (REST, pair),
+        ],
+    ),
+    (9, &[(24, by_regularity), (155, recursive), (204_501, doubling), (REST, by_regularity)]),
+    (17, &[(63, recursive), (72, doubling), (264, recursive), (168_421, doubling), (REST, pair)]),
+    (
+        33,
+        &[
+            (4, by_regularity),
+            (12, recursive),
+            (18, by_regularity),
+            (419, recursive),
+            (188_739, doubling),
+            (1_365_841, by_regularity),
+            (2_430_194, pair),
+            (REST, by_regularity),
+        ],
+    ),
+    (
+        65,
+        &[
+            (17, by_regularity),
+            (635, recursive),
+            (202_937, doubling),
+            (1_389_874, by_regularity),
+            (REST, pair),
+        ],
+    ),
+    (
+        129,
+        &[
+            (16, by_regularity),
+            (1238, recursive),
+            (280_097, doubling),
+            (2_605_072, by_regularity),
+            (REST, pair),
+        ],
+    ),
+    (257, &[(16, by_regularity), (2418, recursive), (REST, doubling)]),
+    (MORE, &[(16, by_regularity), (33182, recursive), (3_763_779, doubling), (REST, by_regularity)]),
+];
 
 /// For numbers of ranks per node. By the bytes of the whole vector.
 const TABLES: NodeTables<Algorithm> = &[
@@ -115,59 +167,7 @@ const TABLES: NodeTables<Algorithm> = &[
             (MORE, &[(4, by_regularity), (33262, recursive), (1_571_397, doubling), (REST, by_regularity)]),
         ],
     ),
-    (
-        4,
-        &[
-            (
-                5,
-                &[
-                    (27, by_regularity),
-                    (49, doubling),
-                    (187, recursive),
-                    (405_673, doubling),
-                    (594_687, by_regularity),
-                    (REST, pair),
-                ],
-            ),
-            (9, &[(24, by_regularity), (155, recursive), (204_501, doubling), (REST, by_regularity)]),
-            (17, &[(63, recursive), (72, doubling), (264, recursive), (168_421, doubling), (REST, pair)]),
-            (
-                33,
-                &[
-                    (4, by_regularity),
-                    (12, recursive),
-                    (18, by_regularity),
-                    (419, recursive),
-                    (188_739, doubling),
-                    (1_365_841, by_regularity),
-                    (2_430_194, pair),
-                    (REST, by_regularity),
-                ],
-            ),
-            (
-                65,
-                &[
-                    (17, by_regularity),
-                    (635, recursive),
-                    (202_937, doubling),
-                    (1_389_874, by_regularity),
-                    (REST, pair),
-                ],
-            ),
-            (
-                129,
-                &[
-                    (16, by_regularity),
-                    (1238, recursive),
-                    (280_097, doubling),
-                    (2_605_072, by_regularity),
-                    (REST, pair),
-                ],
-            ),
-            (257, &[(16, by_regularity), (2418, recursive), (REST, doubling)]),
-            (MORE, &[(16, by_regularity), (33182, recursive), (3_763_779, doubling), (REST, by_regularity)]),
-        ],
-    ),
+    (4, FOUR_OR_SIXTEEN),
     (
         8,
         &[
@@ -211,59 +211,7 @@ const TABLES: NodeTables<Algorithm> = &[
             (MORE, &[(32, by_regularity), (25105, recursive), (REST, doubling)]),
         ],
     ),
-    (
-        16,
-        &[
-            (
-                5,
-                &[
-                    (27, by_regularity),
-                    (49, doubling),
-                    (187, recursive),
-                    (405_673, doubling),
-                    (594_687, by_regularity),
-                    (REST, pair),
-                ],
-            ),
-            (9, &[(24, by_regularity), (155, recursive), (204_501, doubling), (REST, by_regularity)]),
-            (17, &[(63, recursive), (72, doubling), (264, recursive), (168_421, doubling), (REST, pair)]),
-            (
-                33,
-                &[
-                    (4, by_regularity),
-                    (12, recursive),
-                    (18, by_regularity),
-                    (419, recursive),
-                    (188_739, doubling),
-                    (1_365_841, by_regularity),
-                    (2_430_194, pair),
-                    (REST, by_regularity),
-                ],
-            ),
-            (
-                65,
-                &[
-                    (17, by_regularity),
-                    (635, recursive),
-                    (202_937, doubling),
-                    (1_389_874, by_regularity),
-                    (REST, pair),
-                ],
-            ),
-            (
-                129,
-                &[
-                    (16, by_regularity),
-                    (1238, recursive),
-                    (280_097, doubling),
-                    (2_605_072, by_regularity),
-                    (REST, pair),
-                ],
-            ),
-            (257, &[(16, by_regularity), (2418, recursive), (REST, doubling)]),
-            (MORE, &[(16, by_regularity), (33182, recursive), (3_763_779, doubling), (REST, by_regularity)]),
-        ],
-    ),
+    (16, FOUR_OR_SIXTEEN),
 ];
 
 /// Intel MPI's choice.
