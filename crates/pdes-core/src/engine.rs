@@ -1,23 +1,31 @@
 //! The engine: workers that run processes as far as their tokens reach.
 
+mod census;
 pub(crate) mod conditionals;
 mod exchange;
 pub(crate) mod first_fault;
+mod frame;
+mod gateway;
 mod horizon;
 pub(crate) mod jitter;
+mod partition;
 mod quiescence;
 mod worker;
 
+use std::any::Any;
 use std::convert::Infallible;
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 
-use crate::{Fault, Process, Progress, Rank, SimDuration};
-use exchange::Exchange;
+use crate::cluster::{Cluster, ClusterError, Terms};
+use crate::{Fault, Process, Progress, Rank, SimDuration, Wire};
 use first_fault::FirstFault;
-use horizon::Floors;
-use quiescence::Quiescence;
-use worker::Worker;
+use frame::{Codec, Tally};
+use gateway::Gateway;
+use partition::Partition;
+use worker::{Commons, Finished, Worker};
 
-/// Runs processes on threads.
+/// Runs processes on threads, and on the members of a [`Cluster`].
 ///
 /// # Determinism
 /// The processes' final states are the same for any number of workers, any bound on run-ahead, any batch size and any
@@ -49,11 +57,13 @@ pub enum RunAhead {
 
 /// The processes after a run, in the order of their ranks, and how the run ended.
 #[derive(Debug)]
-pub struct Run<P: Process> {
-    /// The processes in their final states.
+pub struct Run<P: Process, E = <P as Process>::Error> {
+    /// The rank of the first of the processes: zero, but for members of a cluster.
+    pub first: Rank,
+    /// The processes in their final states; of a member of a cluster, its block of them.
     pub processes: Vec<P>,
     /// How the run ended.
-    pub ending: Ending<P::Error>,
+    pub ending: Ending<E>,
     /// Steps taken by all processes.
     pub steps: u64,
 }
@@ -116,43 +126,194 @@ impl Engine {
     where
         P: Process<Order = Infallible>,
     {
-        let total = processes.len();
-        let quiescence = Quiescence::new(self.workers);
-        let floors = Floors::new(self.workers);
-        let exchanges = Exchange::connect(total, self.batch, &floors);
+        let partition = Partition::new(processes.len(), self.workers, 0, 1);
+        let commons = Commons::new(self.workers, 0, 1);
+        let (whole, _) = self.drive(processes, &partition, &commons, progress, None);
+        let Whole { processes, waiting, fault, steps } = whole;
+        Run { first: Rank::new(0), processes, ending: fault.ending(waiting), steps }
+    }
+
+    /// Returns which ranks a member of a cluster runs.
+    pub fn block(&self, cluster: &Cluster, ranks: u32) -> Range<u32> {
+        self.partition(cluster, ranks).block()
+    }
+
+    fn partition(&self, cluster: &Cluster, ranks: u32) -> Partition {
+        Partition::new(ranks as usize, self.workers, cluster.member(), cluster.members())
+    }
+
+    /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and
+    /// with its own block of processes: those of the ranks that [`block`](Engine::block) names. It gets them back,
+    /// with the steps of all processes and the ending of the whole run.
+    ///
+    /// A failure carries its error on the member of the failed process only; the others get `None`, and know when
+    /// and where it happened.
+    ///
+    /// # Determinism
+    /// As of [`run`](Engine::run), whatever the number of members.
+    ///
+    /// # Errors
+    /// Where another member panics, or leaves the cluster before the run has ended, or runs something else.
+    ///
+    /// # Panics
+    /// Where a process panics; other members get an error. Where `processes` are not as many as the block has ranks,
+    /// where `progress` was made for fewer workers, and where this member has failed before.
+    ///
+    /// ```
+    /// # use std::convert::Infallible;
+    /// # use pdes_core::{Fault, Outbox, Pause, Process, SimDuration, Turn, Wake};
+    /// use pdes_core::{Cluster, Ending, Engine, Progress, Rank, SimTime};
+    ///
+    /// # struct Hop { me: u32, token: Option<SimTime>, clock: SimTime }
+    /// # impl Process for Hop {
+    /// #     type Token = SimTime;
+    /// #     type Order = Infallible;
+    /// #     type Error = Infallible;
+    /// #     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Infallible>> {
+    /// #         self.token = Some(token);
+    /// #         Ok(Wake::Ready)
+    /// #     }
+    /// #     fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<SimTime>) -> Result<Pause, Fault<Infallible>> {
+    /// #         if self.me == 0 { self.token = Some(SimTime::ZERO); }
+    /// #         let Some(token) = self.token else { return Ok(Pause::Blocked) };
+    /// #         self.clock = token + SimDuration::from_picos(5);
+    /// #         if self.me < 5 { outbox.send(Rank::new(self.me + 1), self.clock); }
+    /// #         Ok(Pause::Finished)
+    /// #     }
+    /// #     fn clock(&self) -> SimTime { self.clock }
+    /// # }
+    /// # let hop = |me| Hop { me, token: None, clock: SimTime::ZERO };
+    /// // Six processes on three members with two threads each; under `mpirun`, `Cluster::from_mpi` is a member.
+    /// let ends = Cluster::in_memory(3, |mut cluster| {
+    ///     let engine = Engine::new(2);
+    ///     let processes = engine.block(&cluster, 6).map(hop).collect();
+    ///     let run = engine.run_across(&mut cluster, 6, processes, &Progress::new(2)).unwrap();
+    ///     assert!(matches!(run.ending, Ending::Completed));
+    ///     (run.first, run.processes.last().unwrap().clock)
+    /// });
+    /// assert_eq!(*ends[2].as_ref().unwrap(), (Rank::new(4), SimTime::from_picos(30)));
+    /// ```
+    pub fn run_across<P>(
+        &self,
+        cluster: &mut Cluster,
+        ranks: u32,
+        processes: Vec<P>,
+        progress: &Progress,
+    ) -> Result<Run<P, Option<P::Error>>, ClusterError>
+    where
+        P: Process<Order = Infallible>,
+        P::Token: Wire,
+    {
+        let partition = self.partition(cluster, ranks);
+        let (given, needed) = (processes.len(), partition.block());
+        assert_eq!(given, needed.len(), "the processes of a member are those of ranks {needed:?}");
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            self.run_member(&mut *cluster, &partition, ranks, processes, progress)
+        }));
+        result.unwrap_or_else(|panic| {
+            cluster.fail(Some(message(&*panic)));
+            std::panic::resume_unwind(panic)
+        })
+    }
+
+    fn run_member<P>(
+        &self,
+        cluster: &mut Cluster,
+        partition: &Partition,
+        ranks: u32,
+        processes: Vec<P>,
+        progress: &Progress,
+    ) -> Result<Run<P, Option<P::Error>>, ClusterError>
+    where
+        P: Process<Order = Infallible>,
+        P::Token: Wire,
+    {
+        let commons = Commons::new(self.workers, cluster.member(), cluster.members());
+        let codec = Codec::new();
+        let terms = Terms { ranks, workers: self.workers as u32, token_bytes: codec.token_bytes };
+        let gateway = Gateway::new(cluster, &commons.floors, partition.clone(), terms);
+        let (whole, gateway) = self.drive(processes, partition, &commons, progress, Some((codec, gateway)));
+        let Whole { processes, waiting, fault, steps } = whole;
+        let gateway = gateway.expect("a worker gives its gateway back");
+        let all = gateway.finish(Tally { fault: fault.key(), steps, waiting })?;
+        let ending = match all.fault {
+            Some(first) => fault.on_cluster(first),
+            None if all.waiting.is_empty() => Ending::Completed,
+            None => Ending::Stalled(all.waiting),
+        };
+        Ok(Run { first: Rank::new(partition.block().start), processes, ending, steps: all.steps })
+    }
+
+    /// Runs the processes of this member on its workers, the first of which is the calling thread.
+    fn drive<'a, P>(
+        &self,
+        processes: Vec<P>,
+        partition: &Partition,
+        commons: &'a Commons,
+        progress: &'a Progress,
+        abroad: Option<(Codec<P::Token>, Gateway<'a>)>,
+    ) -> (Whole<P>, Option<Gateway<'a>>)
+    where
+        P: Process<Order = Infallible>,
+    {
+        let (codec, gateway) = abroad.unzip();
+        let batch = self.batch;
         let mut rest = processes;
-        let mut workers = Vec::with_capacity(self.workers);
-        for exchange in exchanges {
-            let later = rest.split_off(exchange.local_count());
-            workers.push(Worker::new(self, rest, exchange, &quiescence, &floors, progress));
-            rest = later;
+        let mut parts = Vec::with_capacity(self.workers);
+        for (worker, seat) in exchange::connect(self.workers).into_iter().enumerate() {
+            let ranks = partition.ranks(partition.first_worker() + worker);
+            let later = rest.split_off(ranks.len());
+            parts.push((std::mem::replace(&mut rest, later), seat));
         }
-        let mut finished = std::thread::scope(|scope| {
-            let mut workers = workers.into_iter();
-            let first = workers.next().expect("an engine has at least one worker");
-            let threads: Vec<_> = workers.map(|worker| scope.spawn(move || worker.run())).collect();
-            let mut finished = vec![first.run()];
+        std::thread::scope(|scope| {
+            let mut parts = parts.into_iter();
+            let (processes, seat) = parts.next().expect("an engine has at least one worker");
+            let threads: Vec<_> = parts
+                .map(|(processes, seat)| {
+                    scope.spawn(move || {
+                        let exchange = seat.take(partition, batch, codec, commons, None);
+                        Worker::new(self, processes, exchange, commons, progress).run().0
+                    })
+                })
+                .collect();
+            let exchange = seat.take(partition, batch, codec, commons, gateway);
+            let (first, gateway) = Worker::new(self, processes, exchange, commons, progress).run();
+            let mut whole = Whole::new(first);
             for thread in threads {
                 match thread.join() {
-                    Ok(part) => finished.push(part),
+                    Ok(part) => whole.append(part),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            finished
-        });
-        let mut processes = Vec::with_capacity(total);
-        finished.iter_mut().for_each(|part| processes.append(&mut part.processes));
-        let steps = finished.iter().map(|part| part.steps).sum();
-        Run { processes, ending: ending(finished), steps }
+            (whole, gateway)
+        })
     }
 }
 
-fn ending<P: Process>(parts: Vec<worker::Finished<P>>) -> Ending<P::Error> {
-    let mut waiting = Vec::new();
-    let mut fault = FirstFault::none();
-    for part in parts {
-        waiting.extend(part.waiting);
-        fault.merge(part.fault);
+/// What is left of all workers of a member.
+struct Whole<P: Process> {
+    processes: Vec<P>,
+    waiting: Vec<Rank>,
+    fault: FirstFault<P::Error>,
+    steps: u64,
+}
+
+impl<P: Process> Whole<P> {
+    fn new(first: Finished<P>) -> Self {
+        let Finished { processes, waiting, fault, steps } = first;
+        Self { processes, waiting, fault, steps }
     }
-    fault.ending(waiting)
+
+    fn append(&mut self, mut part: Finished<P>) {
+        self.processes.append(&mut part.processes);
+        self.waiting.append(&mut part.waiting);
+        self.fault.merge(part.fault);
+        self.steps += part.steps;
+    }
+}
+
+/// Returns the message of a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }

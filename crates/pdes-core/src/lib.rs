@@ -56,17 +56,23 @@
 #![forbid(unsafe_code)]
 
 mod arbiter;
+mod cluster;
 mod engine;
 mod ordered;
 mod process;
 mod progress;
 mod quantity;
 mod time;
+mod wire;
 
 pub use arbiter::Arbiter;
+#[cfg(feature = "mpi")]
+pub use cluster::MpiError;
+pub use cluster::{Cluster, ClusterError, Terms};
 pub use engine::{Ending, Engine, Run, RunAhead};
 pub use ordered::OrderedEngine;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
 pub use time::{SimDuration, SimTime};
+pub use wire::Wire;

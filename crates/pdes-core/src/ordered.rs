@@ -224,6 +224,11 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         let states = self.states.iter().enumerate();
         let waiting = states.filter(|(_, state)| **state != State::Finished);
         let waiting: Vec<Rank> = waiting.map(|(index, _)| Rank::new(index as u32)).collect();
-        Run { ending: self.fault.ending(waiting), processes: self.processes, steps: self.steps }
+        Run {
+            first: Rank::new(0),
+            ending: self.fault.ending(waiting),
+            processes: self.processes,
+            steps: self.steps,
+        }
     }
 }

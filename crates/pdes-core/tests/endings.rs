@@ -87,7 +87,7 @@ fn a_failure_stops_processes_that_run_free() {
         five.extend([Op::Compute(1_000_000), Op::Fail]);
         network.programs.extend([five, six].map(|ops| vec![Phase { ops, laps: 1 }]));
         for schedule in Schedule::all() {
-            let outcome = network.run(&schedule.engine());
+            let outcome = network.run_in(&schedule);
             assert_eq!(outcome.ending, failed(4, 1_000_000, Failure::Programmed), "under {schedule:?}");
         }
     });

@@ -1,145 +1,400 @@
-//! Tokens between workers: batches over channels.
+//! Tokens between workers: batches over channels, and frames to those of other members.
 
-use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
+use super::frame::Codec;
+use super::gateway::{Arrival, Gateway};
 use super::horizon::Floors;
-use crate::Rank;
+use super::partition::Partition;
+use super::quiescence::{Quiescence, Verdict};
+use super::worker::Commons;
+use crate::cluster::patience::Patience;
+use crate::{Rank, SimTime};
 
-/// What one worker tells another.
+/// Bytes of a frame with tokens: not more than what is sent without waiting for the receiver.
+const FRAME_BYTES: usize = 3_900;
+/// Turns between two looks at other members, and between two moments when tokens for them are sent.
+const TURNS_PER_LOOK: u32 = 16;
+/// Bytes that may wait to be sent to other members before workers stop to produce more.
+const BACKLOG_BYTES: usize = 4 << 20;
+/// Looks at other members before this one reports that it has nothing to do.
+const LOOKS_BEFORE_REPORT: u32 = 20;
+
+/// What one worker tells another of the same member.
 pub(crate) enum Message<T> {
     /// Tokens for processes of the receiver, in the order in which they were sent.
     Batch(Vec<(Rank, T)>),
+    /// The same from another member, as they were written.
+    Frame(Vec<u8>),
+    /// To the first worker: a frame for another member.
+    Parcel { member: usize, frame: Vec<u8> },
     /// The conditional event of this process is committed.
     Commit(Rank),
+    /// To the first worker: no worker has anything to do.
+    Quiet,
     /// The run is over.
     Stop,
 }
 
-/// One worker's endpoint. Ranks lie on workers in contiguous blocks.
-pub(crate) struct Exchange<'a, T> {
-    me: usize,
-    /// Rank `starts[w]` is the first one of worker `w`; one entry more than workers.
-    starts: Arc<[u32]>,
-    inbox: Receiver<Message<T>>,
-    peers: Vec<Sender<Message<T>>>,
-    outgoing: Vec<Vec<(Rank, T)>>,
-    batch: usize,
-    traffic: Traffic,
-    floors: &'a Floors,
+/// Where the tokens for a worker go.
+enum Endpoint<T> {
+    /// To another thread, or to this one.
+    Thread(Sender<Message<T>>),
+    /// To a worker of another member.
+    Member { member: usize, worker: usize, codec: Codec<T> },
 }
 
-/// Batches sent and received by a worker since it last reported them.
+/// What an endpoint is made of, to be sent to the thread of its worker.
+pub(crate) struct Seat<T> {
+    me: usize,
+    inbox: Receiver<Message<T>>,
+    peers: Vec<Sender<Message<T>>>,
+}
+
+/// One worker's endpoints. Workers of this member count from zero, but for the endpoints, which are those of all.
+pub(crate) struct Exchange<'a, T> {
+    me: usize,
+    partition: Partition,
+    inbox: Receiver<Message<T>>,
+    peers: Vec<Sender<Message<T>>>,
+    endpoints: Vec<Endpoint<T>>,
+    outgoing: Vec<Vec<(Rank, T)>>,
+    batch: usize,
+    /// The most tokens that are sent to another member at once.
+    batch_abroad: usize,
+    traffic: Traffic,
+    floors: &'a Floors,
+    codec: Option<Codec<T>>,
+    backlog: &'a Backlog,
+    /// The connection to other members, of the first worker in a cluster.
+    gateway: Option<Gateway<'a>>,
+    turns: u32,
+}
+
+/// Messages sent and received by a worker since it last reported them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
 
-impl<'a, T> Exchange<'a, T> {
-    /// Makes the connected endpoints of all workers.
-    pub(crate) fn connect(ranks: usize, batch: usize, floors: &'a Floors) -> Vec<Self> {
-        let workers = floors.workers();
-        let starts: Arc<[u32]> = (0..=workers).map(|worker| (worker * ranks / workers) as u32).collect();
-        let (peers, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| unbounded()).unzip();
-        let endpoint = |(me, inbox)| Self {
-            me,
-            starts: starts.clone(),
-            inbox,
-            peers: peers.clone(),
-            outgoing: (0..workers).map(|_| Vec::new()).collect(),
-            batch,
-            traffic: Traffic::default(),
-            floors,
-        };
-        inboxes.into_iter().enumerate().map(endpoint).collect()
-    }
+/// Bytes on their way from the workers of a member to other members. Relaxed throughout: it only slows workers down.
+#[derive(Default)]
+pub(crate) struct Backlog {
+    /// On their way to the first worker.
+    parcels: AtomicUsize,
+    /// What waits there.
+    waiting: AtomicUsize,
+}
 
+impl Backlog {
+    fn is_long(&self) -> bool {
+        self.parcels.load(Ordering::Relaxed) + self.waiting.load(Ordering::Relaxed) > BACKLOG_BYTES
+    }
+}
+
+/// Makes what the connected endpoints of the workers of a member are made of.
+pub(crate) fn connect<T>(workers: usize) -> Vec<Seat<T>> {
+    let (peers, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| unbounded()).unzip();
+    let seat = |(me, inbox)| Seat { me, inbox, peers: peers.clone() };
+    inboxes.into_iter().enumerate().map(seat).collect()
+}
+
+impl<T> Seat<T> {
+    /// Makes the endpoints. In a cluster there is a codec, and the first worker has the gateway.
+    pub(crate) fn take<'a>(
+        self,
+        partition: &Partition,
+        batch: usize,
+        codec: Option<Codec<T>>,
+        commons: &'a Commons,
+        gateway: Option<Gateway<'a>>,
+    ) -> Exchange<'a, T> {
+        let (here, _) = partition.place(partition.first_worker());
+        let endpoint = |worker| match (partition.place(worker), codec) {
+            ((member, worker), Some(codec)) if member != here => Endpoint::Member { member, worker, codec },
+            ((_, worker), _) => Endpoint::Thread(self.peers[worker].clone()),
+        };
+        let packet_bytes = codec.map_or(1, |codec| size_of::<u32>() + codec.token_bytes as usize);
+        Exchange {
+            endpoints: (0..partition.all_workers()).map(endpoint).collect(),
+            outgoing: (0..partition.all_workers()).map(|_| Vec::new()).collect(),
+            me: self.me,
+            partition: partition.clone(),
+            inbox: self.inbox,
+            peers: self.peers,
+            batch,
+            batch_abroad: batch.min(FRAME_BYTES / packet_bytes).max(1),
+            traffic: Traffic::default(),
+            floors: &commons.floors,
+            codec,
+            backlog: &commons.backlog,
+            gateway,
+            turns: 0,
+        }
+    }
+}
+
+impl<'a, T> Exchange<'a, T> {
+    /// Returns the number of this worker among those of the member.
     pub(crate) fn me(&self) -> usize {
         self.me
     }
 
-    pub(crate) fn local_ranks(&self) -> Range<u32> {
-        self.starts[self.me]..self.starts[self.me + 1]
+    /// Returns the number of this worker among those of all members.
+    pub(crate) fn number(&self) -> usize {
+        self.partition.first_worker() + self.me
     }
 
-    pub(crate) fn local_count(&self) -> usize {
-        self.local_ranks().len()
+    pub(crate) fn first_rank(&self) -> u32 {
+        self.partition.ranks(self.number()).start
     }
 
-    pub(crate) fn owner(&self, rank: Rank) -> usize {
-        self.starts.partition_point(|&start| start <= rank.get()) - 1
+    pub(crate) fn all_workers(&self) -> usize {
+        self.endpoints.len()
     }
 
     /// Files a token for a process of another worker.
     pub(crate) fn post(&mut self, to: Rank, token: T) {
-        let owner = self.owner(to);
+        let owner = self.partition.owner(to);
         let batch = &mut self.outgoing[owner];
         batch.push((to, token));
-        if batch.len() >= self.batch {
+        let full = match self.endpoints[owner] {
+            Endpoint::Thread(_) => self.batch,
+            Endpoint::Member { .. } => self.batch_abroad,
+        };
+        if batch.len() >= full {
             self.send(owner);
         }
     }
 
     /// Sends everything that is filed. A worker that blocks with tokens in its hands would stop the run.
     pub(crate) fn flush(&mut self) {
-        for worker in 0..self.outgoing.len() {
-            if !self.outgoing[worker].is_empty() {
-                self.send(worker);
-            }
-        }
+        self.send_where(|_, _| true);
     }
 
-    /// Sends what is filed for workers that have nothing to do.
+    /// Sends what is filed for workers that have nothing to do, and now and then what is filed for other members, of
+    /// whose workers that is not known.
     pub(crate) fn feed_idle(&mut self) {
+        self.turns = self.turns.wrapping_add(1);
+        let abroad = self.turns.is_multiple_of(TURNS_PER_LOOK);
+        self.send_where(|exchange, worker| match exchange.endpoints[worker] {
+            Endpoint::Thread(_) => exchange.floors.is_idle(exchange.partition.place(worker).1),
+            Endpoint::Member { .. } => abroad,
+        });
+    }
+
+    fn send_where(&mut self, which: impl Fn(&Self, usize) -> bool) {
         for worker in 0..self.outgoing.len() {
-            if !self.outgoing[worker].is_empty() && self.floors.is_idle(worker) {
+            if !self.outgoing[worker].is_empty() && which(self, worker) {
                 self.send(worker);
             }
         }
     }
 
     fn send(&mut self, worker: usize) {
-        let batch = std::mem::replace(&mut self.outgoing[worker], Vec::with_capacity(self.batch.min(256)));
+        match &self.endpoints[worker] {
+            Endpoint::Thread(peer) => {
+                let room = Vec::with_capacity(self.batch.min(256));
+                let batch = std::mem::replace(&mut self.outgoing[worker], room);
+                self.traffic.sent += 1;
+                self.floors.announce(self.me, worker - self.partition.first_worker());
+                let _ = peer.send(Message::Batch(batch));
+            }
+            &Endpoint::Member { member, worker: of_member, codec } => {
+                let frame = codec.frame(of_member, &self.outgoing[worker]);
+                self.outgoing[worker].clear();
+                self.floors.announce_abroad(self.me, member);
+                self.send_abroad(member, frame);
+            }
+        }
+    }
+
+    fn send_abroad(&mut self, member: usize, frame: Vec<u8>) {
+        match &mut self.gateway {
+            Some(gateway) => gateway.send(member, &frame),
+            None => {
+                self.backlog.parcels.fetch_add(frame.len(), Ordering::Relaxed);
+                self.pass_on(0, Message::Parcel { member, frame });
+            }
+        }
+    }
+
+    /// Sends a counted message to a worker of this member.
+    fn pass_on(&mut self, worker: usize, message: Message<T>) {
         self.traffic.sent += 1;
-        self.floors.announce(self.me, worker);
-        self.tell(worker, Message::Batch(batch));
+        self.tell(worker, message);
     }
 
     /// Sends a message. A peer that has gone (it panicked, and says so itself) needs no messages.
-    pub(crate) fn tell(&self, worker: usize, message: Message<T>) {
+    fn tell(&self, worker: usize, message: Message<T>) {
         let _ = self.peers[worker].send(message);
     }
 
-    pub(crate) fn stop_all(&self) {
+    fn stop_all(&self) {
         for worker in 0..self.peers.len() {
             self.tell(worker, Message::Stop);
         }
     }
 
+    /// Returns whether so much waits to be sent to other members that there should not be more. They receive whatever
+    /// they do, so that this does not last.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.codec.is_some() && self.backlog.is_long()
+    }
+
+    /// Returns the next message, with a look at other members now and then.
     pub(crate) fn try_receive(&mut self) -> Option<Message<T>> {
-        let message = self.inbox.try_recv().ok()?;
-        self.count(&message);
-        Some(message)
+        if let Some(message) = self.try_receive_here() {
+            return Some(message);
+        }
+        let gateway = self.gateway.as_mut()?;
+        if self.turns.is_multiple_of(TURNS_PER_LOOK) || gateway.is_reading() {
+            self.turns = self.turns.wrapping_add(1);
+            return self.try_receive_abroad();
+        }
+        None
     }
 
-    /// Waits for a message.
-    pub(crate) fn receive(&mut self) -> Message<T> {
-        // Its own sender is among the peers, so that the channel is never disconnected.
-        let message = self.inbox.recv().expect("a worker's channel is open as long as the worker lives");
-        self.count(&message);
-        message
+    /// Returns the next message, with a look at other members.
+    pub(crate) fn look(&mut self) -> Option<Message<T>> {
+        self.try_receive_here().or_else(|| self.try_receive_abroad())
     }
 
-    fn count(&mut self, message: &Message<T>) {
-        self.traffic.received += u64::from(matches!(message, Message::Batch(_)));
+    fn try_receive_here(&mut self) -> Option<Message<T>> {
+        loop {
+            let message = self.inbox.try_recv().ok()?;
+            if let Some(message) = self.accept(message) {
+                return Some(message);
+            }
+        }
     }
 
-    /// Returns the traffic since the last call.
-    pub(crate) fn take_traffic(&mut self) -> Traffic {
-        std::mem::take(&mut self.traffic)
+    /// Counts a message of this member and passes it on if it is for another member.
+    fn accept(&mut self, message: Message<T>) -> Option<Message<T>> {
+        match message {
+            Message::Quiet => None,
+            Message::Stop => Some(message),
+            Message::Parcel { member, frame } => {
+                self.traffic.received += 1;
+                self.backlog.parcels.fetch_sub(frame.len(), Ordering::Relaxed);
+                self.send_abroad(member, frame);
+                None
+            }
+            Message::Batch(_) | Message::Frame(_) | Message::Commit(_) => {
+                self.traffic.received += 1;
+                Some(message)
+            }
+        }
+    }
+
+    /// Passes what comes from other members on to the worker that it is for; returns the next that is for this one.
+    fn try_receive_abroad(&mut self) -> Option<Message<T>> {
+        loop {
+            let gateway = self.gateway.as_mut()?;
+            let arrival = gateway.poll();
+            self.backlog.waiting.store(gateway.backlog(), Ordering::Relaxed);
+            let (worker, message) = match arrival? {
+                Arrival::Tokens { worker, packets } => (worker, Message::Frame(packets)),
+                Arrival::Commit(rank) => (self.worker_here(rank), Message::Commit(rank)),
+                Arrival::Stop => {
+                    self.stop_all();
+                    return Some(Message::Stop);
+                }
+            };
+            if worker == self.me {
+                return Some(message);
+            }
+            self.pass_on(worker, message);
+        }
+    }
+
+    fn worker_here(&self, rank: Rank) -> usize {
+        self.partition.place(self.partition.owner(rank)).1
+    }
+
+    /// Registers as idle and waits for a message.
+    pub(crate) fn wait(&mut self, quiescence: &Quiescence, candidate: Option<(SimTime, Rank)>) -> Message<T> {
+        let traffic = std::mem::take(&mut self.traffic);
+        let quiet = quiescence.arrive(self.me, traffic, candidate);
+        if self.gateway.is_some() {
+            return self.wait_abroad(quiescence);
+        }
+        match quiet {
+            Some(_) if self.codec.is_some() => self.tell(0, Message::Quiet),
+            // The cut-off is read after all have arrived: it may be lower than when the candidate was registered.
+            Some(quiet) => self.carry_out(Verdict::new(quiet.0, self.floors.cutoff()), quiescence),
+            None => {}
+        }
+        loop {
+            // Its own sender is among the peers, so that the channel is never disconnected.
+            let message = self.inbox.recv().expect("a worker's channel is open as long as the worker lives");
+            if let Some(message) = self.accept(message) {
+                return message;
+            }
+        }
+    }
+
+    /// Waits for a message of this or another member, and passes on what is for others meanwhile.
+    fn wait_abroad(&mut self, quiescence: &Quiescence) -> Message<T> {
+        let mut patience = Patience::new();
+        let mut looks = 0;
+        loop {
+            if let Some(message) = self.look() {
+                return message;
+            }
+            looks += 1;
+            if self.traffic.sent + self.traffic.received > 0 {
+                patience = Patience::new();
+            }
+            let quiet = quiescence.add(std::mem::take(&mut self.traffic));
+            if let (Some(quiet), Some(gateway)) = (quiet, &mut self.gateway)
+                && looks > LOOKS_BEFORE_REPORT
+                && let Some(verdict) = gateway.report(quiet)
+            {
+                self.carry_out(verdict, quiescence);
+                continue;
+            }
+            match patience.next_sleep() {
+                None => std::thread::yield_now(),
+                Some(sleep) => {
+                    let message = self.inbox.recv_timeout(sleep).ok();
+                    if let Some(message) = message.and_then(|message| self.accept(message)) {
+                        return message;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what is to be done where nothing can run.
+    fn carry_out(&mut self, verdict: Verdict, quiescence: &Quiescence) {
+        match verdict {
+            Verdict::Stop => {
+                if let Some(gateway) = &mut self.gateway {
+                    gateway.stop();
+                }
+                self.stop_all();
+            }
+            Verdict::Commit(rank) => {
+                if !self.gateway.as_mut().is_some_and(|gateway| gateway.commit(rank)) {
+                    quiescence.disturb();
+                    self.tell(self.worker_here(rank), Message::Commit(rank));
+                }
+            }
+        }
+    }
+
+    /// Reads tokens that come from another member.
+    pub(crate) fn read(&self, frame: &[u8]) -> Vec<(Rank, T)> {
+        self.codec.as_ref().expect("frames come in clusters only").packets(frame)
+    }
+
+    /// Gives the connection to other members back.
+    pub(crate) fn take_gateway(&mut self) -> Option<Gateway<'a>> {
+        self.gateway.take()
     }
 }
 

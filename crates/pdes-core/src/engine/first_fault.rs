@@ -28,6 +28,18 @@ impl<E> FirstFault<E> {
         }
     }
 
+    /// Returns time, rank and order of the failure.
+    pub(crate) fn key(&self) -> Option<(SimTime, Rank, u64)> {
+        self.0.as_ref().map(|(rank, fault)| (fault.at, *rank, fault.order))
+    }
+
+    /// Says how a run on a cluster ended whose first failure is this one, here or elsewhere.
+    pub(crate) fn on_cluster(self, (at, rank, order): (SimTime, Rank, u64)) -> Ending<Option<E>> {
+        let here = self.key() == Some((at, rank, order));
+        let error = self.0.filter(|_| here).map(|(_, fault)| fault.error);
+        Ending::Failed(rank, Fault { at, order, error })
+    }
+
     /// The instant past which nothing matters any more.
     pub(crate) fn cutoff(&self) -> SimTime {
         self.0.as_ref().map_or(SimTime::MAX, |(_, fault)| fault.at)

@@ -65,23 +65,38 @@ impl Window {
 /// A worker waits only for workers with a lesser clock than its own, and never for an idle one: the one with the
 /// least clock always goes on, and nobody waits in a circle. An idle worker to which tokens are under way counts as one
 /// with the clock of their sender: it will wake up, and then publish its own clock or that it is idle again.
+///
+/// Of another member of a cluster, a worker knows the least clock that it last told. That is a view of the past, too
+/// low or too high; one that holds a worker up is renewed on demand, and none counts as later than the latest clock
+/// of this member, so that a view which is too high holds for a few windows only.
 pub(crate) struct Floors {
     clocks: Box<[CachePadded<AtomicU64>]>,
     cutoff: AtomicU64,
+    /// The views of the members; the latest instant in the place of this one.
+    views: Box<[AtomicU64]>,
+    /// The latest clock that a worker of this member has published.
+    reached: AtomicU64,
+    /// The least view of all other members that a worker waits for; the latest instant where none does. The least,
+    /// because the worker with the least clock of all must not wait for what suits another one.
+    wanted: AtomicU64,
 }
 
 impl Floors {
-    pub(crate) fn new(workers: usize) -> Self {
+    /// Makes what the workers of a member know.
+    pub(crate) fn new(workers: usize, member: usize, members: usize) -> Self {
         let clocks = (0..workers).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
-        Self { clocks, cutoff: AtomicU64::new(u64::MAX) }
+        let view = |other| AtomicU64::new(if other == member { u64::MAX } else { 0 });
+        Self {
+            clocks,
+            cutoff: AtomicU64::new(u64::MAX),
+            views: (0..members).map(view).collect(),
+            reached: AtomicU64::new(0),
+            wanted: AtomicU64::new(u64::MAX),
+        }
     }
 
     pub(crate) fn is_idle(&self, worker: usize) -> bool {
         self.clocks[worker].load(Ordering::Relaxed) == u64::MAX
-    }
-
-    pub(crate) fn workers(&self) -> usize {
-        self.clocks.len()
     }
 
     // Relaxed: a worker that sees the cut-off late only does work that nobody needs; before a verdict on quiescence,
@@ -97,6 +112,9 @@ impl Floors {
     // Relaxed here and below: a stale value makes a worker wait, or run, a little longer, and that changes no result.
     pub(crate) fn publish(&self, worker: usize, clock: SimTime) {
         self.clocks[worker].store(clock.as_picos(), Ordering::Relaxed);
+        if self.views.len() > 1 {
+            self.reached.fetch_max(clock.as_picos(), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn publish_idle(&self, worker: usize) {
@@ -115,10 +133,46 @@ impl Floors {
         self.lower(to, SimTime::from_picos(clock));
     }
 
+    /// Keeps the member that receives a batch in sight of its sender.
+    pub(crate) fn announce_abroad(&self, from: usize, member: usize) {
+        let clock = self.clocks[from].load(Ordering::Relaxed);
+        self.views[member].fetch_min(clock, Ordering::Relaxed);
+    }
+
+    /// Takes in what another member says of its least clock.
+    pub(crate) fn see(&self, member: usize, floor: SimTime) {
+        let reached = self.reached.load(Ordering::Relaxed);
+        self.views[member].store(floor.as_picos().min(reached), Ordering::Relaxed);
+    }
+
+    pub(crate) fn view(&self, member: usize) -> SimTime {
+        SimTime::from_picos(self.views[member].load(Ordering::Relaxed))
+    }
+
+    /// Returns the least clock of the workers of this member that are not idle; the latest instant if all are.
+    pub(crate) fn least(&self) -> SimTime {
+        let least = self.clocks.iter().map(|clock| clock.load(Ordering::Relaxed)).min();
+        SimTime::from_picos(least.unwrap_or(u64::MAX))
+    }
+
+    /// Returns the least view of all other members that a worker has been waiting for since the last call.
+    pub(crate) fn take_wanted(&self) -> Option<SimTime> {
+        if self.wanted.load(Ordering::Relaxed) == u64::MAX {
+            return None;
+        }
+        Some(SimTime::from_picos(self.wanted.swap(u64::MAX, Ordering::Relaxed)))
+    }
+
     /// Returns whether a worker whose least clock is this may go on.
     pub(crate) fn admit(&self, clock: SimTime, window: SimDuration) -> bool {
-        let least = self.clocks.iter().map(|clock| clock.load(Ordering::Relaxed)).min().unwrap_or(0);
-        clock.as_picos() <= least.saturating_add(window.as_picos().saturating_mul(WINDOWS_AHEAD))
+        let ahead = window.as_picos().saturating_mul(WINDOWS_AHEAD);
+        let floor = clock.as_picos().saturating_sub(ahead);
+        if self.views.iter().any(|view| view.load(Ordering::Relaxed) < floor) {
+            // Half of what it may be ahead more than it needs now, so that it need not ask again for every window.
+            self.wanted.fetch_min(clock.as_picos().saturating_sub(ahead / 2), Ordering::Relaxed);
+            return false;
+        }
+        self.least().as_picos() >= floor
     }
 }
 
@@ -128,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_worker_with_the_least_clock_is_always_admitted() {
-        let floors = Floors::new(3);
+        let floors = Floors::new(3, 0, 1);
         floors.publish(0, SimTime::from_picos(1_000_000));
         floors.publish(1, SimTime::from_picos(2_000_000));
         floors.publish_idle(2);
@@ -139,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_idle_worker_counts_while_tokens_are_under_way_to_it() {
-        let floors = Floors::new(2);
+        let floors = Floors::new(2, 0, 1);
         let (window, at) = (SimDuration::from_picos(10), SimTime::from_picos);
         floors.publish(0, at(500));
         floors.publish_idle(1);
@@ -149,6 +203,22 @@ mod tests {
         assert!(!floors.admit(at(661), window));
         floors.publish_idle(1);
         assert!(floors.admit(at(661), window));
+    }
+
+    #[test]
+    fn a_view_of_another_member_holds_up_until_it_is_renewed() {
+        let floors = Floors::new(1, 0, 2);
+        let (window, at) = (SimDuration::from_picos(10), SimTime::from_picos);
+        floors.publish(0, at(160));
+        assert!(floors.admit(at(160), window));
+        floors.publish(0, at(161));
+        assert!(!floors.admit(at(161), window));
+        assert_eq!((floors.take_wanted(), floors.take_wanted()), (Some(at(81)), None));
+        // An idle member counts as one with the clock of whoever asks.
+        floors.see(1, SimTime::MAX);
+        assert_eq!(floors.view(1), at(161));
+        assert!(floors.admit(at(321), window));
+        assert!(!floors.admit(at(322), window));
     }
 
     #[test]

@@ -5,11 +5,13 @@ use std::convert::Infallible;
 
 use super::Engine;
 use super::conditionals::Conditionals;
-use super::exchange::{Exchange, Message};
+use super::exchange::{Backlog, Exchange, Message};
 use super::first_fault::FirstFault;
+use super::gateway::Gateway;
 use super::horizon::{Floors, Window};
 use super::jitter::Jitter;
-use super::quiescence::{Quiescence, Verdict};
+use super::quiescence::Quiescence;
+use crate::cluster::patience::Patience;
 use crate::{Fault, Outbox, Pause, Process, Progress, Rank, SimTime, Turn, Wake};
 
 /// Steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
@@ -38,6 +40,16 @@ enum State {
     Failed,
 }
 
+/// What became of a worker's horizon where none of its processes is ready.
+enum Horizon {
+    /// Something is ready again.
+    Raised,
+    /// Others have to come nearer first.
+    Held,
+    /// There is nothing to do but to wait for messages.
+    Unneeded,
+}
+
 pub(crate) struct Worker<'a, P: Process> {
     first: u32,
     processes: Vec<P>,
@@ -56,9 +68,27 @@ pub(crate) struct Worker<'a, P: Process> {
     turns: usize,
     next_publication: u64,
     jitter: Option<Jitter>,
-    quiescence: &'a Quiescence,
-    floors: &'a Floors,
+    /// How long to wait where the worker could go on and may not.
+    patience: Patience,
+    commons: &'a Commons,
     progress: &'a Progress,
+}
+
+/// What the workers of a member share.
+pub(crate) struct Commons {
+    pub(crate) quiescence: Quiescence,
+    pub(crate) floors: Floors,
+    pub(crate) backlog: Backlog,
+}
+
+impl Commons {
+    pub(crate) fn new(workers: usize, member: usize, members: usize) -> Self {
+        Self {
+            quiescence: Quiescence::new(workers),
+            floors: Floors::new(workers, member, members),
+            backlog: Backlog::default(),
+        }
+    }
 }
 
 /// What is left of a worker after a run.
@@ -74,51 +104,71 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         engine: &Engine,
         processes: Vec<P>,
         exchange: Exchange<'a, P::Token>,
-        quiescence: &'a Quiescence,
-        floors: &'a Floors,
+        commons: &'a Commons,
         progress: &'a Progress,
     ) -> Self {
         let count = processes.len();
+        let window = Window::new(engine.run_ahead, exchange.all_workers());
         Self {
-            first: exchange.local_ranks().start,
+            first: exchange.first_rank(),
             processes,
             states: vec![State::Ready; count],
             ready: (0..count as u32).collect(),
             parked: Vec::new(),
             conditionals: Conditionals::default(),
             fault: FirstFault::none(),
-            jitter: engine.jitter.map(|seed| Jitter::new(seed, exchange.me())),
+            jitter: engine.jitter.map(|seed| Jitter::new(seed, exchange.number())),
             exchange,
             outbox: Outbox::new(),
-            horizon: SimTime::ZERO.saturating_add(Window::new(engine.run_ahead, engine.workers).length()),
-            window: Window::new(engine.run_ahead, engine.workers),
+            horizon: SimTime::ZERO.saturating_add(window.length()),
+            window,
             steps: 0,
             steps_at_horizon: 0,
             turns: 0,
             next_publication: STEPS_PER_PUBLICATION,
-            quiescence,
-            floors,
+            patience: Patience::new(),
+            commons,
             progress,
         }
     }
 
-    /// Runs the worker's processes until the run is over.
-    pub(crate) fn run(mut self) -> Finished<P> {
+    /// Runs the worker's processes until the run is over; gives the connection to other members back.
+    pub(crate) fn run(mut self) -> (Finished<P>, Option<Gateway<'a>>) {
         loop {
             while let Some(message) = self.exchange.try_receive() {
                 if !self.handle(message) {
                     return self.finish();
                 }
             }
+            if self.exchange.is_congested() {
+                if !self.hold() {
+                    return self.finish();
+                }
+                continue;
+            }
             if let Some(local) = self.next_ready() {
                 self.turn(local, false);
                 continue;
             }
             self.exchange.flush();
-            if !self.raise_horizon() && !self.idle() {
+            let goes_on = match self.raise_horizon() {
+                Horizon::Raised => true,
+                Horizon::Held => self.hold(),
+                Horizon::Unneeded => self.idle(),
+            };
+            if !goes_on {
                 return self.finish();
             }
         }
+    }
+
+    /// Waits a little for others; returns whether the run goes on.
+    fn hold(&mut self) -> bool {
+        if let Some(message) = self.exchange.look() {
+            return self.handle(message);
+        }
+        self.patience.pause();
+        true
     }
 
     fn next_ready(&mut self) -> Option<u32> {
@@ -136,8 +186,9 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     fn turn(&mut self, local: u32, granted: bool) {
         let index = local as usize;
         self.turns += 1;
+        self.patience = Patience::new();
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
-        let horizon = self.horizon.min(self.floors.cutoff());
+        let horizon = self.horizon.min(self.commons.floors.cutoff());
         let mut turn = Turn { horizon, steps, granted };
         let began = self.processes[index].clock();
         let result = self.processes[index].resume(&mut turn, &mut self.outbox);
@@ -179,7 +230,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     }
 
     fn record(&mut self, local: u32, fault: Fault<P::Error>) {
-        self.floors.lower_cutoff(fault.at);
+        self.commons.floors.lower_cutoff(fault.at);
         self.fault.record(self.rank(local), fault);
     }
 
@@ -233,16 +284,23 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     /// Acts on a message; returns whether the run goes on.
     fn handle(&mut self, message: Message<P::Token>) -> bool {
         match message {
-            Message::Batch(packets) => {
-                for (to, token) in packets {
-                    self.deliver(to.get() - self.first, token);
-                }
-                self.dispatch();
+            Message::Batch(packets) => self.take_in(packets),
+            Message::Frame(frame) => {
+                let packets = self.exchange.read(&frame);
+                self.take_in(packets);
             }
             Message::Commit(rank) => self.grant(rank),
+            Message::Parcel { .. } | Message::Quiet => unreachable!("the exchange keeps what is for itself"),
             Message::Stop => return false,
         }
         true
+    }
+
+    fn take_in(&mut self, packets: Vec<(Rank, P::Token)>) {
+        for (to, token) in packets {
+            self.deliver(to.get() - self.first, token);
+        }
+        self.dispatch();
     }
 
     /// Lets the process with the earliest conditional event of all go on.
@@ -252,16 +310,15 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         self.turn(rank.get() - self.first, true);
     }
 
-    /// Moves the horizon on and unparks what lies before it; returns whether there is anything to do but to wait for
-    /// messages.
-    fn raise_horizon(&mut self) -> bool {
+    /// Moves the horizon on, if there is anything before it, and unparks that.
+    fn raise_horizon(&mut self) -> Horizon {
+        let floors = &self.commons.floors;
         let least = self.parked.iter().map(|&local| self.processes[local as usize].clock()).min();
-        let Some(least) = least.filter(|&least| least <= self.floors.cutoff()) else { return false };
-        self.floors.publish(self.exchange.me(), least);
+        let Some(least) = least.filter(|&least| least <= floors.cutoff()) else { return Horizon::Unneeded };
+        floors.publish(self.exchange.me(), least);
         self.publish(least);
-        if !self.floors.admit(least, self.window.length()) {
-            std::thread::yield_now();
-            return true;
+        if !floors.admit(least, self.window.length()) {
+            return Horizon::Held;
         }
         // Most processes may be blocked rather than parked: those that had a turn count, each once.
         let active = std::mem::take(&mut self.turns).min(self.processes.len());
@@ -278,38 +335,29 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             waits
         });
         self.parked = parked;
-        true
+        Horizon::Raised
     }
 
     /// Waits for something to do; returns whether the run goes on.
     fn idle(&mut self) -> bool {
         let me = self.exchange.me();
-        self.floors.publish_idle(me);
-        let polls = if self.floors.workers() == 1 { 0 } else { POLLS_BEFORE_SLEEP };
+        self.commons.floors.publish_idle(me);
+        let polls = if self.exchange.all_workers() == 1 { 0 } else { POLLS_BEFORE_SLEEP };
         for _ in 0..polls {
             if let Some(message) = self.exchange.try_receive() {
-                self.floors.lower(me, self.horizon);
+                self.commons.floors.lower(me, self.horizon);
                 return self.handle(message);
             }
         }
-        let candidate = self.conditionals.first();
-        match self.quiescence.arrive(me, self.exchange.take_traffic(), candidate) {
-            // The cut-off is read after all have arrived: it may be lower than when the candidate was registered.
-            Some(Verdict::Commit(at, rank)) if at <= self.floors.cutoff() => {
-                self.exchange.tell(self.exchange.owner(rank), Message::Commit(rank));
-            }
-            Some(_) => self.exchange.stop_all(),
-            None => {}
-        }
-        let message = self.exchange.receive();
+        let message = self.exchange.wait(&self.commons.quiescence, self.conditionals.first());
         if !matches!(message, Message::Stop) {
-            self.quiescence.leave();
-            self.floors.lower(me, self.horizon);
+            self.commons.quiescence.leave();
+            self.commons.floors.lower(me, self.horizon);
         }
         self.handle(message)
     }
 
-    fn finish(mut self) -> Finished<P> {
+    fn finish(mut self) -> (Finished<P>, Option<Gateway<'a>>) {
         let reached = self.processes.iter().map(Process::clock).max();
         self.publish(reached.unwrap_or_default());
         let waiting = self.states.iter().enumerate();
@@ -317,6 +365,8 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             .filter(|(_, state)| **state != State::Finished)
             .map(|(i, _)| self.rank(i as u32))
             .collect();
-        Finished { waiting, processes: self.processes, fault: self.fault, steps: self.steps }
+        let gateway = self.exchange.take_gateway();
+        let finished = Finished { waiting, processes: self.processes, fault: self.fault, steps: self.steps };
+        (finished, gateway)
     }
 }

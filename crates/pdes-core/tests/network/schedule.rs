@@ -2,10 +2,13 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::ops::Range;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use pdes_core::{Ending, Engine, Progress, Rank, RunAhead, SimDuration, SimTime};
+use pdes_core::{
+    Cluster, ClusterError, Ending, Engine, Fault, Progress, Rank, Run, RunAhead, SimDuration, SimTime,
+};
 
 use super::station::{Failure, Log, Op, Phase, State, Station};
 
@@ -39,8 +42,7 @@ impl Network {
     /// Runs the network, and checks that all counts of steps agree.
     pub(crate) fn run(&self, engine: &Engine) -> Outcome {
         let log = Log::default();
-        let programs = self.programs.iter().zip(0..);
-        let stations = programs.map(|(program, me)| Station::new(me, program.clone(), log.clone())).collect();
+        let stations = self.stations(0..self.programs.len() as u32, &log);
         let progress = Progress::new(engine.workers());
         let run = engine.run_watched(stations, &progress);
         let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
@@ -53,6 +55,67 @@ impl Network {
         Outcome { ending: run.ending, states, log, peaks }
     }
 
+    fn stations(&self, ranks: Range<u32>, log: &Log) -> Vec<Station> {
+        ranks.map(|me| Station::new(me, self.programs[me as usize].clone(), log.clone())).collect()
+    }
+
+    /// Runs this member's part of the network, and checks its counts of steps.
+    pub(crate) fn run_part(
+        &self,
+        engine: &Engine,
+        cluster: &mut Cluster,
+        log: &Log,
+    ) -> Result<Run<Station, Option<Failure>>, ClusterError> {
+        let ranks = self.programs.len() as u32;
+        let stations = self.stations(engine.block(cluster, ranks), log);
+        let progress = Progress::new(engine.workers());
+        let run = engine.run_across(cluster, ranks, stations, &progress)?;
+        let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
+        assert_eq!(progress.steps(), steps, "steps as published");
+        Ok(run)
+    }
+
+    /// Runs the network on a cluster of threads, and checks that its members agree.
+    fn run_on_cluster(&self, engine: &Engine, members: usize) -> Outcome {
+        let log = Log::default();
+        let parts = Cluster::in_memory(members, |mut cluster| {
+            self.run_part(engine, &mut cluster, &log).expect("all members do the same")
+        });
+        let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no member panics")).collect();
+        let (mut states, mut peaks) = (Vec::new(), Vec::new());
+        let mut ending = None;
+        let all_steps = parts[0].steps;
+        for part in parts {
+            assert_eq!((part.first.index(), part.steps), (states.len(), all_steps));
+            peaks.extend(part.processes.iter().map(|station| station.peak));
+            states.extend(part.processes.into_iter().map(|station| station.state));
+            ending = Some(agreed(ending, part.ending));
+        }
+        assert_eq!(
+            states.iter().map(|state: &State| state.steps).sum::<u64>(),
+            all_steps,
+            "steps of the run"
+        );
+        let ending = match ending.expect("a cluster has members") {
+            Ending::Completed => Ending::Completed,
+            Ending::Stalled(ranks) => Ending::Stalled(ranks),
+            Ending::Failed(rank, Fault { at, order, error }) => {
+                let error = error.expect("one member has the error");
+                Ending::Failed(rank, Fault { at, order, error })
+            }
+        };
+        let log = log.lock().unwrap().clone();
+        Outcome { ending, states, log, peaks }
+    }
+
+    /// Runs the network under a schedule.
+    pub(crate) fn run_in(&self, schedule: &Schedule) -> Outcome {
+        match schedule.members {
+            1 => self.run(&schedule.engine()),
+            members => self.run_on_cluster(&schedule.engine(), members),
+        }
+    }
+
     /// Runs the network under every schedule; returns what all of them gave.
     pub(crate) fn run_everywhere(&self) -> Outcome {
         self.run_under(Schedule::all())
@@ -62,7 +125,7 @@ impl Network {
     pub(crate) fn run_under(&self, schedules: impl IntoIterator<Item = Schedule>) -> Outcome {
         let expected = self.run(&Engine::new(1));
         for schedule in schedules {
-            let found = self.run(&schedule.engine());
+            let found = self.run_in(&schedule);
             assert_eq!(found.ending, expected.ending, "the ending under {schedule:?}");
             assert_eq!(found.log, expected.log, "conditional events under {schedule:?}");
             // What a process does past the time of a failure depends on when it learns of that.
@@ -74,26 +137,49 @@ impl Network {
     }
 }
 
+/// Returns the ending that both members tell; the error of a failure is with one of them.
+fn agreed(one: Option<Ending<Option<Failure>>>, other: Ending<Option<Failure>>) -> Ending<Option<Failure>> {
+    match (one, other) {
+        (None, other) => other,
+        (Some(Ending::Failed(rank, one)), Ending::Failed(of, other)) => {
+            assert_eq!((rank, one.at, one.order), (of, other.at, other.order));
+            assert!(one.error.is_none() || other.error.is_none(), "two members have the error");
+            Ending::Failed(rank, Fault { error: one.error.or(other.error), ..other })
+        }
+        (Some(one), other) => {
+            assert_eq!(one, other);
+            other
+        }
+    }
+}
+
 /// A way to run a network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    workers: usize,
-    run_ahead: RunAhead,
-    batch: usize,
-    jitter: Option<u64>,
+    pub(crate) members: usize,
+    pub(crate) workers: usize,
+    pub(crate) run_ahead: RunAhead,
+    pub(crate) batch: usize,
+    pub(crate) jitter: Option<u64>,
 }
 
 impl Schedule {
-    /// Returns 144 schedules: 4 numbers of workers, 3 bounds on run-ahead, 3 sizes of batches, 4 kinds of jitter.
+    /// Returns 166 schedules: 4 numbers of workers, 3 bounds on run-ahead, 3 sizes of batches, 4 kinds of jitter; and a
+    /// fifth of those with 3 sizes of clusters.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let alone = [1, 2, 3, 7].into_iter().flat_map(|workers| Self::of(1, workers));
+        let clusters = [(2, 1), (3, 2), (4, 1)].into_iter();
+        alone.chain(clusters.flat_map(|(members, workers)| Self::of(members, workers)).step_by(5))
+    }
+
+    /// Returns 36 schedules for a number of members and of their workers.
+    pub(crate) fn of(members: usize, workers: usize) -> impl Iterator<Item = Self> {
         let window = |picos| RunAhead::Window(SimDuration::from_picos(picos));
         let run_aheads = [RunAhead::Auto, window(0), window(u64::MAX)];
         let jitters = [None, Some(1), Some(0xDECAF), Some(u64::MAX)];
-        [1, 2, 3, 7].into_iter().flat_map(move |workers| {
-            run_aheads.into_iter().flat_map(move |run_ahead| {
-                [1, 3, 256].into_iter().flat_map(move |batch| {
-                    jitters.into_iter().map(move |jitter| Self { workers, run_ahead, batch, jitter })
-                })
+        run_aheads.into_iter().flat_map(move |run_ahead| {
+            [1, 3, 256].into_iter().flat_map(move |batch| {
+                jitters.into_iter().map(move |jitter| Self { members, workers, run_ahead, batch, jitter })
             })
         })
     }

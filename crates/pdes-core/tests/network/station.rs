@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake, Wire};
 
 /// One operation of a program; times are in picoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,24 @@ pub(crate) struct Stamp {
     sent: SimTime,
     arrives: SimTime,
     digest: u64,
+}
+
+impl Wire for Token {
+    const SIZE: usize = u32::SIZE + u8::SIZE + 2 * SimTime::SIZE + u64::SIZE;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let Stamp { sent, arrives, digest } = self.stamp;
+        (self.from, self.kind as u8).write(bytes);
+        (sent, arrives, digest).write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (from, kind): (u32, u8) = Wire::read(bytes)?;
+        let kinds = [Kind::Data, Kind::Question, Kind::Answer, Kind::Poison];
+        let kind = kinds.into_iter().find(|of| *of as u8 == kind)?;
+        let (sent, arrives, digest) = Wire::read(bytes)?;
+        Some(Self { from, kind, stamp: Stamp { sent, arrives, digest } })
+    }
 }
 
 /// Why a station failed.

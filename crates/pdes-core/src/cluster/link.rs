@@ -1,0 +1,47 @@
+//! What moves messages between members.
+
+use std::collections::VecDeque;
+
+use super::memory::MemoryLink;
+#[cfg(feature = "mpi")]
+use super::mpi::MpiLink;
+
+/// A member's end of the connections to all others. Messages from one member to another keep their order.
+pub(super) enum Link {
+    /// Between threads of this process.
+    Memory(MemoryLink),
+    /// Between processes.
+    #[cfg(feature = "mpi")]
+    Mpi(MpiLink),
+}
+
+/// Messages with the member to or from which they go.
+pub(super) type Messages = VecDeque<(usize, Vec<u8>)>;
+
+impl Link {
+    pub(super) fn me(&self) -> usize {
+        match self {
+            Self::Memory(link) => link.me(),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(link) => link.me(),
+        }
+    }
+
+    pub(super) fn members(&self) -> usize {
+        match self {
+            Self::Memory(link) => link.members(),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(link) => link.members(),
+        }
+    }
+
+    /// Sends messages and appends what has come in. Returns when the messages are on their way; until then it goes on
+    /// to receive, so that no two members wait for each other to receive.
+    pub(super) fn exchange(&mut self, outgoing: &mut Messages, incoming: &mut Messages) {
+        match self {
+            Self::Memory(link) => link.exchange(outgoing, incoming),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(link) => link.exchange(outgoing, incoming),
+        }
+    }
+}

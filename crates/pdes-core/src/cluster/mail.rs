@@ -1,0 +1,272 @@
+//! Frames between members: gathered to messages, bounded by credits, sorted by the run to which they belong.
+
+use std::collections::VecDeque;
+
+use super::link::{Link, Messages};
+use crate::{SimTime, Wire};
+
+/// Bytes of a message, unless a single frame is longer. What is no longer than this, MPI libraries send without
+/// waiting for the receiver.
+const MESSAGE_BYTES: usize = 4000;
+/// Messages to one member of which it has not said that it has received them.
+const CREDIT: u32 = 64;
+
+/// What a message begins with.
+struct Header {
+    /// Whether the sender leaves the cluster; the message is then its text, and no frames.
+    farewell: bool,
+    /// The run to which the frames belong; of a farewell, the last one that the sender completed.
+    run: u32,
+    /// Messages with frames that the sender has received from the receiver.
+    received: u32,
+    /// The least clock of the sender.
+    floor: SimTime,
+}
+
+impl Header {
+    const SIZE: usize = u8::SIZE + 2 * u32::SIZE + SimTime::SIZE;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        u8::from(self.farewell).write(bytes);
+        self.run.write(bytes);
+        self.received.write(bytes);
+        self.floor.write(bytes);
+    }
+
+    fn read(mut bytes: &[u8]) -> Option<Self> {
+        let bytes = &mut bytes;
+        let farewell = u8::read(bytes)? != 0;
+        Some(Self {
+            farewell,
+            run: Wire::read(bytes)?,
+            received: Wire::read(bytes)?,
+            floor: Wire::read(bytes)?,
+        })
+    }
+}
+
+/// All that goes to and comes from other members.
+pub(crate) struct Mail {
+    link: Link,
+    peers: Vec<Peer>,
+    run: u32,
+    outgoing: Messages,
+    arrived: Messages,
+    /// Frames of this run, to be read.
+    incoming: VecDeque<Delivery>,
+    /// Frames of the next run, which others have begun already.
+    ahead: VecDeque<(u32, Delivery)>,
+}
+
+/// Another member. Of the counters only differences matter, so that they may wrap.
+#[derive(Default)]
+struct Peer {
+    /// Frames of messages to come, without their headers.
+    backlog: VecDeque<Vec<u8>>,
+    sent: u32,
+    acknowledged: u32,
+    received: u32,
+    /// What it has been told of `received`.
+    told: u32,
+    /// Whether it is to get a message even if there is no frame for it.
+    nudged: bool,
+    farewell: Option<Farewell>,
+}
+
+struct Farewell {
+    completed: u32,
+    message: Option<String>,
+}
+
+/// The frames of one message.
+pub(crate) struct Delivery {
+    pub(crate) from: usize,
+    /// The least clock of the sender when it sent the message.
+    pub(crate) floor: SimTime,
+    bytes: Vec<u8>,
+    read: usize,
+}
+
+impl Delivery {
+    /// Returns the next frame.
+    pub(crate) fn next_frame(&mut self) -> Option<&[u8]> {
+        let mut rest = &self.bytes[self.read..];
+        let length = u32::read(&mut rest)? as usize;
+        self.read += u32::SIZE + length;
+        rest.get(..length)
+    }
+}
+
+impl Mail {
+    pub(super) fn new(link: Link) -> Self {
+        let peers = (0..link.members()).map(|_| Peer::default()).collect();
+        let (outgoing, arrived) = Default::default();
+        Self { link, peers, run: 0, outgoing, arrived, incoming: VecDeque::new(), ahead: VecDeque::new() }
+    }
+
+    pub(crate) fn me(&self) -> usize {
+        self.link.me()
+    }
+
+    pub(crate) fn members(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Returns all members but this one.
+    pub(crate) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let me = self.me();
+        (0..self.members()).filter(move |&member| member != me)
+    }
+
+    /// Begins with the frames of another run. Those of the last one that still come in matter to nobody.
+    pub(super) fn begin(&mut self, run: u32) {
+        self.run = run;
+        self.incoming.clear();
+        let (present, ahead) = std::mem::take(&mut self.ahead).into_iter().partition(|&(of, _)| of == run);
+        self.ahead = ahead;
+        let present: VecDeque<(u32, Delivery)> = present;
+        self.incoming.extend(present.into_iter().map(|(_, delivery)| delivery));
+    }
+
+    /// Files a frame.
+    pub(crate) fn post(&mut self, to: usize, frame: &[u8]) {
+        let backlog = &mut self.peers[to].backlog;
+        let bytes = u32::SIZE + frame.len();
+        if backlog.back().is_none_or(|message| message.len() + bytes > MESSAGE_BYTES) {
+            backlog.push_back(Vec::with_capacity(bytes.max(256)));
+        }
+        let message = backlog.back_mut().expect("a message has just been begun");
+        (frame.len() as u32).write(message);
+        message.extend_from_slice(frame);
+    }
+
+    /// Has a message sent with what its header says, whether or not there are frames for it.
+    pub(crate) fn nudge(&mut self, to: usize) {
+        self.peers[to].nudged = true;
+    }
+
+    /// Sends what may be sent, and takes in what has arrived.
+    ///
+    /// A message without frames needs no credit and is not acknowledged; so acknowledgements always get through.
+    pub(crate) fn exchange(&mut self, floor: SimTime) {
+        let run = self.run;
+        for (to, peer) in self.peers.iter_mut().enumerate() {
+            if peer.farewell.is_some() {
+                // It reads no frames any more.
+                peer.backlog.clear();
+                continue;
+            }
+            let header = Header { farewell: false, run, received: peer.received, floor };
+            peer.depart(&header, |message| self.outgoing.push_back((to, message)));
+        }
+        self.link.exchange(&mut self.outgoing, &mut self.arrived);
+        while let Some((from, message)) = self.arrived.pop_front() {
+            self.sort(from, message);
+        }
+    }
+
+    fn sort(&mut self, from: usize, message: Vec<u8>) {
+        let Some(header) = Header::read(&message) else {
+            panic!("member {from} sends a message of {} bytes, which is no header", message.len());
+        };
+        let peer = &mut self.peers[from];
+        peer.acknowledged = header.received;
+        if header.farewell {
+            let text = String::from_utf8_lossy(&message[Header::SIZE..]).into_owned();
+            let message = (!text.is_empty()).then_some(text);
+            peer.farewell = Some(Farewell { completed: header.run, message });
+            return;
+        }
+        peer.received = peer.received.wrapping_add(u32::from(message.len() > Header::SIZE));
+        let delivery = Delivery { from, floor: header.floor, bytes: message, read: Header::SIZE };
+        if header.run == self.run {
+            self.incoming.push_back(delivery);
+        } else if header.run > self.run {
+            self.ahead.push_back((header.run, delivery));
+        }
+    }
+
+    /// Returns the next message of this run.
+    pub(crate) fn next(&mut self) -> Option<Delivery> {
+        self.incoming.pop_front()
+    }
+
+    pub(crate) fn has_incoming(&self) -> bool {
+        !self.incoming.is_empty()
+    }
+
+    pub(super) fn forget_incoming(&mut self) {
+        self.incoming.clear();
+        self.ahead.clear();
+    }
+
+    /// Returns the bytes that wait to be sent.
+    pub(crate) fn backlog(&self) -> usize {
+        self.peers.iter().flat_map(|peer| &peer.backlog).map(Vec::len).sum()
+    }
+
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.peers.iter().any(|peer| !peer.backlog.is_empty() && peer.farewell.is_none())
+    }
+
+    pub(super) fn discard_outgoing(&mut self) {
+        self.peers.iter_mut().for_each(|peer| peer.backlog.clear());
+    }
+
+    /// Tells all others that this member leaves, after what has been sent already.
+    pub(super) fn say_farewell(&mut self, completed: u32, message: Option<&str>) {
+        for to in self.others() {
+            let header = Header {
+                farewell: true,
+                run: completed,
+                received: self.peers[to].received,
+                floor: SimTime::MAX,
+            };
+            let mut bytes = Vec::new();
+            header.write(&mut bytes);
+            bytes.extend_from_slice(message.unwrap_or_default().as_bytes());
+            self.outgoing.push_back((to, bytes));
+        }
+        self.link.exchange(&mut self.outgoing, &mut self.arrived);
+    }
+
+    /// Returns the first member that has left before it completed a run, and what it said.
+    pub(super) fn first_departed(&self, run: u32) -> Option<(usize, Option<String>)> {
+        let farewells = self.peers.iter().enumerate();
+        let mut farewells = farewells.filter_map(|(member, peer)| Some((member, peer.farewell.as_ref()?)));
+        let (member, farewell) = farewells.find(|(_, farewell)| farewell.completed < run)?;
+        Some((member, farewell.message.clone()))
+    }
+
+    pub(super) fn all_departed(&self) -> bool {
+        self.others().all(|member| self.peers[member].farewell.is_some())
+    }
+}
+
+impl Peer {
+    /// Hands over the messages for which there is credit, or one without frames where one is due.
+    fn depart(&mut self, header: &Header, mut hand_over: impl FnMut(Vec<u8>)) {
+        let owed = self.received.wrapping_sub(self.told);
+        let mut due = self.nudged || owed >= CREDIT / 2;
+        while let Some(frames) = self.backlog.front() {
+            if self.sent.wrapping_sub(self.acknowledged) >= CREDIT {
+                break;
+            }
+            let mut message = Vec::with_capacity(Header::SIZE + frames.len());
+            header.write(&mut message);
+            message.extend_from_slice(frames);
+            self.backlog.pop_front();
+            self.sent = self.sent.wrapping_add(1);
+            due = false;
+            self.told = self.received;
+            hand_over(message);
+        }
+        if due {
+            let mut message = Vec::with_capacity(Header::SIZE);
+            header.write(&mut message);
+            hand_over(message);
+            self.told = self.received;
+        }
+        self.nudged = false;
+    }
+}

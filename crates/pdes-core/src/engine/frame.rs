@@ -1,0 +1,220 @@
+//! What members tell each other during a run.
+
+use crate::cluster::Terms;
+use crate::{Rank, SimTime, Wire};
+
+/// One thing that a member tells another. Those that are counted may give the receiver something to do; a member
+/// that has nothing to do reports how many it has sent and received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame<'a> {
+    /// What the sender runs; the first frame of a run.
+    Terms(Terms),
+    /// Counted: tokens for this worker of the receiver.
+    Tokens { worker: u32, packets: &'a [u8] },
+    /// Counted: the conditional event of this process is committed.
+    Commit(Rank),
+    /// To member 0: the sender has nothing to do.
+    Idle(Report),
+    /// A process has failed at this instant; what lies past it matters no more.
+    Cutoff(SimTime),
+    /// Asks for a message as soon as the least clock of the receiver is not before this instant, or nothing of it can
+    /// run.
+    Ask(SimTime),
+    /// From member 0: nothing can happen any more.
+    Stop,
+    /// How the run ended: of one member to member 0, and of all from there.
+    Tally(Tally),
+}
+
+/// What a member reports that has nothing to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// Counted frames to each member.
+    pub(crate) sent: Vec<u64>,
+    /// Counted frames from each member.
+    pub(crate) received: Vec<u64>,
+    /// The earliest conditional event.
+    pub(crate) candidate: Option<(SimTime, Rank)>,
+    /// The time of the earliest failure.
+    pub(crate) cutoff: SimTime,
+}
+
+/// How a run ended, for some or all processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Time, rank and order of the earliest failure.
+    pub(crate) fault: Option<(SimTime, Rank, u64)>,
+    pub(crate) steps: u64,
+    /// Processes that have not finished.
+    pub(crate) waiting: Vec<Rank>,
+}
+
+const TERMS: u8 = 0;
+const TOKENS: u8 = 1;
+const COMMIT: u8 = 2;
+const IDLE: u8 = 3;
+const CUTOFF: u8 = 4;
+const ASK: u8 = 5;
+const STOP: u8 = 6;
+const TALLY: u8 = 7;
+
+impl<'a> Frame<'a> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Terms(Terms { ranks, workers, token_bytes }) => {
+                (TERMS, *ranks, (*workers, *token_bytes)).write(&mut bytes);
+            }
+            Self::Tokens { worker, packets } => {
+                (TOKENS, *worker).write(&mut bytes);
+                bytes.extend_from_slice(packets);
+            }
+            Self::Commit(rank) => (COMMIT, *rank).write(&mut bytes),
+            Self::Idle(report) => {
+                IDLE.write(&mut bytes);
+                write_list(&report.sent, &mut bytes);
+                write_list(&report.received, &mut bytes);
+                report.candidate.write(&mut bytes);
+                report.cutoff.write(&mut bytes);
+            }
+            Self::Cutoff(at) => (CUTOFF, *at).write(&mut bytes),
+            Self::Ask(floor) => (ASK, *floor).write(&mut bytes),
+            Self::Stop => STOP.write(&mut bytes),
+            Self::Tally(tally) => {
+                (TALLY, tally.fault, tally.steps).write(&mut bytes);
+                write_list(&tally.waiting, &mut bytes);
+            }
+        }
+        bytes
+    }
+
+    pub(crate) fn read(mut bytes: &'a [u8]) -> Option<Self> {
+        let rest = &mut bytes;
+        Some(match u8::read(rest)? {
+            TERMS => {
+                let (ranks, (workers, token_bytes)) = Wire::read(rest)?;
+                Self::Terms(Terms { ranks, workers, token_bytes })
+            }
+            TOKENS => Self::Tokens { worker: Wire::read(rest)?, packets: rest },
+            COMMIT => Self::Commit(Wire::read(rest)?),
+            IDLE => Self::Idle(Report {
+                sent: read_list(rest)?,
+                received: read_list(rest)?,
+                candidate: Wire::read(rest)?,
+                cutoff: Wire::read(rest)?,
+            }),
+            CUTOFF => Self::Cutoff(Wire::read(rest)?),
+            ASK => Self::Ask(Wire::read(rest)?),
+            STOP => Self::Stop,
+            TALLY => Self::Tally(Tally {
+                fault: Wire::read(rest)?,
+                steps: Wire::read(rest)?,
+                waiting: read_list(rest)?,
+            }),
+            _ => return None,
+        })
+    }
+}
+
+fn write_list<T: Wire>(list: &[T], bytes: &mut Vec<u8>) {
+    (list.len() as u32).write(bytes);
+    list.iter().for_each(|item| item.write(bytes));
+}
+
+fn read_list<T: Wire>(bytes: &mut &[u8]) -> Option<Vec<T>> {
+    (0..u32::read(bytes)?).map(|_| T::read(bytes)).collect()
+}
+
+/// How tokens with their receivers are written and read: functions, so that what only sends between threads does not
+/// ask for tokens that can be written.
+pub(crate) struct Codec<T> {
+    pub(crate) token_bytes: u32,
+    encode: fn(&[(Rank, T)], &mut Vec<u8>),
+    decode: fn(&[u8]) -> Option<Packets<T>>,
+}
+
+/// Tokens with their receivers.
+type Packets<T> = Vec<(Rank, T)>;
+
+impl<T> Clone for Codec<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Codec<T> {}
+
+impl<T: Copy + Wire> Codec<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            token_bytes: T::SIZE as u32,
+            encode: |packets, bytes| {
+                bytes.reserve(packets.len() * <(Rank, T)>::SIZE);
+                packets.iter().for_each(|packet| packet.write(bytes));
+            },
+            decode: |mut bytes| {
+                let mut packets = Vec::with_capacity(bytes.len() / <(Rank, T)>::SIZE);
+                while !bytes.is_empty() {
+                    packets.push(Wire::read(&mut bytes)?);
+                }
+                Some(packets)
+            },
+        }
+    }
+}
+
+impl<T> Codec<T> {
+    /// Returns the frame with these tokens for a worker of another member.
+    pub(crate) fn frame(&self, worker: usize, packets: &[(Rank, T)]) -> Vec<u8> {
+        let mut bytes = Frame::Tokens { worker: worker as u32, packets: &[] }.to_bytes();
+        (self.encode)(packets, &mut bytes);
+        bytes
+    }
+
+    /// Reads the packets of a frame.
+    ///
+    /// # Panics
+    /// Where they are none: the members run different programs.
+    pub(crate) fn packets(&self, bytes: &[u8]) -> Packets<T> {
+        let Some(packets) = (self.decode)(bytes) else {
+            panic!("{} bytes from another member are no tokens of {} B", bytes.len(), self.token_bytes);
+        };
+        packets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back() {
+        let at = SimTime::from_picos;
+        let candidate = Some((at(5), Rank::new(6)));
+        let frames = [
+            Frame::Terms(Terms { ranks: 1, workers: 2, token_bytes: 3 }),
+            Frame::Tokens { worker: 4, packets: &[5, 6, 7] },
+            Frame::Commit(Rank::new(9)),
+            Frame::Idle(Report { sent: vec![1, 2], received: vec![3, 4], candidate, cutoff: at(7) }),
+            Frame::Cutoff(at(10)),
+            Frame::Ask(at(11)),
+            Frame::Stop,
+            Frame::Tally(Tally { fault: None, steps: 12, waiting: vec![Rank::new(13)] }),
+        ];
+        for frame in frames {
+            assert_eq!(Frame::read(&frame.to_bytes()), Some(frame));
+        }
+        assert_eq!(Frame::read(&[99]), None);
+    }
+
+    #[test]
+    fn tokens_come_back() {
+        let codec = Codec::<u16>::new();
+        let packets = [(Rank::new(1), 2_u16), (Rank::new(3), 4)];
+        let frame = codec.frame(5, &packets);
+        let Some(Frame::Tokens { worker: 5, packets: bytes }) = Frame::read(&frame) else {
+            panic!("no tokens")
+        };
+        assert_eq!(codec.packets(bytes), packets);
+    }
+}

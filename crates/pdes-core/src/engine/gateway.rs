@@ -1,0 +1,279 @@
+//! A member's side of a run on a cluster.
+
+use super::census::Census;
+use super::frame::{Frame, Report, Tally};
+use super::horizon::Floors;
+use super::partition::Partition;
+use super::quiescence::{Quiet, Verdict};
+use crate::cluster::patience::Patience;
+use crate::cluster::{Cluster, ClusterError, Delivery, Terms};
+use crate::{Rank, SimTime};
+
+/// What comes in for a worker of this member.
+pub(crate) enum Arrival {
+    /// Tokens, as they were written.
+    Tokens { worker: usize, packets: Vec<u8> },
+    /// The conditional event of this process is committed.
+    Commit(Rank),
+    /// The run is over.
+    Stop,
+}
+
+/// What the first worker of a member uses to speak for all of them with the other members. The protocol is described
+/// in the README beside this file.
+pub(crate) struct Gateway<'a> {
+    cluster: &'a mut Cluster,
+    floors: &'a Floors,
+    partition: Partition,
+    terms: Terms,
+    /// Counted frames to and from each member.
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    /// What was reported last.
+    reported: Option<Report>,
+    /// The reports of all members, at member 0.
+    census: Census,
+    /// The clocks for which other members wait, and those for which they were asked to tell.
+    asked_by: Vec<Option<SimTime>>,
+    asked: Vec<Option<SimTime>>,
+    told_cutoff: SimTime,
+    delivery: Option<Delivery>,
+    /// How members ended the run; at the others, how all did, from member 0.
+    tallies: Vec<Option<Tally>>,
+    error: Option<ClusterError>,
+}
+
+impl<'a> Gateway<'a> {
+    /// Begins a run.
+    pub(crate) fn new(
+        cluster: &'a mut Cluster,
+        floors: &'a Floors,
+        partition: Partition,
+        terms: Terms,
+    ) -> Self {
+        let members = cluster.members();
+        cluster.begin();
+        let mail = cluster.mail();
+        let frame = Frame::Terms(terms).to_bytes();
+        mail.others().for_each(|member| mail.post(member, &frame));
+        Self {
+            cluster,
+            floors,
+            partition,
+            terms,
+            sent: vec![0; members],
+            received: vec![0; members],
+            reported: None,
+            census: Census::new(members),
+            asked_by: vec![None; members],
+            asked: vec![None; members],
+            told_cutoff: SimTime::MAX,
+            delivery: None,
+            tallies: vec![None; members],
+            error: None,
+        }
+    }
+
+    fn me(&self) -> usize {
+        self.cluster.member()
+    }
+
+    /// Sends a counted frame.
+    pub(crate) fn send(&mut self, member: usize, frame: &[u8]) {
+        self.sent[member] += 1;
+        self.cluster.mail().post(member, frame);
+    }
+
+    fn tell(&mut self, member: usize, frame: &Frame<'_>) {
+        self.cluster.mail().post(member, &frame.to_bytes());
+    }
+
+    fn tell_others(&mut self, frame: &Frame<'_>) {
+        self.cluster.mail().others().for_each(|member| self.tell(member, frame));
+    }
+
+    /// Returns whether frames have come in that are not read yet.
+    pub(crate) fn is_reading(&mut self) -> bool {
+        self.delivery.is_some() || self.cluster.mail().has_incoming()
+    }
+
+    /// Returns the bytes that wait until their receivers have received what came before.
+    pub(crate) fn backlog(&mut self) -> usize {
+        self.cluster.mail().backlog()
+    }
+
+    /// Sends what is filed, takes in what has arrived, and returns the first of it that concerns a worker.
+    pub(crate) fn poll(&mut self) -> Option<Arrival> {
+        if !self.is_reading() {
+            self.exchange();
+        }
+        loop {
+            let Some(mut delivery) = self.delivery.take().or_else(|| self.open_next()) else {
+                return self.check();
+            };
+            let Delivery { from, floor, .. } = delivery;
+            while let Some(frame) = delivery.next_frame() {
+                if let Some(arrival) = self.act(from, floor, Frame::read(frame)) {
+                    self.delivery = Some(delivery);
+                    return Some(arrival);
+                }
+            }
+        }
+    }
+
+    fn exchange(&mut self) {
+        let cutoff = self.floors.cutoff();
+        if cutoff < self.told_cutoff {
+            self.told_cutoff = cutoff;
+            self.tell_others(&Frame::Cutoff(cutoff));
+        }
+        if let Some(wanted) = self.floors.take_wanted() {
+            self.ask(wanted);
+        }
+        let floor = self.floors.least();
+        let mail = self.cluster.mail();
+        for (member, asked) in self.asked_by.iter_mut().enumerate() {
+            if asked.take_if(|wanted| *wanted <= floor).is_some() {
+                mail.nudge(member);
+            }
+        }
+        mail.exchange(floor);
+    }
+
+    /// Asks the members that seem to be behind.
+    fn ask(&mut self, wanted: SimTime) {
+        for member in self.cluster.mail().others() {
+            let asked = self.asked[member].is_some_and(|asked| asked <= wanted);
+            if self.floors.view(member) < wanted && !asked {
+                self.asked[member] = Some(wanted);
+                self.tell(member, &Frame::Ask(wanted));
+            }
+        }
+    }
+
+    fn open_next(&mut self) -> Option<Delivery> {
+        let delivery = self.cluster.mail().next()?;
+        let Delivery { from, floor, .. } = delivery;
+        self.floors.see(from, floor);
+        self.asked[from].take_if(|wanted| *wanted <= floor);
+        Some(delivery)
+    }
+
+    fn act(&mut self, from: usize, floor: SimTime, frame: Option<Frame<'_>>) -> Option<Arrival> {
+        match frame {
+            Some(Frame::Terms(theirs)) if theirs == self.terms => {}
+            Some(Frame::Terms(theirs)) => {
+                let error = ClusterError::Mismatch { member: from, theirs, ours: self.terms };
+                self.error.get_or_insert(error);
+                self.cluster.fail(None);
+                return Some(Arrival::Stop);
+            }
+            Some(Frame::Tokens { worker, packets }) => {
+                self.received[from] += 1;
+                let worker = worker as usize;
+                self.floors.lower(worker, floor);
+                return Some(Arrival::Tokens { worker, packets: packets.to_vec() });
+            }
+            Some(Frame::Commit(rank)) => {
+                self.received[from] += 1;
+                return Some(Arrival::Commit(rank));
+            }
+            Some(Frame::Idle(report)) => self.census.file(from, report),
+            Some(Frame::Cutoff(at)) => self.floors.lower_cutoff(at),
+            Some(Frame::Ask(wanted)) => self.asked_by[from] = Some(wanted),
+            Some(Frame::Stop) => return Some(Arrival::Stop),
+            Some(Frame::Tally(tally)) => self.tallies[from] = Some(tally),
+            None => panic!("member {from} sends a frame that is none: it runs another version"),
+        }
+        None
+    }
+
+    /// Ends the run where a member has left it.
+    fn check(&mut self) -> Option<Arrival> {
+        if self.error.is_none() {
+            self.error = self.cluster.check().err();
+        }
+        self.error.is_some().then_some(Arrival::Stop)
+    }
+
+    /// Reports that no worker of this member can run; returns, at member 0, what is to be done if that is so
+    /// everywhere.
+    pub(crate) fn report(&mut self, Quiet(candidate): Quiet) -> Option<Verdict> {
+        let cutoff = self.floors.cutoff();
+        let known = self.reported.as_ref().is_some_and(|report| {
+            report.candidate == candidate
+                && report.cutoff == cutoff
+                && report.sent == self.sent
+                && report.received == self.received
+        });
+        if !known {
+            let report =
+                Report { sent: self.sent.clone(), received: self.received.clone(), candidate, cutoff };
+            self.reported = Some(report.clone());
+            match self.me() {
+                0 => self.census.file(0, report),
+                _ => self.tell(0, &Frame::Idle(report)),
+            }
+        }
+        if self.me() == 0 { self.census.verdict() } else { None }
+    }
+
+    /// Has a process of another member go on; returns whether it is one of another member.
+    pub(crate) fn commit(&mut self, rank: Rank) -> bool {
+        let (member, _) = self.partition.place(self.partition.owner(rank));
+        let abroad = member != self.me();
+        if abroad {
+            self.send(member, &Frame::Commit(rank).to_bytes());
+        }
+        abroad
+    }
+
+    /// Ends the run for all members.
+    pub(crate) fn stop(&mut self) {
+        self.tell_others(&Frame::Stop);
+    }
+
+    /// Puts together how the run ended for all members.
+    pub(crate) fn finish(mut self, tally: Tally) -> Result<Tally, ClusterError> {
+        let all = if self.me() == 0 { self.gather(tally)? } else { self.hand_in(tally)? };
+        self.cluster.complete();
+        Ok(all)
+    }
+
+    fn gather(&mut self, tally: Tally) -> Result<Tally, ClusterError> {
+        self.tallies[0] = Some(tally);
+        self.poll_until(|gateway| gateway.tallies.iter().all(Option::is_some))?;
+        let mut all = Tally::default();
+        for part in self.tallies.iter_mut().filter_map(Option::take) {
+            all.steps += part.steps;
+            all.waiting.extend(part.waiting);
+            // The earliest by time, rank and order; `None` is less than any.
+            all.fault = all.fault.into_iter().chain(part.fault).min();
+        }
+        self.tell_others(&Frame::Tally(all.clone()));
+        self.poll_until(|gateway| !gateway.cluster.mail().has_outgoing())?;
+        Ok(all)
+    }
+
+    fn hand_in(&mut self, tally: Tally) -> Result<Tally, ClusterError> {
+        self.tell(0, &Frame::Tally(tally));
+        self.poll_until(|gateway| gateway.tallies[0].is_some())?;
+        Ok(self.tallies[0].take().unwrap_or_default())
+    }
+
+    /// Waits for something that other members bring about.
+    fn poll_until(&mut self, done: impl Fn(&mut Self) -> bool) -> Result<(), ClusterError> {
+        let mut patience = Patience::new();
+        while !done(self) {
+            // Whatever else arrives, the run is over.
+            while self.poll().is_some_and(|arrival| !matches!(arrival, Arrival::Stop)) {}
+            if !done(self)
+                && let Some(error) = self.error.take()
+            {
+                return Err(error);
+            }
+            patience.pause();
+        }
+        Ok(())
+    }
+}
