@@ -11,6 +11,7 @@ use std::thread;
 
 use crate::SimTime;
 use link::Link;
+use mail::Cause;
 pub(crate) use mail::{Delivery, Mail};
 use patience::Patience;
 
@@ -128,8 +129,8 @@ impl Cluster {
 
     /// Returns whether all members are there that the present simulation needs.
     pub(crate) fn check(&self) -> Result<(), ClusterError> {
-        match self.mail.first_departed(self.begun) {
-            Some((member, message)) => Err(ClusterError::Departed { member, message }),
+        match self.mail.departure(self.begun).cloned() {
+            Some(Cause { member, message }) => Err(ClusterError::Departed { member, message }),
             None => Ok(()),
         }
     }
@@ -139,7 +140,8 @@ impl Cluster {
         if !self.left {
             self.left = true;
             self.mail.discard_outgoing();
-            self.mail.say_farewell(self.completed, message);
+            let cause = Cause { member: self.member(), message: message.map(str::to_owned) };
+            self.mail.say_farewell(self.completed, &cause);
         }
     }
 
@@ -153,7 +155,9 @@ impl Cluster {
         }
         if !self.left {
             self.left = true;
-            self.mail.say_farewell(self.completed, None);
+            let own = Cause { member: self.member(), message: None };
+            let cause = self.mail.departure(self.begun).cloned().unwrap_or(own);
+            self.mail.say_farewell(self.completed, &cause);
         }
     }
 }

@@ -1,50 +1,19 @@
 //! Process networks give the same final states under every schedule, and the states that a calculation by hand gives.
 
 mod network {
+    pub(crate) mod catalogue;
     pub(crate) mod schedule;
     pub(crate) mod station;
 }
 
+use network::catalogue::{COMPUTE, deeds, ring, unfold, wavefront};
 use network::schedule::{Network, Schedule};
 use network::station::Op;
 use pdes_core::{Ending, SimTime};
 use proptest::prelude::*;
 
-const COMPUTE: u64 = 1_000;
-
 fn picos(picos: u64) -> SimTime {
     SimTime::from_picos(picos)
-}
-
-/// A token goes around; everybody holds it for a while.
-fn ring(size: u32, laps: u64, latency: u64) -> Network {
-    Network::repeated(
-        laps,
-        (0..size).map(|me| {
-            let receive = Op::Receive { from: (me + size - 1) % size };
-            let pass = [Op::Compute(COMPUTE), Op::Send { to: (me + 1) % size, latency }];
-            match me {
-                0 => vec![pass[0], pass[1], receive],
-                _ => vec![receive, pass[0], pass[1]],
-            }
-        }),
-    )
-}
-
-/// The wavefront of LU: a cell computes a plane after its northern and its western neighbour.
-fn wavefront(rows: u32, columns: u32, planes: u64, latency: u64) -> Network {
-    let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-    Network::repeated(
-        planes,
-        cells.map(|(row, column)| {
-            let me = row * columns + column;
-            let north = (row > 0).then(|| Op::Receive { from: me - columns });
-            let west = (column > 0).then(|| Op::Receive { from: me - 1 });
-            let south = (row + 1 < rows).then_some(Op::Send { to: me + columns, latency });
-            let east = (column + 1 < columns).then_some(Op::Send { to: me + 1, latency });
-            [north, west, Some(Op::Compute(COMPUTE)), south, east].into_iter().flatten().collect()
-        }),
-    )
 }
 
 #[test]
@@ -114,41 +83,6 @@ fn a_consumer_follows_a_producer_that_runs_free() {
     let consumer = vec![Op::Receive { from: 0 }, Op::Compute(COMPUTE)];
     let outcome = Network::repeated(500, [producer, consumer]).run_everywhere();
     assert_eq!(outcome.states[1].clock, picos(501 * COMPUTE + 10));
-}
-
-/// Something that one process does to another: send and receive, ask and wait, or wait for a conditional event.
-#[derive(Clone, Copy, Debug)]
-enum Deed {
-    Message,
-    Question,
-    Event,
-}
-
-/// Appends each deed to the programs of both processes. The list is an order in which everything can be done, so
-/// that no program deadlocks.
-fn unfold(size: u32, deeds: &[(Deed, u32, u32, u64, u64)]) -> Network {
-    let mut programs = vec![Vec::new(); size as usize];
-    for &(deed, from, to, compute, latency) in deeds {
-        let (from, to) = (from % size, to % size);
-        let sender = &mut programs[from as usize];
-        sender.push(Op::Compute(compute));
-        match deed {
-            Deed::Message => {
-                sender.push(Op::Send { to, latency });
-                programs[to as usize].push(Op::Receive { from });
-            }
-            Deed::Question => sender.extend([Op::Ask { to, latency }, Op::Answer { from: to }]),
-            Deed::Event => sender.push(Op::Commit { after: latency }),
-        }
-    }
-    Network::of(programs)
-}
-
-fn deeds() -> impl Strategy<Value = Vec<(Deed, u32, u32, u64, u64)>> {
-    let deed = prop_oneof![12 => Just(Deed::Message), 4 => Just(Deed::Question), 1 => Just(Deed::Event)];
-    // Long and short times, so that windows of any length hold much or little; equal times are frequent.
-    let time = || prop_oneof![0..3_u64, 0..5_000_u64, Just(3_000_000_u64)];
-    prop::collection::vec((deed, 0..64_u32, 0..64_u32, time(), time()), 0..250)
 }
 
 proptest! {

@@ -13,7 +13,7 @@ const CREDIT: u32 = 64;
 
 /// What a message begins with.
 struct Header {
-    /// Whether the sender leaves the cluster; the message is then its text, and no frames.
+    /// Whether the sender leaves the cluster; what follows is then a [`Cause`], and no frames.
     farewell: bool,
     /// The run to which the frames belong; of a farewell, the last one that the sender completed.
     run: u32,
@@ -75,7 +75,29 @@ struct Peer {
 
 struct Farewell {
     completed: u32,
-    message: Option<String>,
+    cause: Cause,
+}
+
+/// Who was the first to leave, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Cause {
+    /// Whoever leaves because another one has left names that one.
+    pub(super) member: usize,
+    /// The message of its panic.
+    pub(super) message: Option<String>,
+}
+
+impl Cause {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        (self.member as u32).write(bytes);
+        bytes.extend_from_slice(self.message.as_deref().unwrap_or_default().as_bytes());
+    }
+
+    fn read(mut bytes: &[u8]) -> Option<Self> {
+        let member = u32::read(&mut bytes)? as usize;
+        let message = (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned());
+        Some(Self { member, message })
+    }
 }
 
 /// The frames of one message.
@@ -172,9 +194,9 @@ impl Mail {
         let peer = &mut self.peers[from];
         peer.acknowledged = header.received;
         if header.farewell {
-            let text = String::from_utf8_lossy(&message[Header::SIZE..]).into_owned();
-            let message = (!text.is_empty()).then_some(text);
-            peer.farewell = Some(Farewell { completed: header.run, message });
+            let cause =
+                Cause::read(&message[Header::SIZE..]).unwrap_or(Cause { member: from, message: None });
+            peer.farewell = Some(Farewell { completed: header.run, cause });
             return;
         }
         peer.received = peer.received.wrapping_add(u32::from(message.len() > Header::SIZE));
@@ -214,7 +236,7 @@ impl Mail {
     }
 
     /// Tells all others that this member leaves, after what has been sent already.
-    pub(super) fn say_farewell(&mut self, completed: u32, message: Option<&str>) {
+    pub(super) fn say_farewell(&mut self, completed: u32, cause: &Cause) {
         for to in self.others() {
             let header = Header {
                 farewell: true,
@@ -224,18 +246,17 @@ impl Mail {
             };
             let mut bytes = Vec::new();
             header.write(&mut bytes);
-            bytes.extend_from_slice(message.unwrap_or_default().as_bytes());
+            cause.write(&mut bytes);
             self.outgoing.push_back((to, bytes));
         }
         self.link.exchange(&mut self.outgoing, &mut self.arrived);
     }
 
-    /// Returns the first member that has left before it completed a run, and what it said.
-    pub(super) fn first_departed(&self, run: u32) -> Option<(usize, Option<String>)> {
-        let farewells = self.peers.iter().enumerate();
-        let mut farewells = farewells.filter_map(|(member, peer)| Some((member, peer.farewell.as_ref()?)));
-        let (member, farewell) = farewells.find(|(_, farewell)| farewell.completed < run)?;
-        Some((member, farewell.message.clone()))
+    /// Returns why a member has left before it completed a run, if one has.
+    pub(super) fn departure(&self, run: u32) -> Option<&Cause> {
+        let farewells = self.peers.iter().filter_map(|peer| peer.farewell.as_ref());
+        let mut early = farewells.filter(|farewell| farewell.completed < run);
+        early.next().map(|farewell| &farewell.cause)
     }
 
     pub(super) fn all_departed(&self) -> bool {

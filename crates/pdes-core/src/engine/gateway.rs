@@ -235,6 +235,10 @@ impl<'a> Gateway<'a> {
 
     /// Puts together how the run ended for all members.
     pub(crate) fn finish(mut self, tally: Tally) -> Result<Tally, ClusterError> {
+        // What was computed until then means nothing, and must not be taken for a result by others.
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
         let all = if self.me() == 0 { self.gather(tally)? } else { self.hand_in(tally)? };
         self.cluster.complete();
         Ok(all)

@@ -75,6 +75,39 @@ impl Network {
         Ok(run)
     }
 
+    /// Runs this member's part of the network under a schedule, and checks that it is what was expected of it.
+    pub(crate) fn check_part(
+        &self,
+        cluster: &mut Cluster,
+        schedule: &Schedule,
+        expected: &Outcome,
+        name: &str,
+    ) {
+        let engine = schedule.engine();
+        let log = Log::default();
+        let run = self.run_part(&engine, cluster, &log).expect("all members do the same");
+        let place = format!("{name} on member {} under {schedule:?}", cluster.member());
+        let block = engine.block(cluster, self.programs.len() as u32);
+        assert_eq!(run.first.get(), block.start, "{place}");
+        let events = expected.log.iter().filter(|(_, rank)| block.contains(&rank.get()));
+        let log = std::mem::take(&mut *log.lock().unwrap());
+        assert!(events.eq(&log), "conditional events of {place}");
+        match (&run.ending, &expected.ending) {
+            (Ending::Completed, Ending::Completed) => {}
+            (Ending::Stalled(ranks), Ending::Stalled(expected)) => assert_eq!(ranks, expected, "{place}"),
+            (Ending::Failed(rank, fault), Ending::Failed(of, expected)) => {
+                let error = block.contains(&rank.get()).then_some(expected.error);
+                let key = (rank, fault.at, fault.order, fault.error);
+                assert_eq!(key, (of, expected.at, expected.order, error), "{place}");
+                return;
+            }
+            (ending, expected) => panic!("{place}: {ending:?} and not {expected:?}"),
+        }
+        let states = run.processes.iter().map(|station| &station.state);
+        let block = block.start as usize..block.end as usize;
+        assert!(states.eq(&expected.states[block]), "final states of {place}");
+    }
+
     /// Runs the network on a cluster of threads, and checks that its members agree.
     fn run_on_cluster(&self, engine: &Engine, members: usize) -> Outcome {
         let log = Log::default();

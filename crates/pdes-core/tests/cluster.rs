@@ -1,0 +1,127 @@
+//! Clusters: what members see of each other's failures, and of several runs. That results do not depend on the
+//! number of members is tested wherever networks run under all schedules.
+
+mod network {
+    pub(crate) mod catalogue;
+    pub(crate) mod schedule;
+    pub(crate) mod station;
+}
+
+use network::catalogue::{COMPUTE, one_of_each, ring};
+use network::schedule::{Network, Schedule, guarded};
+use network::station::{Log, Op, Phase};
+use pdes_core::{Cluster, ClusterError, Ending, Engine, RunAhead, SimDuration, Terms};
+
+fn departed(member: usize, message: Option<&str>) -> ClusterError {
+    ClusterError::Departed { member, message: message.map(str::to_owned) }
+}
+
+/// So many laps of a nanosecond that nobody waits for their end.
+const FOR_DAYS: u64 = 1 << 50;
+
+#[test]
+fn one_cluster_serves_many_runs() {
+    guarded(|| {
+        let networks = one_of_each();
+        let expected: Vec<_> = networks.iter().map(|(_, network)| network.run(&Engine::new(1))).collect();
+        let parts = Cluster::in_memory(3, |mut cluster| {
+            for ((name, network), expected) in networks.iter().zip(&expected) {
+                for schedule in Schedule::of(3, 2).step_by(7) {
+                    network.check_part(&mut cluster, &schedule, expected, name);
+                }
+            }
+        });
+        assert!(parts.iter().all(Result::is_ok));
+    });
+}
+
+#[test]
+fn a_panic_ends_all_members_and_is_passed_on_by_its_own() {
+    guarded(|| {
+        for panicking in [0, 3, 5] {
+            let idle = |me: u32| vec![Op::Commit { after: 10 }, Op::Receive { from: (me + 1) % 6 }];
+            let mut network = Network::of((0..6).map(idle));
+            network.programs[panicking][0].ops = vec![Op::Compute(1), Op::Panic];
+            network.programs[1] = vec![Phase { ops: vec![Op::Compute(1_000)], laps: FOR_DAYS }];
+            let parts = Cluster::in_memory(3, |mut cluster| {
+                network.run_part(&Engine::new(2), &mut cluster, &Log::default()).map(|run| run.ending)
+            });
+            let message = format!("station {panicking} panics");
+            for (member, part) in parts.into_iter().enumerate() {
+                match part {
+                    Ok(result) => assert_eq!(result, Err(departed(panicking / 2, Some(&message)))),
+                    Err(panic) => {
+                        assert_eq!(member, panicking / 2);
+                        assert_eq!(*panic.downcast::<String>().expect("a message"), message);
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_member_that_leaves_early_is_missed() {
+    guarded(|| {
+        let parts = Cluster::in_memory(3, |mut cluster| {
+            if cluster.member() == 1 {
+                return None;
+            }
+            let network = ring(6, 3, 10);
+            let first = network.run_part(&Engine::new(1), &mut cluster, &Log::default());
+            let second = network.run_part(&Engine::new(1), &mut cluster, &Log::default());
+            Some([first, second].map(|result| result.map(|run| run.ending)))
+        });
+        let missed = || Err(departed(1, None));
+        let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
+        assert_eq!(parts, [Some([missed(), missed()]), None, Some([missed(), missed()])]);
+    });
+}
+
+#[test]
+fn a_member_that_leaves_after_the_run_is_not_missed() {
+    let parts = Cluster::in_memory(4, |mut cluster| {
+        let run = ring(6, 3, 10).run_part(&Engine::new(1), &mut cluster, &Log::default());
+        drop(cluster);
+        run.map(|run| run.ending)
+    });
+    assert!(parts.into_iter().all(|part| part.expect("no panic") == Ok(Ending::Completed)));
+}
+
+#[test]
+fn members_that_run_different_things_are_told() {
+    guarded(|| {
+        let parts = Cluster::in_memory(2, |mut cluster| {
+            let network = ring(6 + cluster.member() as u32, 3, 10);
+            network.run_part(&Engine::new(1), &mut cluster, &Log::default()).map(|run| run.ending)
+        });
+        let terms = |ranks| Terms { ranks, workers: 1, token_bytes: 29 };
+        let mismatch = |member, theirs, ours| ClusterError::Mismatch {
+            member,
+            theirs: terms(theirs),
+            ours: terms(ours),
+        };
+        let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
+        assert_eq!(parts, [Err(mismatch(1, 7, 6)), Err(mismatch(0, 6, 7))]);
+    });
+}
+
+#[test]
+fn a_window_bounds_the_tokens_that_wait_on_two_members() {
+    // A token per nanosecond, for a consumer that is ten times as busy.
+    let mut consume = vec![Op::Receive { from: 0 }];
+    consume.resize(10, Op::Compute(0));
+    let produce = vec![Op::Compute(COMPUTE), Op::Send { to: 1, latency: 0 }];
+    let network = Network::repeated(100_000, [produce, consume]);
+    for jitter in [None, Some(1), Some(2)] {
+        let run_ahead = RunAhead::Window(SimDuration::from_picos(100 * COMPUTE));
+        let schedule = Schedule { members: 2, workers: 1, run_ahead, batch: 256, jitter };
+        let outcome = network.run_in(&schedule);
+        assert_eq!(outcome.ending, Ending::Completed);
+        // The producer may be 16 windows ahead of what it knows when it moves its horizon by one more; what it knows is
+        // raised by an answer that counts the consumer, if idle, as one with the producer's own clock. That can
+        // happen once before all of it is read, as between threads. A window holds 101 tokens.
+        let peak = outcome.peaks[1];
+        assert!(peak <= 35 * 101, "{peak} tokens wait with {schedule:?}");
+    }
+}
