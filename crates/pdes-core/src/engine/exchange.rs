@@ -346,7 +346,8 @@ impl<'a, T> Exchange<'a, T> {
                 return message;
             }
             looks += 1;
-            if self.traffic.sent + self.traffic.received > 0 {
+            let stirred = self.gateway.as_mut().is_some_and(Gateway::take_stirred);
+            if stirred || self.traffic.sent + self.traffic.received > 0 {
                 patience = Patience::new();
             }
             let quiet = quiescence.add(std::mem::take(&mut self.traffic));

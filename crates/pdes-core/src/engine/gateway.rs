@@ -38,6 +38,8 @@ pub(crate) struct Gateway<'a> {
     asked: Vec<Option<SimTime>>,
     told_cutoff: SimTime,
     delivery: Option<Delivery>,
+    /// Whether anything has arrived since that was asked last.
+    stirred: bool,
     /// How members ended the run; at the others, how all did, from member 0.
     tallies: Vec<Option<Tally>>,
     error: Option<ClusterError>,
@@ -69,6 +71,7 @@ impl<'a> Gateway<'a> {
             asked: vec![None; members],
             told_cutoff: SimTime::MAX,
             delivery: None,
+            stirred: false,
             tallies: vec![None; members],
             error: None,
         }
@@ -95,6 +98,11 @@ impl<'a> Gateway<'a> {
     /// Returns whether frames have come in that are not read yet.
     pub(crate) fn is_reading(&mut self) -> bool {
         self.delivery.is_some() || self.cluster.mail().has_incoming()
+    }
+
+    /// Returns whether anything has arrived since the last call: then more may follow soon.
+    pub(crate) fn take_stirred(&mut self) -> bool {
+        std::mem::take(&mut self.stirred)
     }
 
     /// Returns the bytes that wait until their receivers have received what came before.
@@ -154,6 +162,7 @@ impl<'a> Gateway<'a> {
     fn open_next(&mut self) -> Option<Delivery> {
         let delivery = self.cluster.mail().next()?;
         let Delivery { from, floor, .. } = delivery;
+        self.stirred = true;
         self.floors.see(from, floor);
         self.asked[from].take_if(|wanted| *wanted <= floor);
         Some(delivery)
