@@ -231,11 +231,16 @@ impl Engine {
         let commons = Commons::new(self.workers, cluster.member(), cluster.members());
         let codec = Codec::new();
         let terms = Terms { ranks, workers: self.workers as u32, token_bytes: codec.token_bytes };
-        let gateway = Gateway::new(cluster, &commons.floors, partition.clone(), terms);
-        let (whole, gateway) = self.drive(processes, partition, &commons, progress, Some((codec, gateway)));
+        // A member that is alone has nobody to listen to.
+        let abroad = (cluster.members() > 1)
+            .then(|| (codec, Gateway::new(cluster, &commons.floors, partition.clone(), terms)));
+        let (whole, gateway) = self.drive(processes, partition, &commons, progress, abroad);
         let Whole { processes, waiting, fault, steps } = whole;
-        let gateway = gateway.expect("a worker gives its gateway back");
-        let all = gateway.finish(Tally { fault: fault.key(), steps, waiting })?;
+        let tally = Tally { fault: fault.key(), steps, waiting };
+        let all = match gateway {
+            Some(gateway) => gateway.finish(tally)?,
+            None => tally,
+        };
         let ending = match all.fault {
             Some(first) => fault.on_cluster(first),
             None if all.waiting.is_empty() => Ending::Completed,

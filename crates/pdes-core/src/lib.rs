@@ -7,6 +7,9 @@
 //! needed (Kahn 1974; used for MPI by Bagrodia, Prakash and Deelman, MPI-SIM, TSE 26(5) 2000). What does depend on
 //! the order of time is a conditional event, committed at global quiescence: see [`Pause::Conditional`].
 //!
+//! A simulation can be spread over processes of the operating system, the members of a [`Cluster`]: see
+//! [`Engine::run_across`].
+//!
 //! What all processes share, and share in the order of time, such as a network with contention, is an [`Arbiter`]; an
 //! [`OrderedEngine`] runs the two together on one thread.
 //!

@@ -16,7 +16,7 @@ use crate::{Rank, SimTime};
 /// Bytes of a frame with tokens: not more than what is sent without waiting for the receiver.
 const FRAME_BYTES: usize = 3_900;
 /// Turns between two looks at other members, and between two moments when tokens for them are sent.
-const TURNS_PER_LOOK: u32 = 16;
+const TURNS_PER_LOOK: u32 = 64;
 /// Bytes that may wait to be sent to other members before workers stop to produce more.
 const BACKLOG_BYTES: usize = 4 << 20;
 /// Looks at other members before this one reports that it has nothing to do.

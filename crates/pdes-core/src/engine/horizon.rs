@@ -76,7 +76,7 @@ pub(crate) struct Floors {
     views: Box<[AtomicU64]>,
     /// The latest clock that a worker of this member has published.
     reached: AtomicU64,
-    /// The least view of all other members that a worker waits for; the latest instant where none does. The least,
+    /// The least view of all other members that a worker waits for, or soon will; the latest instant where none does. The least,
     /// because the worker with the least clock of all must not wait for what suits another one.
     wanted: AtomicU64,
 }
@@ -155,7 +155,7 @@ impl Floors {
         SimTime::from_picos(least.unwrap_or(u64::MAX))
     }
 
-    /// Returns the least view of all other members that a worker has been waiting for since the last call.
+    /// Returns the least view of all other members that a worker has asked for since the last call.
     pub(crate) fn take_wanted(&self) -> Option<SimTime> {
         if self.wanted.load(Ordering::Relaxed) == u64::MAX {
             return None;
@@ -167,10 +167,16 @@ impl Floors {
     pub(crate) fn admit(&self, clock: SimTime, window: SimDuration) -> bool {
         let ahead = window.as_picos().saturating_mul(WINDOWS_AHEAD);
         let floor = clock.as_picos().saturating_sub(ahead);
-        if self.views.iter().any(|view| view.load(Ordering::Relaxed) < floor) {
-            // Half of what it may be ahead more than it needs now, so that it need not ask again for every window.
-            self.wanted.fetch_min(clock.as_picos().saturating_sub(ahead / 2), Ordering::Relaxed);
-            return false;
+        if self.views.len() > 1 {
+            let least = self.views.iter().map(|view| view.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
+            // Asked for before the worker is held, and further than it needs now, so that it seldom has to wait.
+            let wanted = clock.as_picos().saturating_sub(ahead / 2);
+            if least < wanted {
+                self.wanted.fetch_min(wanted, Ordering::Relaxed);
+            }
+            if least < floor {
+                return false;
+            }
         }
         self.least().as_picos() >= floor
     }
@@ -211,9 +217,10 @@ mod tests {
         let (window, at) = (SimDuration::from_picos(10), SimTime::from_picos);
         floors.publish(0, at(160));
         assert!(floors.admit(at(160), window));
+        assert_eq!((floors.take_wanted(), floors.take_wanted()), (Some(at(80)), None));
         floors.publish(0, at(161));
         assert!(!floors.admit(at(161), window));
-        assert_eq!((floors.take_wanted(), floors.take_wanted()), (Some(at(81)), None));
+        assert_eq!(floors.take_wanted(), Some(at(81)));
         // An idle member counts as one with the clock of whoever asks.
         floors.see(1, SimTime::MAX);
         assert_eq!(floors.view(1), at(161));
