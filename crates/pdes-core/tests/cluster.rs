@@ -125,3 +125,24 @@ fn a_window_bounds_the_tokens_that_wait_on_two_members() {
         assert!(peak <= 35 * 101, "{peak} tokens wait with {schedule:?}");
     }
 }
+
+#[test]
+fn a_flood_of_tokens_gets_through() {
+    guarded(|| {
+        // 13 MB of tokens, with no bound on run-ahead, to each other: more than credits and backlogs hold.
+        let flood = 400_000;
+        let program = |me: u32| {
+            let phase = |op, laps| Phase { ops: vec![op], laps };
+            let send = phase(Op::Send { to: 1 - me, latency: 5 }, flood);
+            vec![send, phase(Op::Receive { from: 1 - me }, flood)]
+        };
+        let network = Network { programs: (0..2).map(program).collect() };
+        let run_ahead = RunAhead::Window(SimDuration::from_picos(u64::MAX));
+        for batch in [1, 256] {
+            let outcome =
+                network.run_in(&Schedule { members: 2, workers: 1, run_ahead, batch, jitter: None });
+            assert_eq!(outcome.ending, Ending::Completed);
+            assert!(outcome.states.iter().all(|state| state.steps == 2 * flood && state.unread() == 0));
+        }
+    });
+}
