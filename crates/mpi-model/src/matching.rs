@@ -62,7 +62,7 @@ impl<Path: Copy> Port<Path> {
     pub(crate) fn arrive(&mut self, letter: Letter) -> Option<Receive> {
         let found = take_first(&mut self.receives, |receive| receive.accepts(&letter.message));
         if found.is_none() {
-            self.letters.push_back(letter);
+            push(&mut self.letters, letter);
         }
         found
     }
@@ -72,7 +72,7 @@ impl<Path: Copy> Port<Path> {
     pub(crate) fn post(&mut self, receive: Receive) -> Option<Letter> {
         let found = take_first(&mut self.letters, |letter| receive.accepts(&letter.message));
         if found.is_none() {
-            self.receives.push_back(receive);
+            push(&mut self.receives, receive);
         }
         found
     }
@@ -98,6 +98,20 @@ impl<Path: Copy> Port<Path> {
             Some((letter.message, *receive))
         })
     }
+}
+
+#[inline]
+fn push<T>(queue: &mut VecDeque<T>, item: T) {
+    if queue.len() == queue.capacity() {
+        grow(queue);
+    }
+    queue.push_back(item);
+}
+
+/// Most ports hold one at a time, and there are millions of them.
+#[cold]
+fn grow<T>(queue: &mut VecDeque<T>) {
+    queue.reserve_exact(queue.len().max(1));
 }
 
 #[inline(always)]

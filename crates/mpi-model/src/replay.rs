@@ -53,23 +53,29 @@ pub struct RankProcess<'t, M: Machine> {
     awaited: Option<RequestId>,
     requests: Requests,
     ports: Ports<M::Path>,
-    flights: Flights,
-    /// Failures of messages that were there before their receives were posted; see [`Token::Clash`].
-    clashes: VecDeque<Failure<M::Error>>,
     /// Collective operations in progress.
     operations: Vec<Option<Box<Operation<'t>>>>,
-    /// How many operations that do not block were begun.
-    branches: u32,
     /// How many operations were begun on each communicator.
     operations_on: BTreeMap<trace_mmap::CommId, u32>,
     /// All messages to this rank, where it receives from any source.
     mailbox: Option<Box<Mailbox>>,
     places: Places,
+    /// What most ranks never need: there are millions of them.
+    rare: Option<Box<Rare<M>>>,
+    picos_per_flop: f64,
+    statistics: Statistics,
+}
+
+/// The state of a rank that only some calls, errors and machines need.
+struct Rare<M: Machine> {
+    flights: Flights,
+    /// Failures of messages that were there before their receives were posted; see [`Token::Clash`].
+    clashes: VecDeque<Failure<M::Error>>,
+    /// How many operations that do not block were begun.
+    branches: u32,
     persistent: BTreeMap<RequestId, Persistent>,
     /// The ways to other ranks, where operations in closed form have asked for them.
     ways: BTreeMap<Rank, M::Path>,
-    picos_per_flop: f64,
-    statistics: Statistics,
 }
 
 /// Why a rank does not go on.
@@ -95,17 +101,15 @@ type Outcome<E> = Result<Flow, Failure<E>>;
 impl<'t, M: Machine> RankProcess<'t, M> {
     fn new(world: &'t World<'t, M>, me: Rank) -> Result<Self, Box<ReplayError<M::Error>>> {
         let trace = world.trace.rank(me);
-        let mut ports: Vec<Option<Port<M::Path>>> = (0..trace.ports()).map(|_| None).collect();
+        let mut peers = vec![None; trace.ports() as usize];
         for incoming in trace.incoming() {
-            let port = &mut ports[incoming.port.index()];
-            if port.is_none() {
-                let path = path(world, incoming.peer, me).map_err(|kind| ReplayError {
-                    rank: me,
-                    action: 0,
-                    kind,
-                })?;
-                *port = Some(Port::new(incoming.peer, Some(path)));
-            }
+            peers[incoming.port.index()] = Some(incoming.peer);
+        }
+        let mut ports = Vec::with_capacity(peers.len());
+        // Every port number belongs to an incoming channel.
+        for peer in peers.into_iter().flatten() {
+            let path = path(world, peer, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
+            ports.push(Port::new(peer, Some(path)));
         }
         Ok(Self {
             world,
@@ -117,17 +121,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             pending: Pending::Nothing,
             awaited: None,
             requests: Requests::new(trace.slots()),
-            // Every port number belongs to an incoming channel.
-            ports: Ports::new(ports.into_iter().flatten().collect()),
-            flights: Flights::default(),
-            clashes: VecDeque::new(),
+            ports: Ports::new(ports),
             operations: Vec::new(),
-            branches: 0,
             operations_on: BTreeMap::new(),
             mailbox: trace.matches_by_time().then(|| Box::new(Mailbox::new(trace.cancels_receives()))),
             places: Places::default(),
-            persistent: BTreeMap::new(),
-            ways: BTreeMap::new(),
+            rare: None,
             picos_per_flop: 1e12 / world.machine.speed(me),
             statistics: Statistics::default(),
         })
@@ -167,6 +166,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let Request::Pending(awaited) = self.requests.get(request) else { return None };
         let operation = self.operation_at(request);
         Some((operation.and_then(|index| self.operation_waits(index)).unwrap_or(awaited), operation))
+    }
+
+    fn rare(&mut self) -> &mut Rare<M> {
+        self.rare.get_or_insert_default()
     }
 
     /// The request at a place of the trace.
@@ -434,6 +437,18 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 }
 
+impl<M: Machine> Default for Rare<M> {
+    fn default() -> Self {
+        Self {
+            flights: Flights::default(),
+            clashes: VecDeque::new(),
+            branches: 0,
+            persistent: BTreeMap::new(),
+            ways: BTreeMap::new(),
+        }
+    }
+}
+
 fn path<M: Machine>(
     world: &World<'_, M>,
     from: Rank,
@@ -456,7 +471,7 @@ impl<M: Machine> Process for RankProcess<'_, M> {
     ) -> Result<Wake, Fault<Self::Error>> {
         let completed = match token {
             Token::Message { lane, message } => self.arrive(lane, message, outbox)?,
-            Token::Clash => match self.clashes.pop_front() {
+            Token::Clash => match self.rare().clashes.pop_front() {
                 Some(failure) => return Err(failure),
                 None => None,
             },

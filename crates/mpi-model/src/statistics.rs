@@ -162,10 +162,12 @@ impl From<&Collective> for ActionKind {
 }
 
 /// Totals of a rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    times: [SimDuration; ActionKind::ALL.len()],
-    counts: [u64; ActionKind::ALL.len()],
+    /// Those of the first kinds, which make up most of a program.
+    common: [Total; COMMON],
+    /// Those of other kinds, which few programs have more than a few of, in the order in which they first occurred.
+    other: Vec<(ActionKind, Total)>,
     /// Messages sent, point-to-point and inside collectives.
     pub messages: u64,
     /// Payload of the messages sent.
@@ -173,6 +175,16 @@ pub struct Statistics {
     /// What depended on time.
     pub outcomes: OutcomeCount,
 }
+
+/// Totals of a kind of action.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Total {
+    time: SimDuration,
+    count: u64,
+}
+
+/// Kinds from `compute` to `waitall`.
+const COMMON: usize = ActionKind::Waitall as usize + 1;
 
 /// How often the outcome of a call depended on simulated time, and differed from the recorded run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,39 +197,49 @@ pub struct OutcomeCount {
     pub first_different: Option<u64>,
 }
 
-impl Default for Statistics {
-    fn default() -> Self {
-        let times = [SimDuration::ZERO; ActionKind::ALL.len()];
-        Self {
-            times,
-            counts: [0; ActionKind::ALL.len()],
-            messages: 0,
-            bytes: Bytes::ZERO,
-            outcomes: OutcomeCount::default(),
-        }
-    }
-}
-
 impl Statistics {
     /// Returns the simulated time spent in actions of this kind, waiting included.
     pub fn time(&self, kind: ActionKind) -> SimDuration {
-        self.times[kind as usize]
+        self.total(kind).time
     }
 
     /// Returns how many actions of this kind were done.
     pub fn count(&self, kind: ActionKind) -> u64 {
-        self.counts[kind as usize]
+        self.total(kind).count
+    }
+
+    fn total(&self, kind: ActionKind) -> Total {
+        let other = || self.other.iter().find(|(of, _)| *of == kind).map(|&(_, total)| total);
+        self.common.get(kind as usize).copied().or_else(other).unwrap_or_default()
     }
 
     #[inline]
     pub(crate) fn add_action(&mut self, kind: ActionKind, time: SimDuration) {
-        self.times[kind as usize] += time;
-        self.counts[kind as usize] += 1;
+        let total = self.total_mut(kind);
+        total.time += time;
+        total.count += 1;
     }
 
     /// Adds time to a kind without counting an action.
     pub(crate) fn add_time(&mut self, kind: ActionKind, time: SimDuration) {
-        self.times[kind as usize] += time;
+        self.total_mut(kind).time += time;
+    }
+
+    #[inline]
+    fn total_mut(&mut self, kind: ActionKind) -> &mut Total {
+        match self.common.get_mut(kind as usize) {
+            Some(total) => total,
+            None => Self::other_mut(&mut self.other, kind),
+        }
+    }
+
+    fn other_mut(other: &mut Vec<(ActionKind, Total)>, kind: ActionKind) -> &mut Total {
+        let known = other.iter().position(|(of, _)| *of == kind);
+        let place = known.unwrap_or_else(|| {
+            other.push((kind, Total::default()));
+            other.len() - 1
+        });
+        &mut other[place].1
     }
 
     /// Counts an outcome of an action.

@@ -48,7 +48,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 Ok(self.end(ActionKind::Start))
             }
             Call::Free { slot } => {
-                self.persistent.remove(&self.request(slot));
+                let request = self.request(slot);
+                self.rare().persistent.remove(&request);
                 Ok(self.end(ActionKind::Marker))
             }
             Call::Waitall { .. } => {

@@ -41,15 +41,16 @@ impl<M: Machine> RankProcess<'_, M> {
         let path = self.path(port)?;
         let peer = self.ports.get_mut(port).peer;
         let bytes = message.bytes + self.world.parameters.envelope;
-        let number = NonZeroU32::MIN.saturating_add(self.flights.launched);
+        let number = NonZeroU32::MIN.saturating_add(self.rare().flights.launched);
         let flight = Flight(number);
         let notice = Notice::eager(self.me, flight);
         let Some(order) = self.world.machine.order(Work::Transfer { path, bytes }, notice) else {
             return Ok(None);
         };
         outbox.file(message.posted, place(message.round, peer), order);
-        self.flights.launched += 1;
-        self.flights.states.insert(flight, State::Unexpected);
+        let flights = &mut self.rare().flights;
+        flights.launched += 1;
+        flights.states.insert(flight, State::Unexpected);
         Ok(Some(flight))
     }
 
@@ -61,9 +62,10 @@ impl<M: Machine> RankProcess<'_, M> {
         receive: RequestId,
         received: Option<Bytes>,
     ) -> bool {
-        match self.flights.states.insert(flight, State::Expected { receive, received }) {
+        let flights = &mut self.rare().flights;
+        match flights.states.insert(flight, State::Expected { receive, received }) {
             Some(State::Landed(at)) => {
-                self.flights.states.remove(&flight);
+                flights.states.remove(&flight);
                 self.requests.set(receive, Request::Complete(Completion { at, received }));
                 true
             }
@@ -74,9 +76,10 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Takes in the arrival of an eager message; returns the receive that it completes.
     #[cold]
     pub(super) fn land(&mut self, flight: Flight, at: SimTime) -> Option<RequestId> {
-        match self.flights.states.insert(flight, State::Landed(at)) {
+        let flights = &mut self.rare().flights;
+        match flights.states.insert(flight, State::Landed(at)) {
             Some(State::Expected { receive, received }) => {
-                self.flights.states.remove(&flight);
+                flights.states.remove(&flight);
                 self.requests.set(receive, Request::Complete(Completion { at, received }));
                 Some(receive)
             }

@@ -217,7 +217,7 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Files a failure that may lie after the clock; see [`Token::Clash`].
     #[cold]
     pub(super) fn tell_itself(&mut self, failure: Failure<M::Error>, outbox: &mut Outbox<Token, M::Order>) {
-        self.clashes.push_back(failure);
+        self.rare().clashes.push_back(failure);
         outbox.send(self.me, Token::Clash);
     }
 

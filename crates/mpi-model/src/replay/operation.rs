@@ -66,8 +66,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let index = self.vacant_operation();
         let strand = match request {
             Some(_) => {
-                self.branches = self.branches.wrapping_add(1);
-                self.strand.branch(self.branches)
+                let branches = &mut self.rare().branches;
+                *branches = branches.wrapping_add(1);
+                let number = *branches;
+                self.strand.branch(number)
             }
             None => self.strand,
         };

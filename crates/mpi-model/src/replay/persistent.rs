@@ -16,7 +16,8 @@ pub(super) enum Persistent {
 
 impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn make_persistent(&mut self, slot: Slot, persistent: Persistent) {
-        self.persistent.insert(self.request(slot), persistent);
+        let request = self.request(slot);
+        self.rare().persistent.insert(request, persistent);
     }
 
     pub(super) fn start(
@@ -25,7 +26,7 @@ impl<M: Machine> RankProcess<'_, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<(), Failure<M::Error>> {
         let request = self.request(slot);
-        match self.persistent.get(&request).copied() {
+        match self.rare().persistent.get(&request).copied() {
             Some(Persistent::Send { mode, to, bytes }) => {
                 self.isend_call(mode, to, bytes, request, outbox);
                 Ok(())

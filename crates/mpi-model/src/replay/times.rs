@@ -19,11 +19,11 @@ impl<M: Machine> RankProcess<'_, M> {
         bytes: Bytes,
         times: u64,
     ) -> Result<SimDuration, Failure<M::Error>> {
-        let way = match self.ways.get(&to) {
+        let way = match self.rare().ways.get(&to) {
             Some(way) => *way,
             None => {
                 let way = path(self.world, self.me, to).map_err(|kind| self.fail(kind))?;
-                self.ways.insert(to, way);
+                self.rare().ways.insert(to, way);
                 way
             }
         };
