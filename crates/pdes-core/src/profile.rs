@@ -1,0 +1,198 @@
+//! The parallelism of a simulation, measured by running it.
+//!
+//! Results do not depend on how processes are spread over workers, so one run on any number of them tells what any
+//! other number would find: how much work lies in each stretch of simulated time on each of `P` workers, how many
+//! tokens pass between them, and how long the longest chain of steps is that wait for each other. The idea and the
+//! formulas are those of profiles of parallel discrete-event simulations: Berry and Jefferson's critical path (1985),
+//! carried along messages as ROSS does, and the ideal speedup of windows, mean over maximal work.
+//!
+//! Each process is wrapped by a [`Profiled`] one, which does and answers the same:
+//!
+//! ```
+//! # use std::convert::Infallible;
+//! # use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+//! use pdes_core::{Engine, Profile, SimDuration};
+//!
+//! # struct Counter { clock: SimTime, left: u32 }
+//! # impl Process for Counter {
+//! #     type Token = SimTime;
+//! #     type Order = Infallible;
+//! #     type Error = Infallible;
+//! #     fn deliver(&mut self, _: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Infallible>> { Ok(Wake::No) }
+//! #     fn resume(&mut self, turn: &mut Turn, _: &mut Outbox<SimTime>) -> Result<Pause, Fault<Infallible>> {
+//! #         while turn.steps > 0 && self.left > 0 {
+//! #             turn.steps -= 1;
+//! #             self.left -= 1;
+//! #             self.clock += SimDuration::from_picos(1_000);
+//! #         }
+//! #         Ok(if self.left == 0 { Pause::Finished } else { Pause::TurnOver })
+//! #     }
+//! #     fn clock(&self) -> SimTime { self.clock }
+//! # }
+//! # let counter = |steps| Counter { clock: SimTime::ZERO, left: steps };
+//! // Two processes of 100 steps and two of 50, which never talk: two workers have 200 and 100 to do.
+//! let processes = [100, 100, 50, 50].map(counter).into();
+//! let run = Engine::new(1).run(Profile::wrap(processes));
+//! let profile = Profile::of(&run.processes);
+//! assert_eq!((profile.steps, profile.critical_path), (300, 100));
+//! assert_eq!((profile.levels[0].workers, profile.levels[0].busiest, profile.levels[0].cut_tokens), (2, 200, 0));
+//! ```
+
+mod bins;
+mod process;
+
+use crate::{Process, SimDuration};
+use bins::Bins;
+pub use process::{Profiled, Traced};
+
+/// The most workers that a profile tells of.
+const MOST_WORKERS: u32 = 4096;
+
+/// Steps of a process in a stretch, on average, over which the work of workers is compared: they may be 16 windows
+/// apart, and a window holds 16 to 128 steps of a process.
+const STEPS_PER_STRETCH: u64 = 512;
+
+/// What a simulation offers to parallel workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Steps of all processes.
+    pub steps: u64,
+    /// Tokens that processes sent to others.
+    pub tokens: u64,
+    /// Conditional events, each of which all workers have to wait for.
+    pub conditional_events: u64,
+    /// Steps of the longest chain that wait for each other. No number of workers takes less than `critical_path` of
+    /// `steps` of the time of one.
+    pub critical_path: u64,
+    /// The stretch of simulated time over which the work of workers is compared.
+    pub stretch: SimDuration,
+    /// What each number of workers would find: 2, 4, 8 and so on, up to 4096 or as many as there are processes.
+    pub levels: Vec<Level>,
+}
+
+/// What a number of workers would find that own the processes in contiguous blocks, as those of an
+/// [`Engine`](crate::Engine) do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The number of workers.
+    pub workers: u32,
+    /// Steps of the worker that has most of them, stretch by stretch, summed up.
+    pub busiest: u64,
+    /// The same over the whole run: what uneven blocks cost even where nobody ever waits.
+    pub busiest_of_all: u64,
+    /// Tokens sent from one worker to another.
+    pub cut_tokens: u64,
+}
+
+impl Profile {
+    /// Wraps processes, of which process `i` is rank `i`. They use about 100 bytes more each and twice the time.
+    pub fn wrap<P: Process>(processes: Vec<P>) -> Vec<Profiled<P>> {
+        let blocks = Blocks::new(processes.len() as u32);
+        (0..).zip(processes).map(|(rank, process)| Profiled::new(process, blocks, rank)).collect()
+    }
+
+    /// Sums up what processes have done. O(ranks x stretches), at most 1024 stretches.
+    pub fn of<P: Process>(processes: &[Profiled<P>]) -> Self {
+        let blocks = Blocks::new(processes.len() as u32);
+        let steps: u64 = processes.iter().map(|process| process.work.total()).sum();
+        let width = stretch(processes, steps);
+        let (mut work, mut totals) =
+            (vec![Vec::new(); blocks.count as usize], vec![0; blocks.count as usize]);
+        let mut first_cuts = [0; Blocks::MOST_LEVELS];
+        for (rank, process) in (0..).zip(processes) {
+            let block = blocks.of(rank) as usize;
+            process.work.add_to(&mut work[block], width);
+            totals[block] += process.work.total();
+            for (sum, count) in first_cuts.iter_mut().zip(process.cuts) {
+                *sum += count;
+            }
+        }
+        let mut levels = Vec::new();
+        for level in (0..blocks.levels()).rev() {
+            levels.push(Level {
+                workers: 2 << level,
+                busiest: busiest(&work),
+                busiest_of_all: totals.iter().copied().max().unwrap_or_default(),
+                cut_tokens: first_cuts[..=level].iter().sum(),
+            });
+            work = work.chunks(2).map(sum).collect();
+            totals = totals.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+        levels.reverse();
+        Self {
+            steps,
+            tokens: processes.iter().map(|process| process.tokens).sum(),
+            conditional_events: processes.iter().map(|process| process.events).sum(),
+            critical_path: processes.iter().map(|process| process.depth).max().unwrap_or_default(),
+            stretch: SimDuration::from_picos(1 << width),
+            levels,
+        }
+    }
+}
+
+impl Level {
+    /// Returns how many workers would be busy on average, were each stretch as long as the busiest of them needs.
+    pub fn parallelism(&self, steps: u64) -> f64 {
+        if self.busiest == 0 { 1.0 } else { steps as f64 / self.busiest as f64 }
+    }
+}
+
+/// Returns the logarithm of the stretch's length in picoseconds: that of processes' bins, or as much longer as makes
+/// it hold enough steps.
+fn stretch<P: Process>(processes: &[Profiled<P>], steps: u64) -> u32 {
+    let finest = processes.iter().map(|process| process.work.width()).max().unwrap_or_default();
+    let end = processes.iter().map(|process| process.clock().as_picos()).max().unwrap_or_default();
+    let wanted = (u128::from(end) * u128::from(STEPS_PER_STRETCH) * processes.len() as u128)
+        .checked_div(u128::from(steps))
+        .unwrap_or_default();
+    wanted.checked_ilog2().unwrap_or_default().clamp(finest, finest.max(62))
+}
+
+fn busiest(work: &[Vec<u64>]) -> u64 {
+    let stretches = work.iter().map(Vec::len).max().unwrap_or_default();
+    let most = |stretch: usize| work.iter().filter_map(|work| work.get(stretch)).max().copied();
+    (0..stretches).filter_map(most).sum()
+}
+
+fn sum(pair: &[Vec<u64>]) -> Vec<u64> {
+    let mut sum = vec![0; pair.iter().map(Vec::len).max().unwrap_or_default()];
+    pair.iter().for_each(|work| sum.iter_mut().zip(work).for_each(|(sum, steps)| *sum += steps));
+    sum
+}
+
+/// The finest division of ranks that a profile knows: as many contiguous blocks as a power of two, so that blocks of
+/// fewer workers are made of whole ones.
+#[derive(Clone, Copy, Debug)]
+struct Blocks {
+    ranks: u32,
+    count: u32,
+}
+
+impl Blocks {
+    const MOST_LEVELS: usize = MOST_WORKERS.ilog2() as usize;
+
+    fn new(ranks: u32) -> Self {
+        let count = 1 << ranks.max(1).ilog2();
+        Self { ranks, count: count.min(MOST_WORKERS) }
+    }
+
+    /// Returns how many numbers of workers there are.
+    fn levels(self) -> usize {
+        self.count.ilog2() as usize
+    }
+
+    /// Returns the block of a rank: the last one that begins at it or before.
+    fn of(self, rank: u32) -> u32 {
+        let ends = (u64::from(rank) + 1) * u64::from(self.count);
+        (ends.div_ceil(u64::from(self.ranks)) - 1) as u32
+    }
+
+    /// Returns the first level at which two blocks belong to different workers.
+    fn parting(self, one: u32, other: u32) -> Option<usize> {
+        let differing = (one ^ other).checked_ilog2()? as usize;
+        Some(self.levels() - 1 - differing)
+    }
+}
+
+#[cfg(test)]
+mod tests;

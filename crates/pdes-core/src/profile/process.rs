@@ -1,0 +1,132 @@
+//! A process that is watched.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Bins, Blocks};
+use crate::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
+
+/// A process that does what the one inside does, and counts it; see [`Profile`](super::Profile).
+#[derive(Debug)]
+pub struct Profiled<P: Process> {
+    inner: P,
+    outbox: Outbox<P::Token, P::Order>,
+    blocks: Blocks,
+    block: u32,
+    /// How many steps wait for each other up to this one of the process.
+    pub(super) depth: u64,
+    /// Depths of tokens that were sent later than the process has come, by when they were sent.
+    ahead: BinaryHeap<Reverse<(SimTime, u64)>>,
+    pub(super) work: Bins,
+    pub(super) tokens: u64,
+    /// Tokens by the fewest workers that are two for sender and receiver.
+    pub(super) cuts: [u64; Blocks::MOST_LEVELS],
+    pub(super) events: u64,
+}
+
+/// A token with how many steps led to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Traced<T> {
+    token: T,
+    depth: u64,
+    sent: SimTime,
+}
+
+impl<P: Process> Profiled<P> {
+    pub(super) fn new(inner: P, blocks: Blocks, rank: u32) -> Self {
+        Self {
+            inner,
+            outbox: Outbox::new(),
+            blocks,
+            block: blocks.of(rank),
+            depth: 0,
+            ahead: BinaryHeap::new(),
+            work: Bins::default(),
+            tokens: 0,
+            cuts: [0; Blocks::MOST_LEVELS],
+            events: 0,
+        }
+    }
+
+    /// Returns the process inside.
+    pub fn inner(&self) -> &P {
+        &self.inner
+    }
+
+    /// Waits for the tokens that were sent before the present: what is received takes time.
+    fn catch_up(&mut self) {
+        let now = self.inner.clock();
+        while let Some(&Reverse((sent, depth))) = self.ahead.peek() {
+            if sent >= now {
+                break;
+            }
+            self.depth = self.depth.max(depth);
+            self.ahead.pop();
+        }
+    }
+
+    /// Passes on what the process inside sends, after `depth` steps.
+    fn pass_on(&mut self, depth: u64, outbox: &mut Outbox<Traced<P::Token>, P::Order>) {
+        let sent = self.inner.clock();
+        let mut next = 0;
+        while let Some((to, token)) = self.outbox.packet(next) {
+            next += 1;
+            self.count(to);
+            outbox.send(to, Traced { token, depth, sent });
+        }
+        self.outbox.clear();
+        outbox.orders.append(&mut self.outbox.orders);
+    }
+
+    fn count(&mut self, to: Rank) {
+        self.tokens += 1;
+        if let Some(level) = self.blocks.parting(self.block, self.blocks.of(to.get())) {
+            self.cuts[level] += 1;
+        }
+    }
+}
+
+impl<P: Process> Process for Profiled<P> {
+    type Token = Traced<P::Token>;
+    type Order = P::Order;
+    type Error = P::Error;
+
+    fn deliver(
+        &mut self,
+        token: Self::Token,
+        outbox: &mut Outbox<Self::Token, Self::Order>,
+    ) -> Result<Wake, Fault<Self::Error>> {
+        self.ahead.push(Reverse((token.sent, token.depth)));
+        self.outbox.sender = outbox.sender;
+        let wake = self.inner.deliver(token.token, &mut self.outbox);
+        self.pass_on(self.depth.max(token.depth), outbox);
+        wake
+    }
+
+    fn resume(
+        &mut self,
+        turn: &mut Turn,
+        outbox: &mut Outbox<Self::Token, Self::Order>,
+    ) -> Result<Pause, Fault<Self::Error>> {
+        self.outbox.sender = outbox.sender;
+        self.events += u64::from(turn.granted);
+        loop {
+            let granted = std::mem::take(&mut turn.granted);
+            let mut one = Turn { horizon: turn.horizon, steps: turn.steps.min(1), granted };
+            let pause = self.inner.resume(&mut one, &mut self.outbox);
+            let steps = turn.steps.min(1) - one.steps;
+            turn.steps -= steps;
+            self.catch_up();
+            self.depth += u64::from(steps);
+            self.work.add(self.inner.clock(), steps);
+            self.pass_on(self.depth, outbox);
+            if !matches!(pause, Ok(Pause::TurnOver)) || turn.steps == 0 {
+                return pause;
+            }
+        }
+    }
+
+    fn clock(&self) -> SimTime {
+        self.inner.clock()
+    }
+}
