@@ -2,6 +2,8 @@
 
 #[path = "replay/agreement.rs"]
 mod agreement;
+#[path = "replay/arrivals.rs"]
+mod arrivals;
 #[path = "replay/collectives.rs"]
 mod collectives;
 #[path = "replay/command_line.rs"]

@@ -50,9 +50,9 @@ const LARGEST: &str = "SimGrid broadcasts as much as the largest block";
 
 /// Flows that begin at one instant do so in the order in which their ranks go on, which is that of the ranks here, and in
 /// SimGrid that in which the messages before them ended.
-const ORDER: &str = "flows that begin at one instant begin in another order";
+pub(crate) const ORDER: &str = "flows that begin at one instant begin in another order";
 
-fn is_listed(list: &[(&str, &str)], key: &[&str]) -> bool {
+pub(crate) fn is_listed(list: &[(&str, &str)], key: &[&str]) -> bool {
     let matches =
         |(field, value): (&str, &&str)| field == "*" || field.split('|').any(|field| field == *value);
     list.iter().any(|(pattern, _)| pattern.split(' ').zip(key).all(matches))
@@ -64,7 +64,7 @@ fn is_close(ours: f64, theirs: f64) -> bool {
 }
 
 /// The call of a rank; all vectors have equal blocks.
-fn call(collective: &str, ranks: usize, bytes: &str, root: &str) -> String {
+pub(crate) fn call(collective: &str, ranks: usize, bytes: &str, root: &str) -> String {
     let vector = vec![bytes; ranks].join(" ");
     match collective {
         "barrier" => collective.to_owned(),

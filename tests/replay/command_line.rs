@@ -146,7 +146,6 @@ fn collective_algorithms_are_configured_and_reported() {
 
     with(&["mpi.collectives=lam"]).assert().code(MISUSE).stderr(contains("\"mvapich2\""));
     with(&["mpi.allreduce=redbcost"]).assert().code(MISUSE).stderr(contains("did you mean \"redbcast\""));
-    with(&["mpi.bcast=arrival_scatter"]).assert().code(MISUSE).stderr(contains("who arrives first"));
     with(&["mpi.table={ scan = [] }"])
         .assert()
         .code(MISUSE)

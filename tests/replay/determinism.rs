@@ -25,11 +25,18 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
 
 /// Replays in many ways, with and without contention, and expects one digest of each.
 fn check(trace: &Path, platform: &Path) {
+    check_with(trace, platform, &[]);
+}
+
+fn check_with(trace: &Path, platform: &Path, settings: &[String]) {
+    let digest = |trace, platform, more: &[String], jitter| {
+        digest(trace, platform, &[settings, more].concat(), jitter)
+    };
     let flow = "network.model='flow'".to_owned();
     let expected = digest(trace, platform, std::slice::from_ref(&flow), None);
     for seed in 0..3 {
         let disturbed = digest(trace, platform, std::slice::from_ref(&flow), Some(seed));
-        assert_eq!(disturbed, expected, "{} with contention, seed {seed}", trace.display());
+        assert_eq!(disturbed, expected, "{} {settings:?} with contention, seed {seed}", trace.display());
     }
     let loggps = "network.model='loggps'".to_owned();
     let expected = digest(trace, platform, std::slice::from_ref(&loggps), None);
@@ -110,6 +117,45 @@ fn programs_of_all_calls() {
         for platform in ["crossbar-gbe.toml", "torus-5g.toml"] {
             check(&trace, &committed_platform(platform));
         }
+    }
+}
+
+/// Collective operations that look who is there, on the world and in two halves at once, beside the program, and among
+/// probes of the program, which share their price with them.
+#[test]
+fn operations_that_serve_ranks_as_they_arrive() {
+    let mut text = String::new();
+    for rank in 0..6_u32 {
+        let mut line = |line: String| text.push_str(&format!("{rank} {line}\n"));
+        let half = rank / 3 + 1;
+        line("init".to_owned());
+        line(format!("comm_split new={half} members={}-{}", half * 3 - 3, half * 3 - 1));
+        for round in 0..3_u32 {
+            line(format!("compute {}", (rank * 7 + round * 5) % 11 * 200_000));
+            line(format!("bcast {} {} 6", 10_u32.pow(round + 2), round));
+            line(format!("ibcast 20000 {round} 6 req=1"));
+            line(format!("compute {}", (rank * 3 + round) % 5 * 100_000));
+            line(format!("iprobe {} {round} done=no", (rank + 1) % 6));
+            line(format!("bcast 500 0 6 comm={half}"));
+            line("wait req=1".to_owned());
+            line(
+                format!("reduce {} 50000 {round} 6 comm={half}", 10_u32.pow(round + 2))
+                    .replace(" 3 6", " 2 6"),
+            );
+            line("alltoall 1000 1000 6 6".to_owned());
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("arrivals.txt");
+    std::fs::write(&trace, text).unwrap();
+    for bcast in ["arrival_pattern_aware", "arrival_pattern_aware_wait", "arrival_scatter", "automatic"] {
+        let choices = [("bcast", bcast), ("reduce", "arrival_pattern_aware"), ("alltoall", "pair_rma")];
+        let mut settings: Vec<String> =
+            choices.iter().map(|(operation, name)| format!("mpi.{operation}='{name}'")).collect();
+        if bcast == "arrival_pattern_aware" {
+            settings.push("mpi.eager_below_bytes=2000".to_owned());
+        }
+        check_with(&trace, &committed_platform("torus-5g.toml"), &settings);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Collective operations as schedules of point-to-point steps.
 //!
 //! An algorithm is a function from a [`Member`] and the arguments of the call to a [`Schedule`]: the steps of this
-//! member, made one by one as the replay asks for them. To add one, write such a function in the folder of its
-//! operation, cite where it comes from, and give it a row in the operation's table `ALGORITHMS`; a [`Selection`] then
-//! knows it by its name, and the tables of selectors may name it.
+//! member, made one by one as the replay asks for them. Most are iterators; some listen to what their steps find out
+//! ([`Answer`]). To add one, write such a function in the folder of its operation, cite where it comes from, and give it
+//! a row in the operation's table `ALGORITHMS`, where SimGrid's list has it; a [`Selection`] then knows it by its name,
+//! and the tables of selectors may name it.
 
 mod allgather;
 mod allgatherv;
@@ -11,6 +12,8 @@ mod allreduce;
 mod alltoall;
 mod alltoallv;
 mod analytic;
+mod arrival;
+mod automatic;
 mod barrier;
 mod bcast;
 mod blocks;
@@ -31,9 +34,10 @@ mod scatter;
 mod script;
 mod selection;
 mod selector;
+mod steps;
 mod tree;
 
-use pdes_core::{Bytes, Rank};
+use pdes_core::{Bytes, Rank, SimDuration};
 use trace_mmap::Collective;
 
 use blocks::Blocks;
@@ -44,15 +48,13 @@ pub use member::Member;
 pub use operation::Operation;
 pub use selection::{Bounds, Needs, Selection, SelectionError};
 pub use selector::Selector;
-
-/// The steps of one member of a collective operation, in order.
-pub type Schedule<'a> = Box<dyn Iterator<Item = Step> + Send + 'a>;
+pub use steps::{Answer, Schedule, Steps};
 
 /// One step of a member.
 ///
 /// Peers are numbered within the communicator. Messages from one member to another meet its receives in the order in
-/// which both are posted. Non-blocking steps make requests that belong to the operation; [`Wait`](Step::Wait),
-/// [`WaitAll`](Step::WaitAll) and [`WaitEach`](Step::WaitEach) complete them.
+/// which both are posted; announcements and puts do so apart. Non-blocking steps make requests that belong to the
+/// operation; [`Wait`](Step::Wait), [`WaitAll`](Step::WaitAll) and [`WaitEach`](Step::WaitEach) complete them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// A blocking send.
@@ -131,6 +133,58 @@ pub enum Step {
         /// Amount.
         flops: f64,
     },
+    /// Lets time pass.
+    Sleep {
+        /// How much.
+        duration: SimDuration,
+    },
+    /// Announces that this member is here, by a message of one byte for which nobody waits here, and which only a
+    /// [`Greet`](Step::Greet) receives.
+    Announce {
+        /// To whom.
+        to: Rank,
+    },
+    /// Looks whether an announcement is there, at the price of `MPI_Iprobe`. The answer says whether.
+    Look {
+        /// Whose.
+        from: Rank,
+    },
+    /// A blocking receive of the next announcement.
+    Greet {
+        /// Whose.
+        from: Rank,
+    },
+    /// Leaves the next announcement alone, whether or not it is there yet.
+    Ignore {
+        /// Whose.
+        from: Rank,
+    },
+    /// Lets a member know two numbers, which takes no time.
+    Assign {
+        /// Whom.
+        to: Rank,
+        /// The numbers.
+        numbers: [u32; 2],
+    },
+    /// Gets two numbers to know, which are the answer. However long that takes, it takes no time of this member.
+    Learn {
+        /// From whom.
+        from: Rank,
+    },
+    /// Writes into the memory of a member: the data flow at once, and nobody here waits for them.
+    Put {
+        /// Whose.
+        to: Rank,
+        /// Size.
+        bytes: Bytes,
+    },
+    /// Makes a request of what a [`Put`](Step::Put) writes.
+    Accept {
+        /// Who writes.
+        from: Rank,
+        /// Size.
+        bytes: Bytes,
+    },
 }
 
 /// Returns the steps of one member of an operation.
@@ -145,10 +199,10 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         }
         Collective::Reduce { count, flops, root, datatype } => {
             let args = reduce::Args { root: root.get(), data: Elements::new(count, datatype) };
-            Box::new(reduce::selected(member, args).chain(reduction(flops)))
+            Box::new(reduce::selected(member, args).then(reduction(flops)))
         }
         Collective::Allreduce { count, flops, datatype } => {
-            Box::new(allreduce::selected(member, Elements::new(count, datatype)).chain(reduction(flops)))
+            Box::new(allreduce::selected(member, Elements::new(count, datatype)).then(reduction(flops)))
         }
         Collective::Alltoall { send_count, recv_count, send_type, recv_type } => {
             let sent = Blocks::equal(send_count, send_type);
@@ -200,11 +254,11 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
         }
         Collective::ReduceScatter { ref recv_counts, flops, datatype } => {
             let blocks = Blocks::each(recv_counts, datatype);
-            Box::new(reduce_scatter::selected(member, blocks).chain(reduction(flops)))
+            Box::new(reduce_scatter::selected(member, blocks).then(reduction(flops)))
         }
         Collective::Scan { count, flops, datatype } | Collective::Exscan { count, flops, datatype } => {
             let algorithm = if member.selection.is_analytic() { analytic::scan } else { scan::linear };
-            Box::new(algorithm(member, size_of(count, datatype)).chain(reduction(flops)))
+            Box::new(algorithm(member, size_of(count, datatype)).then(reduction(flops)))
         }
     }
 }

@@ -45,6 +45,17 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// The operation of the other one.
         found: ActionKind,
     },
+    /// An operation in which a rank looks for others looks for one that does not come.
+    #[error(
+        "this rank looks for rank {peer} in {operation} until the end of simulated time (213 days); all ranks must call the same collectives in the same order",
+        operation = operation.name()
+    )]
+    NobodyCame {
+        /// The other rank.
+        peer: Rank,
+        /// The operation of this rank.
+        operation: ActionKind,
+    },
     /// A clock would leave the range of simulated time.
     #[error(
         "{what} of {amount} takes longer than simulated time can hold (about 106 days at once, 213 in all)"

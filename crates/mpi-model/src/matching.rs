@@ -29,11 +29,22 @@ pub(crate) struct Receive {
     pub(crate) tag: Option<u32>,
 }
 
-/// A message that waits for its receive, with its flight where it is eager and under way already.
+/// A message that waits for its receive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Letter {
     pub(crate) message: Message,
-    pub(crate) flight: Option<Flight>,
+    pub(crate) departure: Departure,
+}
+
+/// When the data of a message begin to flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Departure {
+    /// When its receive is posted, too.
+    Received,
+    /// When it is sent.
+    Sent,
+    /// When it was sent: they are under way.
+    Flying(Flight),
 }
 
 impl Receive {
@@ -89,14 +100,26 @@ impl<Path: Copy> Port<Path> {
         found.is_some_and(|index| self.receives.remove(index).is_some())
     }
 
-    /// Returns a message and a receive that wait here although they belong to the same operation by its number on the
-    /// communicator, above `shift` bits of the tag: their ranks call different operations.
-    pub(crate) fn clash(&self, shift: u32) -> Option<(Message, Receive)> {
+    /// Takes out the first message with this tag.
+    pub(crate) fn take(&mut self, tag: u32) -> Option<Letter> {
+        take_first(&mut self.letters, |letter| letter.message.tag == tag)
+    }
+
+    /// Returns a message and a receive that wait here although their tags contradict each other.
+    #[inline]
+    pub(crate) fn clash(&self, contradict: impl Fn(u32, u32) -> bool) -> Option<(Message, Receive)> {
+        if self.letters.is_empty() {
+            return None;
+        }
         self.receives.iter().find_map(|receive| {
-            let number = receive.tag? >> shift;
-            let letter = self.letters.iter().find(|letter| letter.message.tag >> shift == number)?;
-            Some((letter.message, *receive))
+            let message = self.contradicting(receive.tag?, &contradict)?;
+            Some((*message, *receive))
         })
+    }
+
+    /// Returns a message that waits here although its tag contradicts this one.
+    pub(crate) fn contradicting(&self, tag: u32, contradict: impl Fn(u32, u32) -> bool) -> Option<&Message> {
+        self.letters.iter().map(|letter| &letter.message).find(|message| contradict(tag, message.tag))
     }
 }
 
@@ -192,7 +215,7 @@ mod tests {
     }
 
     fn letter(message: Message) -> Letter {
-        Letter { message, flight: None }
+        Letter { message, departure: Departure::Received }
     }
 
     fn receive(tag: Option<u32>) -> Receive {

@@ -1,5 +1,6 @@
 //! The replay of one rank: a process of the engine.
 
+mod arrivals;
 mod calls;
 mod cancel;
 mod flights;
@@ -12,6 +13,7 @@ mod persistent;
 mod places;
 mod probe;
 mod strand;
+mod tag;
 mod test;
 mod times;
 mod world;
@@ -55,6 +57,9 @@ pub struct RankProcess<'t, M: Machine> {
     ports: Ports<M::Path>,
     /// Collective operations in progress.
     operations: Vec<Option<Box<Operation<'t>>>>,
+    /// How many operations look for a member, and one more where there is a mailbox: what depends on time besides the
+    /// action in progress.
+    bound: u32,
     /// How many operations were begun on each communicator.
     operations_on: BTreeMap<trace_mmap::CommId, u32>,
     /// All messages to this rank, where it receives from any source.
@@ -76,6 +81,8 @@ struct Rare<M: Machine> {
     persistent: BTreeMap<RequestId, Persistent>,
     /// The ways to other ranks, where operations in closed form have asked for them.
     ways: BTreeMap<Rank, M::Path>,
+    /// Announcements that are dropped when they come, by their port and tag.
+    ignored: Vec<(usize, u32)>,
 }
 
 /// Why a rank does not go on.
@@ -123,6 +130,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             requests: Requests::new(trace.slots()),
             ports: Ports::new(ports),
             operations: Vec::new(),
+            bound: u32::from(trace.matches_by_time()),
             operations_on: BTreeMap::new(),
             mailbox: trace.matches_by_time().then(|| Box::new(Mailbox::new(trace.cancels_receives()))),
             places: Places::default(),
@@ -204,7 +212,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         turn: &mut Turn,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Pause, Failure<M::Error>> {
-        let granted = turn.granted && !self.open_mail(outbox)?;
+        let granted = turn.granted && !self.open_mail(outbox)? && !self.look_for_member(outbox)?;
         if let Flow::Pause(pause) = self.proceed(granted, outbox)? {
             return Ok(pause);
         }
@@ -232,16 +240,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// When the next event of this rank is due that depends on time, as far as is known.
     fn due(&self) -> Option<SimTime> {
         let mail = self.mailbox.as_ref().and_then(|mailbox| mailbox.due());
-        match (mail, self.outcome_due()) {
-            (Some(mail), Some(outcome)) => Some(mail.min(outcome)),
-            (mail, outcome) => mail.or(outcome),
-        }
+        [mail, self.outcome_due(), self.look_due()].into_iter().flatten().min()
     }
 
     /// Whether tokens may change what is due.
     #[inline]
     fn depends_on_time(&self) -> bool {
-        self.mailbox.is_some() || self.pending.depends_on_time()
+        self.bound > 0 || self.pending.depends_on_time()
     }
 
     /// Accounts for the action in progress, which is over.
@@ -445,6 +450,7 @@ impl<M: Machine> Default for Rare<M> {
             branches: 0,
             persistent: BTreeMap::new(),
             ways: BTreeMap::new(),
+            ignored: Vec::new(),
         }
     }
 }

@@ -9,8 +9,10 @@ pub(super) mod neighbors;
 mod smp;
 pub(super) mod two_level;
 
+use super::automatic::{self, power_of_two, regular};
 use super::blocks::Blocks;
 use super::member::Elements;
+use super::mesh::{in_2d_exists, in_3d_exists};
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
 use super::{Member, Needs, Schedule, analytic};
@@ -28,28 +30,34 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Args<'a>) -> Schedule<'a>;
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", direct::linear),
-    Entry::new("ompi", ompi::allgather),
-    Entry::new("mpich", mpich::allgather),
-    Entry::new("mvapich2", mvapich2::allgather),
-    Entry::new("impi", impi::allgather),
-    Entry::new("analytic", analytic::allgather),
-    Entry::new("spreading_simple", direct::spreading_simple),
-    Entry::new("ring", direct::ring),
-    Entry::new("pair", direct::pair),
+    Entry::tried("2dmesh", in_2d_exists, mesh::in_two_dimensions),
+    Entry::tried("3dmesh", in_3d_exists, mesh::in_three_dimensions),
+    Entry::new("bruck", doubling::bruck),
+    Entry::new("GB", gather_bcast::gather_bcast),
+    Entry::new("loosely_lr", smp::loose_rings),
     Entry::new("NTSLR", logical_ring::blocking),
     Entry::new("NTSLR_NB", logical_ring::non_blocking),
-    Entry::new("bruck", doubling::bruck),
+    Entry::tried("pair", power_of_two, direct::pair),
     Entry::new("rdb", doubling::recursive),
     Entry::needing(Needs::PowerOfTwo, "rhv", doubling::halving_distance),
-    Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
-    Entry::new("2dmesh", mesh::in_two_dimensions),
-    Entry::new("3dmesh", mesh::in_three_dimensions),
-    Entry::new("GB", gather_bcast::gather_bcast),
-    Entry::new("smp_simple", smp::simple),
+    Entry::new("ring", direct::ring),
     Entry::new("SMP_NTS", smp::ring_of_nodes),
-    Entry::new("loosely_lr", smp::loose_rings),
-    Entry::new("mvapich2_smp", two_level::two_level),
+    Entry::new("smp_simple", smp::simple),
+    Entry::new("spreading_simple", direct::spreading_simple),
+    Entry::new("ompi", ompi::allgather),
+    Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
+    Entry::new("mvapich2", mvapich2::allgather),
+    Entry::tried("mvapich2_smp", regular, two_level::two_level),
+    Entry::new("mpich", mpich::allgather),
+    Entry::new("impi", impi::allgather),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::allgather),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {

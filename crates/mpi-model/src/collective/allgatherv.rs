@@ -3,25 +3,32 @@
 pub(super) mod segmented_ring;
 
 use super::allgather::{Algorithm, Args, direct, doubling, gather_bcast, neighbors};
+use super::automatic::power_of_two;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", direct::linear),
-    Entry::new("ompi", ompi::allgatherv),
-    Entry::new("mpich", mpich::allgatherv),
-    Entry::new("mvapich2", mvapich2::allgatherv),
-    Entry::new("impi", impi::allgatherv),
-    Entry::new("analytic", analytic::allgather),
+    Entry::new("GB", gather_bcast::gather_bcast),
+    Entry::tried("pair", power_of_two, direct::pair),
     Entry::new("ring", direct::ring),
-    Entry::new("pair", direct::pair),
+    Entry::new("ompi", ompi::allgatherv),
+    Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
     Entry::new("ompi_bruck", doubling::bruck),
+    Entry::new("mpich", mpich::allgatherv),
     Entry::new("mpich_rdb", doubling::recursive_unless_empty),
     Entry::new("mpich_ring", segmented_ring::segmented_ring),
-    Entry::new("ompi_neighborexchange", neighbors::neighbor_exchange),
-    Entry::new("GB", gather_bcast::gather_bcast),
+    Entry::new("mvapich2", mvapich2::allgatherv),
+    Entry::new("impi", impi::allgatherv),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::allgather),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {

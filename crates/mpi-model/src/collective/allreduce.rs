@@ -12,7 +12,7 @@ use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selection::Needs;
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 pub(super) use composed::{all_to_all, halve_then_allgather, linear_then_binomial, reduce_broadcast};
 pub(super) use doubling::recursive_doubling;
@@ -28,11 +28,6 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Elements) -> Schedule<'a>;
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", linear_then_binomial),
-    Entry::new("ompi", ompi::allreduce),
-    Entry::new("mpich", mpich::allreduce),
-    Entry::new("mvapich2", mvapich2::allreduce),
-    Entry::new("impi", impi::allreduce),
-    Entry::new("analytic", analytic::allreduce),
     Entry::new("lr", ring),
     Entry::needing(Needs::PowerOfTwo, "rab1", halve_then_allgather),
     Entry::new("rab2", all_to_all),
@@ -45,11 +40,22 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("smp_rsag_lr", smp_whole_ring),
     Entry::needing(Needs::PowerOfTwo, "smp_rsag_rab", smp_halving),
     Entry::new("redbcast", reduce_broadcast),
+    Entry::new("ompi", ompi::allreduce),
     Entry::new("ompi_ring_segmented", segmented_ring),
+    Entry::new("mpich", mpich::allreduce),
+    Entry::new("mvapich2", mvapich2::allreduce),
     Entry::new("mvapich2_rs", short_or_halving),
     Entry::new("mvapich2_two_level", two_level_of_mpich),
+    Entry::new("impi", impi::allreduce),
     Entry::new("rab", rabenseifner),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::allreduce),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, data: Elements) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, data))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected(member: Member<'_>, data: Elements) -> Schedule<'_> {

@@ -3,14 +3,17 @@
 pub(super) mod bruck;
 pub(super) mod linear;
 mod mesh;
+mod one_sided;
 pub(super) mod pairwise;
 pub(super) mod spreading;
 pub(super) mod windows;
 
+use super::automatic::power_of_two;
 use super::blocks::Blocks;
+use super::mesh::{in_2d_exists, in_3d_exists};
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 /// The arguments of an alltoall or alltoallv: the blocks for the ranks and those from them.
 #[derive(Clone, Copy, Debug)]
@@ -23,26 +26,33 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Args<'a>) -> Schedule<'a>;
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", ompi::alltoall),
-    Entry::new("ompi", ompi::alltoall),
-    Entry::new("mpich", mpich::alltoall),
-    Entry::new("mvapich2", mvapich2::alltoall),
-    Entry::new("impi", impi::alltoall),
-    Entry::new("analytic", analytic::alltoall),
+    Entry::tried("2dmesh", in_2d_exists, mesh::in_two_dimensions),
+    Entry::tried("3dmesh", in_3d_exists, mesh::in_three_dimensions),
     Entry::new("basic_linear", linear::from_next),
-    Entry::new("mvapich2_scatter_dest", windows::with_itself),
+    Entry::new("bruck", bruck::bruck),
+    Entry::tried("pair", power_of_two, pairwise::pair),
+    Entry::new("pair_rma", one_sided::pair),
+    Entry::tried("pair_light_barrier", power_of_two, pairwise::pair_light_barrier),
+    Entry::tried("pair_mpi_barrier", power_of_two, pairwise::pair_mpi_barrier),
+    Entry::tried("pair_one_barrier", power_of_two, pairwise::pair_one_barrier),
+    Entry::new("rdb", spreading::doubling),
     Entry::new("ring", pairwise::ring),
     Entry::new("ring_light_barrier", pairwise::ring_light_barrier),
     Entry::new("ring_mpi_barrier", pairwise::ring_mpi_barrier),
     Entry::new("ring_one_barrier", pairwise::ring_one_barrier),
-    Entry::new("pair", pairwise::pair),
-    Entry::new("pair_light_barrier", pairwise::pair_light_barrier),
-    Entry::new("pair_mpi_barrier", pairwise::pair_mpi_barrier),
-    Entry::new("pair_one_barrier", pairwise::pair_one_barrier),
-    Entry::new("bruck", bruck::bruck),
-    Entry::new("rdb", spreading::doubling),
-    Entry::new("2dmesh", mesh::in_two_dimensions),
-    Entry::new("3dmesh", mesh::in_three_dimensions),
+    Entry::new("mvapich2", mvapich2::alltoall),
+    Entry::new("mvapich2_scatter_dest", windows::with_itself),
+    Entry::new("ompi", ompi::alltoall),
+    Entry::new("mpich", mpich::alltoall),
+    Entry::new("impi", impi::alltoall),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::alltoall),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {

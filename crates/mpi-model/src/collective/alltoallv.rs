@@ -1,29 +1,36 @@
 //! All-to-all algorithms for blocks of any sizes.
 
 use super::alltoall::{Algorithm, Args, linear, pairwise, windows};
+use super::automatic::power_of_two;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", linear::in_order),
-    Entry::new("ompi", ompi::alltoallv),
-    Entry::new("mpich", windows::without_itself),
-    Entry::new("mvapich2", pairwise::pair),
-    Entry::new("impi", impi::alltoallv),
-    Entry::new("analytic", analytic::alltoall),
-    Entry::new("ompi_basic_linear", linear::in_order),
     Entry::new("bruck", windows::without_itself),
+    Entry::tried("pair", power_of_two, pairwise::pair),
+    Entry::tried("pair_light_barrier", power_of_two, pairwise::pair_light_barrier),
+    Entry::tried("pair_mpi_barrier", power_of_two, pairwise::pair_mpi_barrier),
+    Entry::tried("pair_one_barrier", power_of_two, pairwise::pair_one_barrier),
     // SimGrid's ring exchanges in pairs where P is a power of two.
     Entry::new("ring", pairwise::pair),
     Entry::new("ring_light_barrier", pairwise::ring_light_barrier),
     Entry::new("ring_mpi_barrier", pairwise::ring_mpi_barrier),
     Entry::new("ring_one_barrier", pairwise::ring_one_barrier),
-    Entry::new("pair", pairwise::pair),
-    Entry::new("pair_light_barrier", pairwise::pair_light_barrier),
-    Entry::new("pair_mpi_barrier", pairwise::pair_mpi_barrier),
-    Entry::new("pair_one_barrier", pairwise::pair_one_barrier),
+    Entry::new("ompi", ompi::alltoallv),
+    Entry::new("mpich", windows::without_itself),
+    Entry::new("ompi_basic_linear", linear::in_order),
+    Entry::new("mvapich2", pairwise::pair),
+    Entry::new("impi", impi::alltoallv),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::alltoall),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {

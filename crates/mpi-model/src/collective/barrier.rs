@@ -10,7 +10,7 @@ mod two_level;
 use super::operation::{Entry, Operation};
 use super::selection::Needs;
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 pub(super) use dissemination::dissemination;
 pub(super) use linear::linear;
@@ -24,10 +24,6 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>) -> Schedule<'a>;
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", linear),
     Entry::new("ompi", ompi::barrier),
-    Entry::new("mpich", mpich::barrier),
-    Entry::new("mvapich2", mvapich2::barrier),
-    Entry::new("impi", impi::barrier),
-    Entry::new("analytic", analytic::barrier),
     Entry::new("ompi_basic_linear", linear),
     Entry::needing(Needs::AtMostTwo, "ompi_two_procs", two_procs),
     Entry::new("ompi_tree", tree),
@@ -35,8 +31,18 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("ompi_recursivedoubling", recursive_doubling),
     Entry::new("ompi_doublering", double_ring),
     Entry::new("mpich_smp", two_level),
+    Entry::new("mpich", mpich::barrier),
     Entry::new("mvapich2_pair", recursive_doubling),
+    Entry::new("mvapich2", mvapich2::barrier),
+    Entry::new("impi", impi::barrier),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::barrier),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic(member: Member<'_>) -> Schedule<'_> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected(member: Member<'_>) -> Schedule<'_> {

@@ -1,5 +1,7 @@
 //! Broadcast algorithms.
 
+mod arrival;
+mod arrival_scatter;
 mod binomial_tree;
 mod flat;
 mod knomial;
@@ -13,8 +15,10 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
+use arrival::{arrival_aware, arrival_aware_in_sweeps};
+use arrival_scatter::arrival_scatter;
 pub(super) use binomial_tree::binomial_tree;
 pub(super) use flat::{flat, flat_pipelined};
 pub(super) use knomial::knomial;
@@ -36,11 +40,9 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", binomial_tree),
-    Entry::new("ompi", ompi::bcast),
-    Entry::new("mpich", mpich::bcast),
-    Entry::new("mvapich2", mvapich2::bcast),
-    Entry::new("impi", impi::bcast),
-    Entry::new("analytic", analytic::bcast),
+    Entry::new("arrival_pattern_aware", arrival_aware),
+    Entry::new("arrival_pattern_aware_wait", arrival_aware_in_sweeps),
+    Entry::new("arrival_scatter", arrival_scatter),
     Entry::new("binomial_tree", binomial_tree),
     Entry::new("flattree", flat),
     Entry::new("flattree_pipeline", flat_pipelined),
@@ -52,12 +54,23 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("SMP_binary", smp_binary),
     Entry::new("SMP_binomial", smp_binomial),
     Entry::new("SMP_linear", smp_linear),
+    Entry::new("ompi", ompi::bcast),
     Entry::new("ompi_split_bintree", split_binary),
     Entry::new("ompi_pipeline", chain_by_two),
+    Entry::new("mpich", mpich::bcast),
+    Entry::new("mvapich2", mvapich2::bcast),
     Entry::new("mvapich2_inter_node", inter_node),
     Entry::new("mvapich2_intra_node", intra_node),
     Entry::new("mvapich2_knomial_intra_node", knomial),
+    Entry::new("impi", impi::bcast),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::bcast),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {

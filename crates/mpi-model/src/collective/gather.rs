@@ -7,7 +7,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 pub(super) use binomial::binomial;
 pub(super) use linear::{all_at_once, in_turn, linear, synchronised};
@@ -35,15 +35,21 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", all_at_once),
     Entry::new("ompi", ompi::gather),
-    Entry::new("mpich", mpich::gather),
-    Entry::new("mvapich2", mvapich2::gather),
-    Entry::new("impi", impi::gather),
-    Entry::new("analytic", analytic::gather),
     Entry::new("ompi_basic_linear", in_turn),
     Entry::new("ompi_binomial", binomial),
     Entry::new("ompi_linear_sync", synchronised),
+    Entry::new("mpich", mpich::gather),
+    Entry::new("mvapich2", mvapich2::gather),
     Entry::new("mvapich2_two_level", two_level),
+    Entry::new("impi", impi::gather),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::gather),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {

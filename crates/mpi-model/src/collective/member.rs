@@ -3,7 +3,7 @@
 use pdes_core::{Bytes, Rank};
 use trace_mmap::Datatype;
 
-use super::{Layout, Schedule, Selection, Step};
+use super::{Layout, Schedule, Selection, Step, Steps};
 
 /// One of the ranks `0..size` of the communicator on which a collective operation runs.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl<'a> Member<'a> {
         }
         let layout = self.layout;
         let leader = Member::new(self.node(), layout.leaders(), self.selection).within_levels();
-        Box::new(part(leader).map(move |step| step.renumber(|node| layout.leader(node))))
+        Box::new(part(leader).renumbered(move |node| layout.leader(node)))
     }
 
     /// Runs a part of the operation among the members of the own node, each of which has its place as number.
@@ -76,7 +76,7 @@ impl<'a> Member<'a> {
         let (layout, node) = (self.layout, self.node());
         let local =
             Member::new(layout.place_of(self.rank), layout.local(node), self.selection).within_levels();
-        Box::new(part(local).map(move |step| step.renumber(|place| layout.member(node, place))))
+        Box::new(part(local).renumbered(move |place| layout.member(node, place)))
     }
 }
 
@@ -100,7 +100,19 @@ impl Step {
             Self::Tell { to, bytes } => Self::Tell { to: anew(to), bytes },
             Self::Hear { from } => Self::Hear { from: anew(from) },
             Self::Pass { peer, bytes, times } => Self::Pass { peer: anew(peer), bytes, times },
-            Self::Wait { .. } | Self::WaitAll | Self::WaitEach | Self::Compute { .. } => self,
+            Self::Announce { to } => Self::Announce { to: anew(to) },
+            Self::Look { from } => Self::Look { from: anew(from) },
+            Self::Greet { from } => Self::Greet { from: anew(from) },
+            Self::Ignore { from } => Self::Ignore { from: anew(from) },
+            Self::Assign { to, numbers } => Self::Assign { to: anew(to), numbers },
+            Self::Learn { from } => Self::Learn { from: anew(from) },
+            Self::Put { to, bytes } => Self::Put { to: anew(to), bytes },
+            Self::Accept { from, bytes } => Self::Accept { from: anew(from), bytes },
+            Self::Wait { .. }
+            | Self::WaitAll
+            | Self::WaitEach
+            | Self::Compute { .. }
+            | Self::Sleep { .. } => self,
         }
     }
 }

@@ -4,7 +4,7 @@ use pdes_core::Bytes;
 
 use super::member::nothing;
 use super::rounds::among;
-use super::{Member, Schedule};
+use super::{Member, Schedule, Steps};
 
 /// Exchanges along the rows of a mesh of two dimensions and then along its columns; `bytes` are the sizes of the messages
 /// in these two phases, for rows of this many members.
@@ -24,7 +24,7 @@ pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2
     let [in_row, in_column] = bytes(width);
     let row = row.filter(but_oneself);
     let column = column.filter(but_oneself);
-    Box::new(among(row.clone(), row, in_row).chain(among(column.clone(), column, in_column)))
+    Box::new(among(row.clone(), row, in_row).then(among(column.clone(), column, in_column)))
 }
 
 /// Exchanges along the rows, the columns and the depth of a mesh of three dimensions, of which the first two are equal;
@@ -45,8 +45,18 @@ pub(super) fn in_3d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 3
     let column = (0..width).map(move |place| corner + place * width + rank % width).filter(but_oneself);
     let depth = (1..size / plane).map(move |distance| member.after(distance * plane));
     let [in_row, in_column, in_depth] = bytes(width);
-    let within_plane = among(row.clone(), row, in_row).chain(among(column.clone(), column, in_column));
-    Box::new(within_plane.chain(among(depth.clone(), depth, in_depth)))
+    let within_plane = among(row.clone(), row, in_row).then(among(column.clone(), column, in_column));
+    Box::new(within_plane.then(among(depth.clone(), depth, in_depth)))
+}
+
+/// Whether SimGrid finds a mesh of two dimensions.
+pub(super) fn in_2d_exists(member: Member<'_>) -> bool {
+    (member.size.isqrt()..=member.size / 2).any(|side| member.size.is_multiple_of(side))
+}
+
+/// Whether SimGrid finds a mesh of three dimensions.
+pub(super) fn in_3d_exists(member: Member<'_>) -> bool {
+    (cube_root(member.size)..=member.size / 3).any(|side| is_divided_by_square(member.size, side))
 }
 
 /// The length of the rows of a mesh of two dimensions: the longer side.
@@ -57,12 +67,19 @@ fn row_of_2d(size: u32) -> u32 {
 
 /// The length of the rows and columns of a mesh of three dimensions.
 fn row_of_3d(size: u32) -> u32 {
-    let cube =
-        (1..=1625).take_while(|&side| side * side * side <= u64::from(size)).last().unwrap_or(1) as u32;
-    let fits = |&side: &u32| u64::from(size).is_multiple_of(u64::from(side) * u64::from(side));
+    let fits = |&side: &u32| is_divided_by_square(size, side);
+    let cube = cube_root(size);
     let above =
         (cube..=size / 3).take_while(|&side| u64::from(side) * u64::from(side) <= size.into()).find(fits);
     above.or_else(|| (1..cube).rev().find(fits)).unwrap_or(1)
+}
+
+fn cube_root(size: u32) -> u32 {
+    (1..=1625_u64).take_while(|&side| side * side * side <= u64::from(size)).last().unwrap_or(1) as u32
+}
+
+fn is_divided_by_square(size: u32, side: u32) -> bool {
+    u64::from(size).is_multiple_of(u64::from(side) * u64::from(side))
 }
 
 #[cfg(test)]

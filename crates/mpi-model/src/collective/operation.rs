@@ -2,8 +2,8 @@
 
 use super::selection::Needs;
 use super::{
-    allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather, reduce, reduce_scatter,
-    scatter,
+    Member, allgather, allgatherv, allreduce, alltoall, alltoallv, barrier, bcast, gather, reduce,
+    reduce_scatter, scatter,
 };
 
 /// A collective operation whose algorithm can be chosen.
@@ -39,18 +39,25 @@ pub enum Operation {
 pub(super) struct Entry<A> {
     pub(super) name: &'static str,
     pub(super) needs: Needs,
+    /// Whether `automatic` tries it with such members: where SimGrid's serves them.
+    pub(super) is_tried: fn(Member<'_>) -> bool,
     pub(super) algorithm: A,
 }
 
 impl<A> Entry<A> {
     /// An algorithm for any number of ranks.
     pub(super) const fn new(name: &'static str, algorithm: A) -> Self {
-        Self { name, needs: Needs::Nothing, algorithm }
+        Self::tried(name, |_| true, algorithm)
     }
 
     /// An algorithm for numbers of ranks of a kind.
     pub(super) const fn needing(needs: Needs, name: &'static str, algorithm: A) -> Self {
-        Self { name, needs, algorithm }
+        Self { name, needs, is_tried: |_| true, algorithm }
+    }
+
+    /// An algorithm for any number of ranks, but SimGrid's is for some only.
+    pub(super) const fn tried(name: &'static str, is_tried: fn(Member<'_>) -> bool, algorithm: A) -> Self {
+        Self { name, needs: Needs::Nothing, is_tried, algorithm }
     }
 }
 

@@ -4,7 +4,7 @@ use pdes_core::Bytes;
 
 use super::script::{Handle, rounds};
 use super::tree::Tree;
-use super::{Schedule, Step, recv, send};
+use super::{Schedule, Step, Steps, recv, send};
 
 /// How a member hands segments on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) fn relay<'a>(tree: Tree, segments: u64, bytes: Bytes, sends: Sends) -
             }
         }
     });
-    Box::new(steps.chain([Step::WaitAll]))
+    Box::new(steps.then(std::iter::once(Step::WaitAll)))
 }
 
 /// Receives a vector from above as a whole, then hands it on.

@@ -1,5 +1,6 @@
 //! Reduction algorithms. Their computation is charged by the caller.
 
+mod arrival;
 mod binomial;
 mod generic;
 mod knomial;
@@ -12,8 +13,9 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
+use arrival::arrival_aware;
 pub(super) use binomial::binomial;
 pub(super) use generic::{binary, binomial_segments, chains, in_order_binary, pipeline};
 pub(super) use knomial::{knomial, knomial_of};
@@ -34,25 +36,32 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", linear),
-    Entry::new("ompi", ompi::reduce),
-    Entry::new("mpich", mpich::reduce),
-    Entry::new("mvapich2", mvapich2::reduce),
-    Entry::new("impi", impi::reduce),
-    Entry::new("analytic", analytic::reduce),
+    Entry::new("arrival_pattern_aware", arrival_aware),
     Entry::new("binomial", binomial),
     Entry::new("flat_tree", in_turn),
     Entry::new("NTSL", chain_pipeline),
     Entry::new("scatter_gather", scatter_gather),
+    Entry::new("ompi", ompi::reduce),
     Entry::new("ompi_chain", chains),
     Entry::new("ompi_pipeline", pipeline),
     Entry::new("ompi_basic_linear", in_turn),
     Entry::new("ompi_in_order_binary", in_order_binary),
     Entry::new("ompi_binary", binary),
     Entry::new("ompi_binomial", binomial_segments),
+    Entry::new("mpich", mpich::reduce),
+    Entry::new("mvapich2", mvapich2::reduce),
     Entry::new("mvapich2_knomial", knomial),
     Entry::new("mvapich2_two_level", two_level_of_mpich),
+    Entry::new("impi", impi::reduce),
     Entry::new("rab", rabenseifner),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::reduce),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {

@@ -6,10 +6,11 @@ pub(super) mod halving;
 pub(super) mod linear;
 pub(super) mod rounds;
 
+use super::automatic::power_of_two;
 use super::blocks::Blocks;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Blocks<'a>) -> Schedule<'a>;
 
@@ -17,17 +18,23 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Blocks<'a>) -> Schedule<'a>;
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", linear::by_regularity),
     Entry::new("ompi", ompi::reduce_scatter),
+    Entry::new("ompi_basic_recursivehalving", halving::recursive),
+    Entry::new("ompi_ring", rounds::ring),
+    Entry::new("ompi_butterfly", butterfly::butterfly),
     Entry::new("mpich", mpich::reduce_scatter),
-    Entry::new("mvapich2", mvapich2::reduce_scatter),
-    Entry::new("impi", impi::reduce_scatter),
-    Entry::new("analytic", analytic::reduce_scatter),
     Entry::new("mpich_pair", rounds::pair),
     Entry::new("mpich_rdb", halving::doubling),
-    Entry::new("mpich_noncomm", halving::non_commutative),
-    Entry::new("ompi_basic_recursivehalving", halving::recursive),
-    Entry::new("ompi_butterfly", butterfly::butterfly),
-    Entry::new("ompi_ring", rounds::ring),
+    Entry::tried("mpich_noncomm", power_of_two, halving::non_commutative),
+    Entry::new("mvapich2", mvapich2::reduce_scatter),
+    Entry::new("impi", impi::reduce_scatter),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::reduce_scatter),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, blocks))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {

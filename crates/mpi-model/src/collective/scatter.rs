@@ -7,7 +7,7 @@ mod two_level;
 use super::member::Elements;
 use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
-use super::{Member, Schedule, analytic};
+use super::{Member, Schedule, analytic, automatic};
 
 pub(super) use binomial::binomial;
 pub(super) use linear::{all_at_once, all_then_wait, in_turn, linear};
@@ -35,16 +35,22 @@ pub(super) type Algorithm = for<'a> fn(Member<'a>, Args) -> Schedule<'a>;
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", all_at_once),
     Entry::new("ompi", ompi::scatter),
-    Entry::new("mpich", mpich::scatter),
-    Entry::new("mvapich2", mvapich2::scatter),
-    Entry::new("impi", impi::scatter),
-    Entry::new("analytic", analytic::scatter),
     Entry::new("ompi_basic_linear", in_turn),
     Entry::new("ompi_linear_nb", all_then_wait),
     Entry::new("ompi_binomial", binomial),
+    Entry::new("mpich", mpich::scatter),
+    Entry::new("mvapich2", mvapich2::scatter),
     Entry::new("mvapich2_two_level_binomial", two_level_binomial),
     Entry::new("mvapich2_two_level_direct", two_level_direct),
+    Entry::new("impi", impi::scatter),
+    Entry::new("automatic", automatic),
+    Entry::new("analytic", analytic::scatter),
 ];
+
+/// All algorithms in turn; see [`automatic::measure`].
+fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
+}
 
 /// The algorithm that the communicator uses.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {

@@ -55,16 +55,6 @@ pub enum SelectionError {
         /// The name most like it.
         nearest: &'static str,
     },
-    /// SimGrid has this algorithm, but it cannot be replayed.
-    #[error("{found:?} for {} {reason}", operation.name())]
-    Refused {
-        /// The operation.
-        operation: Operation,
-        /// What was asked for.
-        found: String,
-        /// Why it cannot be replayed.
-        reason: &'static str,
-    },
     /// The algorithm does not work for this number of ranks.
     #[error("{algorithm:?} for {} needs {needs}, found {ranks}", operation.name())]
     Unsuitable {
@@ -91,7 +81,7 @@ pub enum Needs {
 }
 
 impl Needs {
-    fn met(self, ranks: u32) -> bool {
+    pub(super) fn met(self, ranks: u32) -> bool {
         match self {
             Self::Nothing => true,
             Self::PowerOfTwo => ranks.is_power_of_two(),
@@ -206,18 +196,7 @@ fn find(operation: Operation, algorithm: &str) -> Option<usize> {
     operation.algorithms().position(|name| name == algorithm)
 }
 
-/// SimGrid's algorithms that are no schedule of messages known beforehand, by how their names begin.
-const REFUSED: [(&str, &str); 3] = [
-    ("automatic", "measures all algorithms while the program runs; choose one of them"),
-    ("arrival_", "depends on who arrives first, which a schedule does not know; choose another algorithm"),
-    ("pair_rma", "needs one-sided communication; choose another algorithm, such as \"pair\""),
-];
-
 fn known(operation: Operation, algorithm: &str) -> Result<usize, SelectionError> {
-    let refused = REFUSED.iter().find(|(beginning, _)| algorithm.starts_with(beginning));
-    if let Some(&(_, reason)) = refused {
-        return Err(SelectionError::Refused { operation, found: algorithm.to_owned(), reason });
-    }
     find(operation, algorithm).ok_or_else(|| {
         let distance = |name: &&'static str| edit_distance(algorithm, name);
         let nearest = operation.algorithms().min_by_key(distance).unwrap_or_default();
@@ -265,12 +244,6 @@ mod tests {
         let error = selection.choose(Operation::Barrier, "OMPI_tre").unwrap_err();
         let SelectionError::Unknown { nearest, .. } = error else { panic!("{error}") };
         assert_eq!(nearest, "ompi_tree");
-    }
-
-    #[test]
-    fn what_cannot_be_replayed_is_refused_by_name() {
-        let error = Selection::default().choose(Operation::Alltoall, "pair_rma").unwrap_err();
-        assert!(matches!(error, SelectionError::Refused { .. }), "{error}");
     }
 
     #[test]

@@ -21,14 +21,16 @@ pub enum Selector {
     Mvapich2,
     /// Intel MPI's.
     Impi,
+    /// All algorithms of an operation in turn, which takes as long as all of them.
+    Automatic,
     /// Closed forms: no messages, and so no contention.
     Analytic,
 }
 
 impl Selector {
     /// All selectors.
-    pub const ALL: [Self; 6] =
-        [Self::Default, Self::Ompi, Self::Mpich, Self::Mvapich2, Self::Impi, Self::Analytic];
+    pub const ALL: [Self; 7] =
+        [Self::Default, Self::Ompi, Self::Mpich, Self::Mvapich2, Self::Impi, Self::Automatic, Self::Analytic];
 
     /// Returns the name in configurations.
     pub fn name(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Selector {
             Self::Mpich => "mpich",
             Self::Mvapich2 => "mvapich2",
             Self::Impi => "impi",
+            Self::Automatic => "automatic",
             Self::Analytic => "analytic",
         }
     }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::message::place;
 use super::{Failure, RankProcess};
 use crate::machine::{Machine, Work};
+use crate::matching::Departure;
 use crate::notice::Notice;
 use crate::request::{Completion, Request, RequestId};
 use crate::token::{Flight, Message, Token};
@@ -27,17 +28,28 @@ enum State {
     Expected { receive: RequestId, received: Option<Bytes> },
     /// Arrived, and no receive posted.
     Landed(SimTime),
+    /// Under way, and nobody will receive it.
+    Unwanted,
+}
+
+impl Flights {
+    /// Takes in that a message will not be received.
+    pub(super) fn give_up(&mut self, flight: Flight) {
+        if let Some(State::Landed(_)) = self.states.insert(flight, State::Unwanted) {
+            self.states.remove(&flight);
+        }
+    }
 }
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Lets the data of an eager message flow; returns `None` where its cost is known without.
+    /// Lets the data of an eager message flow, unless its cost is known without.
     #[cold]
     pub(super) fn launch(
         &mut self,
         port: usize,
         message: Message,
         outbox: &mut Outbox<Token, M::Order>,
-    ) -> Result<Option<Flight>, Failure<M::Error>> {
+    ) -> Result<Departure, Failure<M::Error>> {
         let path = self.path(port)?;
         let peer = self.ports.get_mut(port).peer;
         let bytes = message.bytes + self.world.parameters.envelope;
@@ -45,13 +57,13 @@ impl<M: Machine> RankProcess<'_, M> {
         let flight = Flight(number);
         let notice = Notice::eager(self.me, flight);
         let Some(order) = self.world.machine.order(Work::Transfer { path, bytes }, notice) else {
-            return Ok(None);
+            return Ok(Departure::Sent);
         };
         outbox.file(message.posted, place(message.round, peer), order);
         let flights = &mut self.rare().flights;
         flights.launched += 1;
         flights.states.insert(flight, State::Unexpected);
-        Ok(Some(flight))
+        Ok(Departure::Flying(flight))
     }
 
     /// Lets a receive wait for an eager message; returns whether that has arrived.
@@ -82,6 +94,10 @@ impl<M: Machine> RankProcess<'_, M> {
                 flights.states.remove(&flight);
                 self.requests.set(receive, Request::Complete(Completion { at, received }));
                 Some(receive)
+            }
+            Some(State::Unwanted) => {
+                flights.states.remove(&flight);
+                None
             }
             _ => None,
         }

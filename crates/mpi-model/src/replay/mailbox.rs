@@ -181,7 +181,7 @@ impl<M: Machine> RankProcess<'_, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<bool, Failure<M::Error>> {
         let Some(due) = self.mailbox.as_ref().and_then(|mailbox| mailbox.due()) else { return Ok(false) };
-        if self.outcome_due().is_some_and(|outcome| outcome < due) {
+        if [self.outcome_due(), self.look_due()].into_iter().flatten().any(|other| other < due) {
             return Ok(false);
         }
         let mut pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.pop_due());

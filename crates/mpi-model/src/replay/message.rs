@@ -4,14 +4,13 @@ use pdes_core::{Bytes, Outbox, Rank};
 use trace_mmap::{Arrival, CommId, CommIdx, OutIdx, Outgoing, Source};
 
 use super::mailbox::Posted;
-use super::operation::KIND_BITS;
+use super::tag::{Side, contradict, kind_of};
 use super::{Failure, RankProcess, path};
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, Work};
-use crate::matching::{Context, Letter, Port, Receive};
+use crate::matching::{Context, Departure, Letter, Port, Receive};
 use crate::notice::Notice;
 use crate::request::{Awaited, Completion, Request, RequestId};
-use crate::statistics::ActionKind;
 use crate::token::{Lane, Message, Token};
 
 impl<M: Machine> RankProcess<'_, M> {
@@ -94,7 +93,8 @@ impl<M: Machine> RankProcess<'_, M> {
     ) {
         let lane = Some(Lane::Collective(self.me.get()));
         let address = Address { to, lane, tag, communicator };
-        self.issue(address, bytes, self.is_detached(bytes), request, outbox);
+        let detached = self.is_detached(bytes) || !Side::Data.is(tag);
+        self.issue(address, bytes, detached, request, outbox);
     }
 
     /// Puts a message on its way, and its request into the state that follows. A message for a lane that the receiver
@@ -231,7 +231,7 @@ impl<M: Machine> RankProcess<'_, M> {
         receive: Receive,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<bool, Failure<M::Error>> {
-        let Letter { message, flight } = letter;
+        let Letter { message, departure } = letter;
         let Message { posted, bytes, reply, .. } = message;
         let Port { peer, path, .. } = *self.ports.get_mut(port);
         if bytes > receive.capacity {
@@ -239,12 +239,12 @@ impl<M: Machine> RankProcess<'_, M> {
             return Err(self.clash(message, receive, kind));
         }
         let received = reply.is_none().then_some(bytes);
-        if let Some(flight) = flight {
+        if let Departure::Flying(flight) = departure {
             return Ok(self.await_flight(flight, receive.request, received));
         }
         let path = path.expect("a receive is posted after its path is known");
         let wire = bytes + self.world.parameters.envelope;
-        let start = if self.is_eager(&message) { posted } else { posted.max(receive.posted) };
+        let start = if departure == Departure::Sent { posted } else { posted.max(receive.posted) };
         let sender = reply.map(|request| (peer, request));
         let notice = Notice::message(self.me, receive.request, bytes, sender);
         if let Some(order) = self.world.machine.order(Work::Transfer { path, bytes: wire }, notice) {
@@ -270,14 +270,18 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Refuses a message and a receive of one operation by its number but of two by their kinds.
+    #[inline]
     pub(super) fn check_operation(&mut self, port: usize) -> Result<(), Failure<M::Error>> {
-        let queue = self.ports.get_mut(port);
-        let (peer, clash) = (queue.peer, queue.clash(KIND_BITS));
-        let Some((message, receive)) = clash else { return Ok(()) };
-        let kind =
-            |tag: u32| ActionKind::from_number(tag & ((1 << KIND_BITS) - 1)).unwrap_or(ActionKind::Marker);
-        let (expected, found) = (kind(receive.tag.unwrap_or_default()), kind(message.tag));
-        Err(self.clash(message, receive, ReplayErrorKind::CollectiveMismatch { peer, expected, found }))
+        match self.ports.get(port).clash(contradict) {
+            Some((message, receive)) => Err(self.mismatch(self.ports.get(port).peer, message, receive)),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn mismatch(&self, peer: Rank, message: Message, receive: Receive) -> Failure<M::Error> {
+        let (expected, found) = (kind_of(receive.tag.unwrap_or_default()), kind_of(message.tag));
+        self.clash(message, receive, ReplayErrorKind::CollectiveMismatch { peer, expected, found })
     }
 
     pub(super) fn arrive(
@@ -286,16 +290,18 @@ impl<M: Machine> RankProcess<'_, M> {
         message: Message,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
+        let mut eager = self.is_eager(&message);
         let port = match lane {
             Lane::Port(port) => port.index(),
             Lane::Collective(from) => {
+                eager |= Side::Put.is(message.tag);
                 self.ports.of(Context::Collective(message.communicator), Rank::new(from))
             }
             Lane::Mailbox(from) => self.mail_port(Rank::new(from))?,
             Lane::Time(from) => return self.learn(Rank::new(from), message),
         };
-        let flight = if self.is_eager(&message) { self.launch(port, message, outbox)? } else { None };
-        let letter = Letter { message, flight };
+        let departure = if eager { self.launch(port, message, outbox)? } else { Departure::Received };
+        let letter = Letter { message, departure };
         if let Lane::Mailbox(from) = lane {
             let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.arrive(Rank::new(from), letter));
             return pair.map_or(Ok(None), |pair| self.pair(pair, outbox));
@@ -307,6 +313,9 @@ impl<M: Machine> RankProcess<'_, M> {
             }
             None => {
                 if matches!(lane, Lane::Collective(_)) {
+                    if self.rare.as_ref().is_some_and(|rare| !rare.ignored.is_empty()) {
+                        self.turn_away(port, message.tag);
+                    }
                     self.check_operation(port)?;
                 }
                 Ok(None)

@@ -5,36 +5,39 @@ use trace_mmap::Communicator;
 
 use super::pending::Pending;
 use super::strand::Strand;
+use super::tag::{self, Side};
 use super::{Failure, Outcome, RankProcess};
-use crate::collective::{Schedule, Step};
+use crate::collective::{Answer, Schedule, Step, Steps as _};
 use crate::machine::Machine;
 use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
-/// Bits of a tag that hold the kind of an operation; those above hold its number on the communicator.
-pub(super) const KIND_BITS: u32 = 6;
-
-const _: () = assert!(ActionKind::ALL.len() <= 1 << KIND_BITS);
+/// The size of an announcement.
+const ANNOUNCEMENT: Bytes = Bytes::new(1);
 
 /// A collective operation in progress.
 pub(super) struct Operation<'t> {
     pub(super) kind: ActionKind,
     /// The tag of its messages.
-    tag: u32,
-    communicator: &'t Communicator,
+    pub(super) tag: u32,
+    pub(super) communicator: &'t Communicator,
     schedule: Schedule<'t>,
-    strand: Strand,
+    /// The answer to its last step.
+    pub(super) answer: Answer,
+    pub(super) strand: Strand,
     /// Its requests that no wait has completed yet, in the order in which they were made.
     requests: Vec<RequestId>,
-    wait: Wait,
+    pub(super) wait: Wait,
+    /// Its looks in vain since the last that found something.
+    pub(super) vain: u32,
     /// What the program waits for, unless the operation blocks.
-    request: Option<RequestId>,
+    pub(super) request: Option<RequestId>,
 }
 
 /// What an operation waits for.
 #[derive(Clone, Copy, Debug)]
-enum Wait {
+pub(super) enum Wait {
     Nothing,
     /// A blocking send or receive.
     One(RequestId),
@@ -50,6 +53,15 @@ enum Wait {
     Request(usize),
     /// Work of the machine.
     Work,
+    /// The time that a member tells.
+    Hear(RequestId),
+    /// What a member lets this one know.
+    Learn(RequestId),
+    /// A look for an announcement of this rank to be granted: first to pay for it, then to look.
+    Look {
+        from: Rank,
+        paid: bool,
+    },
 }
 
 impl<'t, M: Machine> RankProcess<'t, M> {
@@ -73,9 +85,19 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             }
             None => self.strand,
         };
-        let tag = number << KIND_BITS | kind as u32;
-        let (requests, wait) = (Vec::new(), Wait::Nothing);
-        let operation = Operation { kind, tag, communicator, schedule, strand, requests, wait, request };
+        let tag = tag::of_operation(number, kind);
+        let operation = Operation {
+            kind,
+            tag,
+            communicator,
+            schedule,
+            answer: Answer::Nothing,
+            strand,
+            requests: Vec::new(),
+            wait: Wait::Nothing,
+            vain: 0,
+            request,
+        };
         self.operations[index.index()] = Some(Box::new(operation));
         match request {
             None => self.go_on_with(index, outbox),
@@ -92,7 +114,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn number_on(&mut self, communicator: &Communicator) -> u32 {
         let calls = self.operations_on.entry(communicator.id).or_insert(0);
         *calls = calls.wrapping_add(1);
-        *calls & u32::MAX >> KIND_BITS
+        *calls
     }
 
     fn vacant_operation(&mut self) -> OperationIndex {
@@ -157,7 +179,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             if !matches!(operation.wait, Wait::Nothing) {
                 continue;
             }
-            match operation.schedule.next() {
+            match operation.schedule.next_step(std::mem::take(&mut operation.answer)) {
                 Some(step) => self.step(step, index, operation, outbox)?,
                 None => return Ok(true),
             }
@@ -169,19 +191,25 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let is_pending = |request| matches!(self.requests.get(request), Request::Pending(_));
         match operation.wait {
             Wait::Nothing => true,
-            Wait::One(request) => !is_pending(request),
+            Wait::One(request) | Wait::Hear(request) | Wait::Learn(request) => !is_pending(request),
             Wait::Two(requests) => !requests.into_iter().any(is_pending),
             Wait::All => self.requests.pending_parts(index) == 0,
             Wait::Each { next } => !operation.requests.get(next).is_some_and(|&request| is_pending(request)),
             Wait::Request(place) => !is_pending(operation.requests[place]),
-            Wait::Work => false,
+            Wait::Work | Wait::Look { .. } => false,
         }
     }
 
     /// Moves the clock past what the operation has waited for.
     fn complete_wait(&mut self, operation: &mut Operation<'_>) {
         match std::mem::replace(&mut operation.wait, Wait::Nothing) {
-            Wait::Nothing | Wait::Work => {}
+            Wait::Nothing | Wait::Work | Wait::Look { .. } => {}
+            Wait::Hear(request) => {
+                if let Some(told) = self.take_part(request) {
+                    self.strand.clock = self.strand.clock.max(told.at);
+                }
+            }
+            Wait::Learn(request) => operation.answer = self.learned(request),
             Wait::One(request) => self.take_parts(&mut vec![request]),
             Wait::Two(requests) => self.take_parts(&mut requests.to_vec()),
             Wait::All => self.take_parts(&mut operation.requests),
@@ -200,6 +228,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         if let Some(completion) = self.requests.take(request) {
             self.settle(completion);
         }
+    }
+
+    /// Completes a request and gives it up, without a cost.
+    pub(super) fn take_part(&mut self, request: RequestId) -> Option<Completion> {
+        let completion = self.requests.take(request);
+        self.requests.release_part(request);
+        completion
     }
 
     /// Completes requests and gives them up. The library takes what is complete first and pays for one after the other;
@@ -228,24 +263,24 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                     self.strand.clock += parameters.send.cost(bytes);
                 }
                 let request = self.requests.add_part(index);
-                self.send_part(operation, to, bytes, request, outbox);
+                self.send_part(operation, to, bytes, Side::Data, request, outbox);
                 operation.wait = Wait::One(request);
             }
             Step::Recv { from, bytes } => {
                 let request = self.requests.add_part(index);
-                self.receive_part(operation, from, bytes, request, outbox)?;
+                self.receive_part(operation, from, bytes, Side::Data, request, outbox)?;
                 operation.wait = Wait::One(request);
             }
             Step::Isend { to, bytes } => {
                 self.strand.clock += parameters.isend.cost(bytes);
                 let request = self.requests.add_part(index);
                 operation.requests.push(request);
-                self.send_part(operation, to, bytes, request, outbox);
+                self.send_part(operation, to, bytes, Side::Data, request, outbox);
             }
             Step::Irecv { from, bytes } => {
                 let request = self.requests.add_part(index);
                 operation.requests.push(request);
-                self.receive_part(operation, from, bytes, request, outbox)?;
+                self.receive_part(operation, from, bytes, Side::Data, request, outbox)?;
             }
             Step::SendRecv { to, send_bytes, from, recv_bytes } => {
                 if operation.is_own(to) && operation.is_own(from) {
@@ -253,8 +288,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 }
                 self.strand.clock += parameters.isend.cost(send_bytes);
                 let requests = [self.requests.add_part(index), self.requests.add_part(index)];
-                self.send_part(operation, to, send_bytes, requests[0], outbox);
-                self.receive_part(operation, from, recv_bytes, requests[1], outbox)?;
+                self.send_part(operation, to, send_bytes, Side::Data, requests[0], outbox);
+                self.receive_part(operation, from, recv_bytes, Side::Data, requests[1], outbox)?;
                 operation.wait = Wait::Two(requests);
             }
             Step::WaitAll => operation.wait = Wait::All,
@@ -271,8 +306,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Step::Hear { from } => {
                 let from = operation.communicator.group.member(from.get());
                 let request = self.requests.add_part(index);
-                self.hear(from, operation.communicator.id, operation.tag, request, outbox);
-                operation.wait = Wait::One(request);
+                let receive = self.new_receive(Bytes::ZERO, Some(operation.tag), request);
+                self.hear(from, operation.communicator.id, receive, outbox);
+                operation.wait = Wait::Hear(request);
             }
             Step::Pass { peer, bytes, times } => {
                 let peer = operation.communicator.group.member(peer.get());
@@ -286,6 +322,39 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                     operation.wait = Wait::Work;
                 }
             }
+            Step::Sleep { duration } => {
+                self.advance(Some(duration), "a collective operation", || format!("a sleep of {duration}"))?;
+            }
+            Step::Announce { to } => {
+                self.strand.clock += parameters.send.cost(ANNOUNCEMENT);
+                let request = self.requests.add_part(index);
+                self.send_part(operation, to, ANNOUNCEMENT, Side::Announcement, request, outbox);
+                operation.wait = Wait::One(request);
+            }
+            Step::Greet { from } => {
+                let request = self.requests.add_part(index);
+                self.receive_part(operation, from, ANNOUNCEMENT, Side::Announcement, request, outbox)?;
+                operation.wait = Wait::One(request);
+            }
+            Step::Look { from } => self.begin_look(operation, from),
+            Step::Ignore { from } => self.ignore(operation, from),
+            Step::Assign { to, numbers } => self.assign(operation, to, numbers, outbox),
+            Step::Learn { from } => {
+                let request = self.requests.add_part(index);
+                self.begin_learning(operation, from, request, outbox);
+                operation.wait = Wait::Learn(request);
+            }
+            Step::Put { to, bytes } => {
+                self.strand.clock += parameters.send.cost(bytes);
+                let request = self.requests.add_part(index);
+                self.send_part(operation, to, bytes, Side::Put, request, outbox);
+                operation.wait = Wait::One(request);
+            }
+            Step::Accept { from, bytes } => {
+                let request = self.requests.add_part(index);
+                operation.requests.push(request);
+                self.receive_part(operation, from, bytes, Side::Put, request, outbox)?;
+            }
         }
         Ok(())
     }
@@ -295,11 +364,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         operation: &Operation<'_>,
         to: Rank,
         bytes: Bytes,
+        side: Side,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let to = operation.communicator.group.member(to.get());
-        self.send_collective(to, operation.communicator.id, operation.tag, bytes, request, outbox);
+        let tag = side.of(operation.tag);
+        self.send_collective(to, operation.communicator.id, tag, bytes, request, outbox);
     }
 
     fn receive_part(
@@ -307,11 +378,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         operation: &Operation<'_>,
         from: Rank,
         capacity: Bytes,
+        side: Side,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<(), Failure<M::Error>> {
         let from = operation.communicator.group.member(from.get());
-        self.receive_collective(from, operation.communicator.id, operation.tag, capacity, request, outbox)
+        let tag = side.of(operation.tag);
+        self.receive_collective(from, operation.communicator.id, tag, capacity, request, outbox)
     }
 
     /// Takes in that a request of an operation is complete; returns whether the program can go on.
@@ -351,7 +424,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Request::Inactive | Request::Complete(_) => None,
         };
         match operation.wait {
-            Wait::One(request) => pending(request),
+            Wait::One(request) | Wait::Hear(request) | Wait::Learn(request) => pending(request),
             Wait::Two(requests) => requests.into_iter().find_map(pending),
             Wait::Request(place) => pending(operation.requests[place]),
             _ => operation.requests.iter().copied().find_map(pending),

@@ -1,4 +1,4 @@
-//! Times that members of operations in closed form tell each other.
+//! Times that members of operations in closed form tell each other, and numbers that go the same way.
 
 use pdes_core::{Bytes, Outbox, Rank, SimDuration};
 use trace_mmap::CommId;
@@ -6,7 +6,7 @@ use trace_mmap::CommId;
 use super::{Failure, RankProcess, path};
 use crate::error::ReplayErrorKind;
 use crate::machine::Machine;
-use crate::matching::{Context, Letter};
+use crate::matching::{Context, Departure, Letter, Receive};
 use crate::request::{Awaited, Completion, Request, RequestId};
 use crate::token::{Lane, Message, Token};
 
@@ -61,15 +61,13 @@ impl<M: Machine> RankProcess<'_, M> {
         &mut self,
         from: Rank,
         communicator: CommId,
-        tag: u32,
-        request: RequestId,
+        receive: Receive,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let port = self.ports.of(Context::Times(communicator), from);
-        let receive = self.new_receive(Bytes::ZERO, Some(tag), request);
-        self.requests.set(request, Request::Pending(Awaited::Sender(from)));
+        self.requests.set(receive.request, Request::Pending(Awaited::Sender(from)));
         if let Some(letter) = self.ports.get_mut(port).post(receive) {
-            self.heard(letter.message, request);
+            self.heard(letter.message, receive.request);
         }
         if let Err(failure) = self.check_operation(port) {
             self.tell_itself(failure, outbox);
@@ -83,7 +81,7 @@ impl<M: Machine> RankProcess<'_, M> {
         message: Message,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let port = self.ports.of(Context::Times(message.communicator), from);
-        let found = self.ports.get_mut(port).arrive(Letter { message, flight: None });
+        let found = self.ports.get_mut(port).arrive(Letter { message, departure: Departure::Received });
         let request = found.map(|receive| receive.request);
         match request {
             Some(request) => self.heard(message, request),
@@ -92,8 +90,9 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(request)
     }
 
+    /// What is told beside the time stands where messages have their size.
     fn heard(&mut self, message: Message, request: RequestId) {
-        let completion = Completion { at: message.posted, received: None };
+        let completion = Completion { at: message.posted, received: Some(message.bytes) };
         self.requests.set(request, Request::Complete(completion));
     }
 }

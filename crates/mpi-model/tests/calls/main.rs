@@ -3,6 +3,7 @@
 //! A message of n bytes takes 1000 + n + 16 ns once both sides are there; a flop takes a nanosecond. Sends below 65,536
 //! bytes do not wait. All times below are in nanoseconds.
 
+mod arrivals;
 mod closed_forms;
 mod collectives;
 mod completion;

@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::collective::blocks::Blocks;
-use crate::collective::{Member, Schedule, bcast, gather};
+use crate::collective::{Member, Schedule, Steps, bcast, gather};
 
 /// The communicator's own gather and broadcast; of blocks of different sizes, the linear gather. Source: Open MPI's
 /// `default`.
@@ -19,5 +19,5 @@ pub(in crate::collective) fn gather_bcast<'a>(member: Member<'a>, args: Args<'a>
         }
     };
     let all = args.blocks.total(member.size);
-    Box::new(gathered.chain(bcast::selected(member, bcast::Args { root: 0, data: all })))
+    Box::new(gathered.then(bcast::selected(member, bcast::Args { root: 0, data: all })))
 }

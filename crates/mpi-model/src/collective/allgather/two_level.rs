@@ -4,7 +4,7 @@ use super::Args;
 use crate::collective::blocks::{Blocks, times};
 use crate::collective::member::nothing;
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, allgatherv, bcast, gather};
+use crate::collective::{Member, Schedule, Steps, allgatherv, bcast, gather};
 
 /// A gather on each node, an allgather of the blocks of whole nodes among the leaders (MPICH's; where nodes have
 /// different numbers of ranks, the communicator's allgatherv), a broadcast of everything on each node.
@@ -29,7 +29,7 @@ pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args<'a>) -
     });
     let all = times(block, member.size.into());
     let spread = member.on_node(|local| bcast::selected(local, bcast::Args { root: 0, data: all }));
-    Box::new(gathered.chain(exchanged).chain(spread))
+    Box::new(gathered.then(exchanged).then(spread))
 }
 
 /// [`two_level`] where the ranks of each node are consecutive, else MPICH's choice. Source: MVAPICH2.

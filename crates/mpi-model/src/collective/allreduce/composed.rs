@@ -3,14 +3,14 @@
 use crate::collective::blocks::Blocks;
 use crate::collective::member::{Elements, nothing};
 use crate::collective::script::script;
-use crate::collective::{Member, Schedule, allgather, alltoall, bcast, reduce};
+use crate::collective::{Member, Schedule, Steps, allgather, alltoall, bcast, reduce};
 
 /// A linear reduction to rank 0, then a binomial broadcast from there.
 ///
 /// (1 + ceil(log2 P)) alpha + (P - 1 + ceil(log2 P)) n beta. Source: SimGrid's `default`.
 pub(in crate::collective) fn linear_then_binomial(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let reduced = reduce::linear(member, reduce::Args { root: 0, data });
-    Box::new(reduced.chain(bcast::binomial_tree(member, bcast::Args { root: 0, data })))
+    Box::new(reduced.then(bcast::binomial_tree(member, bcast::Args { root: 0, data })))
 }
 
 /// The communicator's reduction to rank 0, then its broadcast from there.
@@ -18,7 +18,7 @@ pub(in crate::collective) fn linear_then_binomial(member: Member<'_>, data: Elem
 /// The sum of both. Source: Open MPI's `nonoverlapping`; STAR-MPI's `redbcast`.
 pub(in crate::collective) fn reduce_broadcast(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let reduced = reduce::selected(member, reduce::Args { root: 0, data });
-    Box::new(reduced.chain(bcast::selected(member, bcast::Args { root: 0, data })))
+    Box::new(reduced.then(bcast::selected(member, bcast::Args { root: 0, data })))
 }
 
 /// Recursive halving from the farthest partner, then the communicator's allgather of the parts.
@@ -37,7 +37,7 @@ pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elem
     });
     Box::new(
         reduced
-            .chain(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
+            .then(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
     )
 }
 
@@ -57,7 +57,7 @@ pub(in crate::collective) fn all_to_all(member: Member<'_>, data: Elements) -> S
     let exchanged = alltoall::selected(member, alltoall::Args { sent: blocks, received: blocks });
     Box::new(
         exchanged
-            .chain(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
+            .then(allgather::selected(member, allgather::Args { sent: part, blocks: Blocks::Equal(part) })),
     )
 }
 

@@ -1,8 +1,8 @@
 //! Reduction to all round a ring.
 
 use super::{reduce_broadcast, selected};
-use crate::collective::member::Elements;
-use crate::collective::{Member, Schedule, exchange};
+use crate::collective::member::{Elements, nothing};
+use crate::collective::{Member, Schedule, Steps, exchange};
 
 /// A reduce-scatter and an allgather of P blocks round the ring; the elements that are left go with the communicator's allreduce.
 /// A vector with fewer elements than ranks takes reduction and broadcast.
@@ -17,5 +17,5 @@ pub(in crate::collective) fn ring(member: Member<'_>, data: Elements) -> Schedul
     let rounds = (0..2 * (size - 1)).map(move |_| exchange(right, block, left, block));
     let rest = data.with_count(data.count % size);
     let rest = (rest.count > 0).then(|| selected(member, rest));
-    Box::new(rounds.chain(rest.into_iter().flatten()))
+    Box::new(rounds.then(rest.unwrap_or_else(nothing)))
 }

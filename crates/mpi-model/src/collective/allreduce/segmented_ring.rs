@@ -5,7 +5,7 @@ use pdes_core::Bytes;
 use super::ring;
 use crate::collective::member::{Elements, nothing};
 use crate::collective::script::{Handle, rounds};
-use crate::collective::{Member, Schedule, exchange};
+use crate::collective::{Member, Schedule, Steps, exchange};
 
 /// The reduce-scatter goes round the ring once for each segment of 1 MiB of the blocks, then the blocks are collected in one
 /// go. Vectors of less than P segments take the plain ring.
@@ -26,7 +26,7 @@ pub(in crate::collective) fn segmented_ring(member: Member<'_>, data: Elements) 
     let blocks = Blocks { member, data, phases };
     let (right, left) = (member.after(1), member.before(1));
     let collect = move |k: u64| exchange(right, blocks.block(size + 1 - k), left, blocks.block(size - k));
-    Box::new(blocks.reduce_scatter().chain((0..size - 1).map(collect)))
+    Box::new(blocks.reduce_scatter().then((0..size - 1).map(collect)))
 }
 
 /// A block for each rank, in a segment for each phase; the first ones of either are longer by an element where they have to be.

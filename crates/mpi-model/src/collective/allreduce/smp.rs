@@ -7,7 +7,7 @@ use crate::collective::halving::{Core, Taker};
 use crate::collective::member::{Elements, nothing};
 use crate::collective::places::{broadcast, reduce};
 use crate::collective::script::{Script, rounds, script};
-use crate::collective::{Member, Schedule, exchange};
+use crate::collective::{Member, Schedule, Steps, exchange};
 
 /// Binomial reductions on the nodes and among them, then binomial broadcasts back.
 ///
@@ -164,6 +164,6 @@ impl Nodes {
     fn around<'a>(self, data: Elements, among: Schedule<'a>) -> Schedule<'a> {
         let before = script(move |steps| self.stage(0, data, steps));
         let among = if self.core == 0 { among } else { nothing() };
-        Box::new(before.chain(among).chain(script(move |steps| self.stage(3, data, steps))))
+        Box::new(before.then(among).then(script(move |steps| self.stage(3, data, steps))))
     }
 }

@@ -3,7 +3,7 @@
 use super::{Algorithm, recursive_doubling};
 use crate::collective::member::{Elements, nothing};
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, bcast, reduce};
+use crate::collective::{Member, Schedule, Steps, bcast, reduce};
 
 /// MPICH's allreduce on each node, recursive doubling among the leaders.
 pub(in crate::collective) fn two_level_of_mpich(member: Member<'_>, data: Elements) -> Schedule<'_> {
@@ -31,6 +31,6 @@ pub(in crate::collective) fn two_level(
     let first = member.on_node(|local| on_node(local, data));
     let second = member.among_leaders(|leader| leaders(leader, data));
     Box::new(
-        first.chain(second).chain(member.on_node(|local| bcast::selected(local, bcast::Args { root, data }))),
+        first.then(second).then(member.on_node(|local| bcast::selected(local, bcast::Args { root, data }))),
     )
 }

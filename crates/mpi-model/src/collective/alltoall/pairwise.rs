@@ -4,7 +4,8 @@ use pdes_core::Bytes;
 
 use super::Args;
 use crate::collective::rounds::{Partners, in_pairs, round_the_ring};
-use crate::collective::{Member, Schedule, Step, barrier, exchange};
+use crate::collective::steps::in_turn;
+use crate::collective::{Member, Schedule, Step, Steps, barrier, exchange};
 
 /// Sends to the rank `i` places on, receives from that `i` places back. Source: Faraj's `ring` (STAR-MPI); MPICH's for
 /// long messages.
@@ -44,12 +45,12 @@ pub(in crate::collective) fn pair_mpi_barrier<'a>(member: Member<'a>, args: Args
 
 /// The communicator's barrier, then [`ring`]. Source: Faraj's `ring_one_barrier` (STAR-MPI).
 pub(in crate::collective) fn ring_one_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    Box::new(barrier::selected(member).chain(ring(member, args)))
+    Box::new(barrier::selected(member).then(ring(member, args)))
 }
 
 /// The communicator's barrier, then [`pair`]. Source: Faraj's `pair_one_barrier` (STAR-MPI).
 pub(in crate::collective) fn pair_one_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
-    Box::new(barrier::selected(member).chain(pair(member, args)))
+    Box::new(barrier::selected(member).then(pair(member, args)))
 }
 
 type Rounds = fn(Member<'_>, u32) -> Partners;
@@ -73,8 +74,8 @@ fn light_barriers<'a>(member: Member<'a>, args: Args<'a>, partners: Rounds) -> S
 }
 
 fn mpi_barriers<'a>(member: Member<'a>, args: Args<'a>, partners: Rounds) -> Schedule<'a> {
-    Box::new((0..member.size).flat_map(move |round| {
+    in_turn((0..member.size).map(move |round| -> Schedule<'a> {
         let exchange = (round > 0).then(|| blocks(args, partners(member, round)));
-        barrier::selected(member).chain(exchange)
+        Box::new(barrier::selected(member).then(exchange.into_iter()))
     }))
 }

@@ -25,6 +25,7 @@ mod tests {
 
     use super::*;
     use crate::collective::member::Elements;
+    use crate::collective::{Answer, Steps as _};
     use crate::collective::{Layout, Selection};
 
     #[test]
@@ -32,7 +33,10 @@ mod tests {
         let (layout, selection) = (Layout::scattered(6), Selection::default());
         let one = Bytes::new(1);
         let args = Args { root: 1, data: Elements { count: 1, unit: one } };
-        let steps = |rank| binomial_tree(Member::new(rank, &layout, &selection), args).collect::<Vec<_>>();
+        let steps = |rank| {
+            let mut schedule = binomial_tree(Member::new(rank, &layout, &selection), args);
+            std::iter::from_fn(move || schedule.next_step(Answer::Nothing)).collect::<Vec<_>>()
+        };
         // Places 0..5 are ranks 1, 2, 3, 4, 5, 0; place 0 has the children 4, 2, 1.
         assert_eq!(steps(1), [send(5, one), send(3, one), send(2, one)]);
         assert_eq!(steps(5), [recv(1, one), send(0, one)]);

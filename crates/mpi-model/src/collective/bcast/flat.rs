@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::collective::script::{rounds, script};
-use crate::collective::{Member, Schedule, Step, isends, send};
+use crate::collective::{Member, Schedule, Step, Steps, isends, send};
 
 /// The root sends to everybody at once.
 ///
@@ -33,5 +33,5 @@ pub(in crate::collective) fn flat_pipelined<'a>(member: Member<'a>, args: Args) 
     let receives = rounds(segments, move |_, steps| {
         steps.irecv(root, bytes);
     });
-    Box::new(receives.chain([Step::WaitAll]))
+    Box::new(receives.then(std::iter::once(Step::WaitAll)))
 }

@@ -4,7 +4,7 @@ use super::{Args, selected};
 use crate::collective::member::nothing;
 use crate::collective::pipeline::{Sends, relay, store_and_forward};
 use crate::collective::tree::Tree;
-use crate::collective::{Member, Schedule, recv, send};
+use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// Bytes of a segment.
 const SEGMENT: u64 = 8192;
@@ -49,10 +49,10 @@ pub(super) fn from_rank_0<'a>(member: Member<'a>, args: Args, tree: Tree, sends:
     };
     let segment = data.per_segment(SEGMENT);
     if data.count <= segment {
-        return Box::new(to_0.into_iter().chain(store_and_forward(tree, data.bytes())));
+        return Box::new(to_0.into_iter().then(store_and_forward(tree, data.bytes())));
     }
     let segments = relay(tree, data.count / segment, data.size_of(segment), sends);
     let rest = data.with_count(data.count % segment);
     let rest = (rest.count > 0).then(|| selected(member, Args { root, data: rest }));
-    Box::new(to_0.into_iter().chain(segments).chain(rest.into_iter().flatten()))
+    Box::new(to_0.into_iter().then(segments).then(rest.unwrap_or_else(nothing)))
 }

@@ -5,7 +5,7 @@ use pdes_core::Bytes;
 use super::Args;
 use crate::collective::doubling::doubling;
 use crate::collective::script::{Script, script};
-use crate::collective::{Member, Schedule, exchange, member};
+use crate::collective::{Member, Schedule, Steps, exchange, member};
 
 /// A binomial scatter, then P - 1 rounds in which each rank hands the block on to its right.
 ///
@@ -17,7 +17,7 @@ pub(in crate::collective) fn ring_allgather<'a>(member: Member<'a>, args: Args) 
     // In round `i` the block of the member `i` places back goes on.
     let block = move |back: u64| blocks.of_places((u64::from(blocks.place) + 2 * size - back) % size, 1);
     let ring = (0..size - 1).map(move |round| exchange(right, block(round), left, block(round + 1)));
-    Box::new(script(move |steps| blocks.scatter(steps)).chain(ring))
+    Box::new(script(move |steps| blocks.scatter(steps)).then(ring))
 }
 
 /// A binomial scatter, then recursive doubling: partners at doubling distances exchange all that they have. Where a partner
@@ -31,8 +31,8 @@ pub(in crate::collective) fn doubling_allgather<'a>(member: Member<'a>, args: Ar
     let blocks = Blocks::new(member, args);
     let placed = Member { rank: blocks.place, ..member };
     let piece = move |first: u32, number: u32| blocks.of_places(first.into(), number.into());
-    let collected = doubling(placed, piece).map(move |step| step.renumber(|place| blocks.rank(place)));
-    Box::new(script(move |steps| blocks.scatter(steps)).chain(collected))
+    let collected = doubling(placed, piece).renumbered(move |place| blocks.rank(place));
+    Box::new(script(move |steps| blocks.scatter(steps)).then(collected))
 }
 
 /// The blocks of the vector: the member at place `p` counted from the root gets block `p`, all of which have the same

@@ -10,7 +10,7 @@ use crate::collective::places::broadcast;
 use crate::collective::script::script;
 use crate::collective::selector::mpich;
 use crate::collective::tree::Tree;
-use crate::collective::{Member, Schedule, recv, send};
+use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// Pipelines of 8 KiB segments along the chain of nodes and along the chain on each node.
 ///
@@ -61,7 +61,7 @@ pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) ->
         _ => None,
     };
     let (node, core) = (rank / cores, rank % cores);
-    Box::new(to_0.into_iter().chain(script(move |steps| {
+    Box::new(to_0.into_iter().then(script(move |steps| {
         if core == 0 {
             broadcast(node, member.size / cores, |node| node * cores, args.data, steps);
         }

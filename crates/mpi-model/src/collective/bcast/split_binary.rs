@@ -4,7 +4,7 @@ use super::{Args, smp_linear};
 use crate::collective::member::{Elements, nothing};
 use crate::collective::script::{Handle, rounds, script};
 use crate::collective::tree::{Tree, binary};
-use crate::collective::{Member, Schedule};
+use crate::collective::{Member, Schedule, Steps};
 
 /// Each half of the vector goes down one side of a binary tree in segments; then each rank exchanges its half with its
 /// neighbour, which is on the other side.
@@ -31,7 +31,7 @@ pub(in crate::collective) fn split_binary<'a>(member: Member<'a>, args: Args) ->
         None => from_root(tree, halves),
         Some(parent) => pass_on(parent, tree.children, halves[side]),
     };
-    Box::new(down.chain(swap(member, args.root, side, halves)))
+    Box::new(down.then(swap(member, args.root, side, halves)))
 }
 
 /// Half of the vector, in segments.

@@ -3,7 +3,7 @@
 use super::{Algorithm, Args, binomial_tree, knomial, ring_allgather};
 use crate::collective::member::nothing;
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, recv, send};
+use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// The algorithms of the two levels.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(in crate::collective) fn two_level<'a>(
     };
     let among_leaders = member.among_leaders(|leader| (levels.leaders)(leader, Args { root: node, data }));
     let on_node = member.on_node(|local| (levels.node)(local, Args { root: 0, data }));
-    Box::new(to_leader.into_iter().chain(among_leaders).chain(on_node))
+    Box::new(to_leader.into_iter().then(among_leaders).then(on_node))
 }
 
 /// Both levels by MPICH's choice, except that nodes take a 4-nomial tree from 128 KiB on.

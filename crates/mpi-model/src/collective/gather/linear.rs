@@ -4,7 +4,7 @@ use pdes_core::Bytes;
 
 use super::Args;
 use crate::collective::script::{rounds, script};
-use crate::collective::{Member, Schedule, Step, irecvs, isends, recv, send};
+use crate::collective::{Member, Schedule, Step, Steps, irecvs, isends, recv, send};
 
 /// Everybody sends to the root, which receives in the order of ranks, all at once.
 ///
@@ -62,5 +62,5 @@ pub(in crate::collective) fn synchronised<'a>(member: Member<'a>, args: Args) ->
             steps.wait(head);
         }
     });
-    Box::new(asked.chain([Step::WaitAll]))
+    Box::new(asked.then(std::iter::once(Step::WaitAll)))
 }

@@ -5,7 +5,7 @@ use pdes_core::Bytes;
 use super::{Args, binomial, in_turn, linear};
 use crate::collective::blocks::times;
 use crate::collective::member::nothing;
-use crate::collective::{Member, Schedule, recv, send};
+use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// Each node gathers at its leader up a binomial tree, the leaders at the leader of the root's node (one after the other where all nodes have the
 /// same number of ranks, else all at once), and that sends everything to the root.
@@ -38,5 +38,5 @@ pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args) -> Sc
         rank if rank == root => Some(recv(leader, all)),
         _ => None,
     };
-    Box::new(local.chain(among).chain(handed))
+    Box::new(local.then(among).then(handed.into_iter()))
 }

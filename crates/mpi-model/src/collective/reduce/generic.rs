@@ -6,7 +6,7 @@ use super::Args;
 use crate::collective::member::nothing;
 use crate::collective::script::{Handle, rounds};
 use crate::collective::tree::{self, Tree};
-use crate::collective::{Member, Schedule, recv, send};
+use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// P / 2 chains in segments of 64 KiB.
 ///
@@ -57,7 +57,7 @@ pub(in crate::collective) fn in_order_binary<'a>(member: Member<'a>, args: Args)
         rank if rank == args.root => Some(recv(last, bytes)),
         _ => None,
     };
-    Box::new(reduced.chain(handed))
+    Box::new(reduced.then(handed.into_iter()))
 }
 
 /// Reduces in segments; `segment` 0 stands for the whole vector.

@@ -4,7 +4,7 @@ use super::{Args, linear};
 use crate::collective::member::nothing;
 use crate::collective::pipeline::{Sends, relay, store_and_forward};
 use crate::collective::tree::Tree;
-use crate::collective::{Member, Schedule};
+use crate::collective::{Member, Schedule, Steps};
 
 /// A pipeline of 8 KiB segments from the rank before the root downwards round the ring; what is left goes as SimGrid's
 /// `default` does it. A vector that is not longer than a segment travels as a whole.
@@ -27,5 +27,5 @@ pub(in crate::collective) fn chain_pipeline<'a>(member: Member<'a>, args: Args) 
     let segments = relay(tree, data.count / segment, data.size_of(segment), Sends::NonBlocking);
     let rest = data.with_count(data.count % segment);
     let rest = (rest.count > 0).then(|| linear(member, Args { data: rest, ..args }));
-    Box::new(segments.chain(rest.into_iter().flatten()))
+    Box::new(segments.then(rest.unwrap_or_else(nothing)))
 }

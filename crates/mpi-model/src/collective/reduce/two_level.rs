@@ -3,7 +3,7 @@
 use super::{Algorithm, Args, in_turn, knomial_of};
 use crate::collective::member::{Elements, nothing};
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, recv, send};
+use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// How a node reduces.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ pub(in crate::collective) fn two_level<'a>(
         1 => nothing(),
         _ => leaders(leader, Args { root: node, data }),
     });
-    Box::new(local.chain(among).chain(handed))
+    Box::new(local.then(among).then(handed.into_iter()))
 }
 
 fn on_one_node<'a>(local: Member<'a>, data: Elements, on_node: OnNode) -> Schedule<'a> {

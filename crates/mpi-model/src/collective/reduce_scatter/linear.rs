@@ -2,7 +2,7 @@
 
 use crate::collective::blocks::Blocks;
 use crate::collective::selector::mpich;
-use crate::collective::{Member, Schedule, reduce, scatter};
+use crate::collective::{Member, Schedule, Steps, reduce, scatter};
 
 /// A linear reduction of everything to rank 0, then a linear scatter.
 ///
@@ -10,7 +10,7 @@ use crate::collective::{Member, Schedule, reduce, scatter};
 pub(in crate::collective) fn reduce_then_scatter<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let reduced = reduce::linear(member, reduce::Args { root: 0, data: blocks.total(member.size) });
     let scattered = scatter::linear(member, 0, move |rank| blocks.of(rank), blocks.of(member.rank));
-    Box::new(reduced.chain(scattered))
+    Box::new(reduced.then(scattered))
 }
 
 /// [`reduce_then_scatter`] where all blocks are equal, else MPICH's choice. Source: SimGrid's `default`.

@@ -5,7 +5,7 @@ use pdes_core::Bytes;
 use super::{Algorithm, Args, binomial, in_turn, linear};
 use crate::collective::blocks::times;
 use crate::collective::member::nothing;
-use crate::collective::{Member, Schedule, recv, send};
+use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// The leaders get the blocks of their nodes one after the other, the nodes are binomial.
 pub(in crate::collective) fn two_level_direct<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
@@ -56,5 +56,5 @@ pub(in crate::collective) fn two_level<'a>(
         let one = bytes(1);
         on_node(local, Args { root: 0, sent: one, received: one })
     });
-    Box::new(handed.into_iter().chain(among).chain(local))
+    Box::new(handed.into_iter().then(among).then(local))
 }

@@ -1,8 +1,10 @@
-//! An interpreter of schedules in which every send waits for its receive.
+//! An interpreter of schedules in which every send of data waits for its receive.
 
 use std::collections::BTreeMap;
 
-use crate::collective::{Schedule, Step};
+use pdes_core::SimDuration;
+
+use crate::collective::{Answer, Schedule, Step, Steps as _};
 
 /// What a member has at its end.
 #[derive(Clone, Copy, Debug)]
@@ -21,10 +23,19 @@ struct Channel {
     receives: Vec<u64>,
 }
 
+/// Messages that meet each other's receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Data,
+    Announcement,
+    Put,
+    Numbers,
+}
+
 /// One side of the `index`-th message of a channel.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    channel: (u32, u32),
+    channel: (u32, u32, Kind),
     index: usize,
     receives: bool,
 }
@@ -36,10 +47,11 @@ struct Runner<'a> {
     /// Requests of the operation that no `WaitAll` or `WaitEach` has completed.
     open: Vec<Request>,
     awaited: Vec<Request>,
+    answer: Answer,
     done: bool,
 }
 
-type Channels = BTreeMap<(u32, u32), Channel>;
+type Channels = BTreeMap<(u32, u32, Kind), Channel>;
 
 /// Runs the schedules of all members.
 pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<End>, String> {
@@ -50,26 +62,52 @@ pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<End>, String> {
         end: End { known: 1 << rank, received: 0 },
         open: Vec::new(),
         awaited: Vec::new(),
+        answer: Answer::Nothing,
         done: false,
     };
     let mut runners: Vec<Runner<'_>> = (0..).zip(schedules).map(runner).collect();
-    while runners.iter_mut().fold(false, |moved, runner| runner.run(&mut channels) | moved) {}
+    // A member may look for everybody in vain, more than once, before it does something else.
+    let most_looks = 8 * runners.len();
+    let mut looks = 0;
+    loop {
+        let moves = runners.iter_mut().map(|runner| runner.run(&mut channels)).max();
+        looks = if moves == Some(Moved::LookedInVain) { looks + 1 } else { 0 };
+        if moves == Some(Moved::No) || looks > most_looks {
+            break;
+        }
+    }
     if let Some(stuck) = runners.iter().find(|runner| !runner.done) {
         return Err(format!("rank {} waits for ever for {:?}", stuck.rank, stuck.awaited));
     }
-    for ((from, to), channel) in &channels {
+    for ((from, to, kind), channel) in &channels {
         let sizes: Vec<u64> = channel.sends.iter().map(|&(bytes, _)| bytes).collect();
-        if sizes != channel.receives {
-            return Err(format!("{from} sends {to} {sizes:?}, {to} receives {:?}", channel.receives));
+        // Numbers have no size that the receiver knows.
+        let equal = if *kind == Kind::Numbers {
+            sizes.len() == channel.receives.len()
+        } else {
+            sizes == channel.receives
+        };
+        if !equal {
+            return Err(format!(
+                "{from} sends {to} {sizes:?} ({kind:?}), {to} receives {:?}",
+                channel.receives
+            ));
         }
     }
     Ok(runners.iter().map(|runner| runner.end).collect())
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Moved {
+    No,
+    LookedInVain,
+    Yes,
+}
+
 impl Runner<'_> {
-    /// Runs as far as possible; returns whether that is any step.
-    fn run(&mut self, channels: &mut Channels) -> bool {
-        let mut moved = false;
+    /// Runs as far as possible, or until it has looked for somebody who is not there.
+    fn run(&mut self, channels: &mut Channels) -> Moved {
+        let mut moved = Moved::No;
         while !self.done {
             let meets = |request: &Request| {
                 let channel = &channels[&request.channel];
@@ -78,16 +116,23 @@ impl Runner<'_> {
             if !self.awaited.iter().all(meets) {
                 break;
             }
-            moved = true;
             for request in std::mem::take(&mut self.awaited).into_iter().filter(|request| request.receives) {
                 let (bytes, known) = channels[&request.channel].sends[request.index];
+                if request.channel.2 == Kind::Numbers {
+                    self.answer = Answer::Learned([(bytes >> 32) as u32, bytes as u32]);
+                    continue;
+                }
                 self.end.known |= known;
                 self.end.received += bytes;
             }
-            match self.steps.next() {
+            match self.steps.next_step(std::mem::take(&mut self.answer)) {
                 Some(step) => self.begin(step, channels),
                 None => self.done = true,
             }
+            if self.answer == Answer::Found(false) {
+                return moved.max(Moved::LookedInVain);
+            }
+            moved = Moved::Yes;
         }
         moved
     }
@@ -123,18 +168,55 @@ impl Runner<'_> {
             }
             Step::WaitAll | Step::WaitEach => self.awaited = std::mem::take(&mut self.open),
             Step::Compute { flops } => assert!(flops > 0.0),
+            Step::Sleep { duration } => assert!(duration > SimDuration::ZERO),
+            Step::Announce { to } => {
+                self.send_as(Kind::Announcement, to.get(), 1, channels);
+            }
+            Step::Look { from } => {
+                let channel = channels.get(&(from.get(), self.rank, Kind::Announcement));
+                let found = channel.is_some_and(|channel| channel.sends.len() > channel.receives.len());
+                self.answer = Answer::Found(found);
+            }
+            Step::Greet { from } => {
+                self.awaited = vec![self.receive_as(Kind::Announcement, from.get(), 1, channels)];
+            }
+            Step::Ignore { from } => {
+                self.receive_as(Kind::Announcement, from.get(), 1, channels);
+            }
+            Step::Assign { to, numbers: [one, other] } => {
+                self.send_as(Kind::Numbers, to.get(), u64::from(one) << 32 | u64::from(other), channels);
+            }
+            Step::Learn { from } => {
+                let request = self.receive_as(Kind::Numbers, from.get(), 0, channels);
+                self.awaited = vec![request];
+            }
+            Step::Put { to, bytes } => {
+                self.send_as(Kind::Put, to.get(), bytes.get(), channels);
+            }
+            Step::Accept { from, bytes } => {
+                let request = self.receive_as(Kind::Put, from.get(), bytes.get(), channels);
+                self.open.push(request);
+            }
         }
     }
 
     fn send(&self, to: u32, bytes: u64, channels: &mut Channels) -> Request {
-        let channel = (self.rank, to);
+        self.send_as(Kind::Data, to, bytes, channels)
+    }
+
+    fn send_as(&self, kind: Kind, to: u32, bytes: u64, channels: &mut Channels) -> Request {
+        let channel = (self.rank, to, kind);
         let sends = &mut channels.entry(channel).or_default().sends;
         sends.push((bytes, self.end.known));
         Request { channel, index: sends.len() - 1, receives: false }
     }
 
     fn receive(&self, from: u32, bytes: u64, channels: &mut Channels) -> Request {
-        let channel = (from, self.rank);
+        self.receive_as(Kind::Data, from, bytes, channels)
+    }
+
+    fn receive_as(&self, kind: Kind, from: u32, bytes: u64, channels: &mut Channels) -> Request {
+        let channel = (from, self.rank, kind);
         let receives = &mut channels.entry(channel).or_default().receives;
         receives.push(bytes);
         Request { channel, index: receives.len() - 1, receives: true }

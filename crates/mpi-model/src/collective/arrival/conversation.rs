@@ -1,0 +1,42 @@
+//! Schedules that listen.
+
+use pdes_core::Rank;
+
+use crate::collective::{Answer, Schedule, Step, Steps};
+
+/// A schedule that is made part by part: `talk` gets the answer to the last step of a part, and makes the next one.
+pub(super) fn conversation<'a>(talk: impl FnMut(Answer) -> Option<Schedule<'a>> + Send + 'a) -> Schedule<'a> {
+    Box::new(Conversation { part: None, talk })
+}
+
+struct Conversation<'a, F> {
+    part: Option<Schedule<'a>>,
+    talk: F,
+}
+
+impl<'a, F: FnMut(Answer) -> Option<Schedule<'a>>> Steps for Conversation<'a, F> {
+    fn next_step(&mut self, mut answer: Answer) -> Option<Step> {
+        loop {
+            let step = self.part.as_mut().and_then(|part| part.next_step(answer));
+            if step.is_some() {
+                return step;
+            }
+            self.part = Some((self.talk)(std::mem::take(&mut answer))?);
+        }
+    }
+}
+
+/// Waits until rank 0 lets this member know two numbers, then goes on as they say.
+pub(in crate::collective) fn learn<'a>(
+    go_on: impl FnOnce([u32; 2]) -> Schedule<'a> + Send + 'a,
+) -> Schedule<'a> {
+    let mut go_on = Some(go_on);
+    conversation(move |answer| match answer {
+        Answer::Learned(numbers) => go_on.take().map(|go_on| go_on(numbers)),
+        Answer::Nothing | Answer::Found(_) => go_on.as_ref().map(|_| ask()),
+    })
+}
+
+fn ask<'a>() -> Schedule<'a> {
+    Box::new(std::iter::once(Step::Learn { from: Rank::new(0) }))
+}

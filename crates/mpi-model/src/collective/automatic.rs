@@ -1,0 +1,39 @@
+//! All algorithms of an operation, one after the other.
+
+use pdes_core::Bytes;
+
+use super::member::Elements;
+use super::operation::Entry;
+use super::steps::in_turn;
+use super::{Member, Schedule, Steps, barrier, reduce};
+
+/// Tries every algorithm: a linear barrier, the algorithm, and a linear reduction of its time to rank 0. One that is not
+/// for such members ends after its barrier. SimGrid's closed forms do not exist, so that ours are no part of it.
+///
+/// The sum of all, and 3 alpha for each. Source: SimGrid's `automatic`, whose order is that of the table.
+pub(super) fn measure<'a, A: Copy + Send + Sync>(
+    member: Member<'a>,
+    algorithms: &'static [Entry<A>],
+    begin: impl Fn(A) -> Schedule<'a> + Send + 'a,
+) -> Schedule<'a> {
+    let time = Elements { count: 1, unit: Bytes::new(8) };
+    let tried = algorithms.iter().filter(|entry| !["default", "automatic", "analytic"].contains(&entry.name));
+    in_turn(tried.map(move |entry| {
+        let together = barrier::linear(member);
+        if !entry.needs.met(member.size) || !(entry.is_tried)(member) {
+            return together;
+        }
+        let measured = reduce::linear(member, reduce::Args { root: 0, data: time });
+        Box::new(together.then(begin(entry.algorithm)).then(measured))
+    }))
+}
+
+/// Whether the number of members is a power of two.
+pub(super) fn power_of_two(member: Member<'_>) -> bool {
+    member.size.is_power_of_two()
+}
+
+/// Whether nodes have the same number of members each, one after the other.
+pub(super) fn regular(member: Member<'_>) -> bool {
+    member.layout.is_uniform() && member.layout.is_blocked()
+}

@@ -1,0 +1,129 @@
+//! Broadcasts from rank 0 down chains of those that have arrived, in segments of 8 KiB.
+//!
+//! A vector that is not longer than a segment travels as a whole. What is left of a longer one goes by the algorithm that
+//! the communicator uses.
+
+use std::iter::once;
+
+use pdes_core::{Bytes, Rank, SimDuration};
+
+use super::{Args, selected};
+use crate::collective::arrival::{
+    Ask, Link, Sweep, announce, header, learn, serve_after_asking, serve_after_sweeping,
+};
+use crate::collective::member::nothing;
+use crate::collective::pipeline::{Sends, relay, store_and_forward};
+use crate::collective::tree::Tree;
+use crate::collective::{Member, Schedule, Step, Steps, recv, send};
+
+/// Bytes of a segment.
+const SEGMENT: u64 = 8192;
+/// Numbers for which a header has room.
+const ROOM: u32 = 1024;
+
+/// Rank 0 looks for everybody in turn, and sends the vector down the chain of those that it has found; where it has found
+/// nobody, to the first that has not got it yet.
+///
+/// For r rounds: r P looks, P alpha, and r (n / s) (alpha + s beta); the last chain takes as many more as it is long.
+/// Source: STAR-MPI's `arrival_pattern_aware`. SimGrid leaves announcements of ranks that got a short vector before them
+/// to its next operations; here nobody receives them.
+pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let parts = Parts::new(args);
+    let header = header(ROOM, member);
+    along_chains(member, args, parts, header, parts.is_whole, |member| {
+        let ask = Ask { always: true, rest: SimDuration::ZERO, guesses: true };
+        let serve = move |round: &[u32]| -> Schedule<'a> {
+            let to = round[0];
+            Box::new(once(send(to, header)).chain((0..parts.segments).map(move |_| send(to, parts.segment))))
+        };
+        let end = move |other| {
+            let from = Rank::new(other);
+            if parts.is_whole { Step::Ignore { from } } else { Step::Greet { from } }
+        };
+        serve_after_asking(member, ask, serve, end)
+    })
+}
+
+/// Rank 0 looks round three times, again from the start when it has found somebody, and sends the vector down the chain of
+/// those that it has met.
+///
+/// As [`arrival_aware`], but for three times the looks in fewer rounds. Source: STAR-MPI's `arrival_pattern_aware_wait`.
+pub(super) fn arrival_aware_in_sweeps<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    let parts = Parts::new(args);
+    let header = header(ROOM, member);
+    along_chains(member, args, parts, header, false, |member| {
+        serve_after_sweeping(member, Sweep { times: 3, again_from: 1 }, move |round| {
+            let below = Tree { parent: None, children: vec![round[0]] };
+            let segments = relay(below, parts.segments, parts.segment, Sends::NonBlocking);
+            Box::new(once(send(round[0], header)).then(segments))
+        })
+    })
+}
+
+/// The vector as a chain passes it on.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    is_whole: bool,
+    segments: u64,
+    segment: Bytes,
+    /// Elements that are left.
+    rest: u64,
+}
+
+impl Parts {
+    fn new(Args { data, .. }: Args) -> Self {
+        let segment = data.per_segment(SEGMENT);
+        if data.count <= segment {
+            return Self { is_whole: true, segments: 1, segment: data.bytes(), rest: 0 };
+        }
+        let (segments, rest) = (data.count / segment, data.count % segment);
+        Self { is_whole: false, segments, segment: data.size_of(segment), rest }
+    }
+}
+
+/// Brings the vector to rank 0, which then serves the others, and lets each of them hand on what it gets.
+fn along_chains<'a>(
+    member: Member<'a>,
+    args: Args,
+    parts: Parts,
+    header: Bytes,
+    stores: bool,
+    serve: impl FnOnce(Member<'a>) -> Schedule<'a>,
+) -> Schedule<'a> {
+    if member.size == 1 {
+        return nothing();
+    }
+    let served = if member.rank == 0 { serve(member) } else { hand_on(member, parts, header, stores) };
+    let rest = args.data.with_count(parts.rest);
+    let rest = if rest.count > 0 { selected(member, Args { data: rest, ..args }) } else { nothing() };
+    Box::new(to_rank_0(member, args).then(served).then(rest))
+}
+
+/// The root sends the whole vector to rank 0.
+pub(super) fn to_rank_0(member: Member<'_>, args: Args) -> impl Iterator<Item = Step> + Send + use<> {
+    let (root, bytes) = (args.root, args.data.bytes());
+    let step = match member.rank {
+        _ if root == 0 => None,
+        0 => Some(recv(root, bytes)),
+        rank if rank == root => Some(send(0, bytes)),
+        _ => None,
+    };
+    step.into_iter()
+}
+
+/// Gets the header and then the vector from above, and hands both on: each at once, or when it has stored both.
+fn hand_on<'a>(member: Member<'a>, parts: Parts, header: Bytes, stores: bool) -> Schedule<'a> {
+    let rank = member.rank;
+    Box::new(once(announce()).then(learn(move |neighbours| {
+        let Link { before, after } = Link::new(rank, neighbours);
+        let from = before.unwrap_or(0);
+        let tree = Tree { parent: Some(from), children: after.into_iter().collect() };
+        if stores {
+            let got = [recv(from, header), recv(from, parts.segment)];
+            let handed = after.map(|to| [send(to, header), send(to, parts.segment)]);
+            return Box::new(got.into_iter().chain(handed.into_iter().flatten()));
+        }
+        let header = store_and_forward(tree.clone(), header);
+        Box::new(header.then(relay(tree, parts.segments, parts.segment, Sends::NonBlocking)))
+    })))
+}

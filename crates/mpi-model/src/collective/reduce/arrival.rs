@@ -1,0 +1,94 @@
+//! Reductions up chains of those that have arrived.
+
+use std::iter::once;
+
+use pdes_core::{Bytes, Rank, SimDuration};
+
+use super::{Args, linear};
+use crate::collective::arrival::{
+    Ask, Link, Sweep, announce, header, learn, serve_after_asking, serve_after_sweeping,
+};
+use crate::collective::member::nothing;
+use crate::collective::pipeline::{Sends, relay, store_and_forward};
+use crate::collective::tree::Tree;
+use crate::collective::{Member, Schedule, Step, Steps, recv, send};
+
+/// Bytes of a segment.
+const SEGMENT: u64 = 8192;
+/// Numbers for which a header has room.
+const ROOM: u32 = 1024;
+/// What rank 0 rests after each look where the vector is short.
+const REST: SimDuration = SimDuration::from_picos(100_000_000);
+
+/// Rank 0 looks for the others, and reduces along the chain of those that it has found; in the end it sends the result to
+/// the root. In segments of 8 KiB, of which what does not fill one goes as SimGrid's `default` does it. A vector that is
+/// not longer than a segment travels as a whole; then rank 0 rests for 100 us after each look.
+///
+/// For r rounds: r P looks, P alpha, and r (n / s) (alpha + s beta); each chain takes as many more as it is long. Source:
+/// STAR-MPI's `arrival_pattern_aware`.
+pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
+    if member.size == 1 {
+        return nothing();
+    }
+    let data = args.data;
+    let per_segment = data.per_segment(SEGMENT);
+    let is_whole = data.count <= per_segment;
+    let (segments, segment, rest) = if is_whole {
+        (1, data.bytes(), 0)
+    } else {
+        (data.count / per_segment, data.size_of(per_segment), data.count % per_segment)
+    };
+    let header = header(ROOM, member);
+    let serve = move |round: &[u32]| -> Schedule<'a> {
+        let last = round[round.len() - 1];
+        let results = (0..segments).map(move |_| recv(last, segment));
+        Box::new(once(send(round[0], header)).chain(results))
+    };
+    let served = if member.rank > 0 {
+        hand_on(member, header, segments, segment, is_whole)
+    } else if is_whole {
+        let ask = Ask { always: false, rest: REST, guesses: false };
+        serve_after_asking(member, ask, serve, |other| Step::Ignore { from: Rank::new(other) })
+    } else {
+        // SimGrid's sweep leaves out rank 1 when it begins again.
+        serve_after_sweeping(member, Sweep { times: 1, again_from: 2 }, serve)
+    };
+    let rest = data.with_count(rest);
+    let rest = if rest.count > 0 { linear(member, Args { data: rest, ..args }) } else { nothing() };
+    Box::new(served.then(to_root(member, args)).then(rest))
+}
+
+/// Gets the header from above and hands it on, then does the same with the vector. The first begins with its own, the last
+/// one hands the result to rank 0.
+fn hand_on<'a>(
+    member: Member<'a>,
+    header: Bytes,
+    segments: u64,
+    segment: Bytes,
+    is_whole: bool,
+) -> Schedule<'a> {
+    let rank = member.rank;
+    Box::new(once(announce()).then(learn(move |neighbours| {
+        let Link { before, after } = Link::new(rank, neighbours);
+        let told = Tree { parent: Some(before.unwrap_or(0)), children: after.into_iter().collect() };
+        let reduced = Tree { parent: before, children: vec![after.unwrap_or(0)] };
+        let told = store_and_forward(told, header);
+        if is_whole {
+            Box::new(told.then(store_and_forward(reduced, segment)))
+        } else {
+            Box::new(told.then(relay(reduced, segments, segment, Sends::NonBlocking)))
+        }
+    })))
+}
+
+/// Rank 0 sends the whole result to the root.
+fn to_root(member: Member<'_>, args: Args) -> impl Iterator<Item = Step> + Send + use<> {
+    let (root, bytes) = (args.root, args.data.bytes());
+    let step = match member.rank {
+        _ if root == 0 => None,
+        0 => Some(send(root, bytes)),
+        rank if rank == root => Some(recv(0, bytes)),
+        _ => None,
+    };
+    step.into_iter()
+}

@@ -1,0 +1,70 @@
+//! Tags of messages of collective operations.
+//!
+//! | bits | |
+//! |---|---|
+//! | 0 to 5 | the kind of the operation |
+//! | 6 and 7 | what keeps messages of one operation apart, see [`Side`] |
+//! | 8 to 31 | the number of the operation on its communicator, modulo 2^24 |
+
+use crate::statistics::ActionKind;
+
+const KIND_BITS: u32 = 6;
+const KIND_MASK: u32 = (1 << KIND_BITS) - 1;
+const NUMBER_SHIFT: u32 = KIND_BITS + 2;
+
+const _: () = assert!(ActionKind::ALL.len() <= 1 << KIND_BITS);
+
+/// The tag of the data of an operation.
+pub(super) fn of_operation(number: u32, kind: ActionKind) -> u32 {
+    number << NUMBER_SHIFT | kind as u32
+}
+
+/// Messages of one operation that never meet each other's receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Data,
+    Announcement,
+    Put,
+}
+
+impl Side {
+    /// The tag of such a message of an operation.
+    #[inline]
+    pub(super) fn of(self, tag: u32) -> u32 {
+        tag | (self as u32) << KIND_BITS
+    }
+
+    /// Whether a tag of an operation is that of such a message.
+    #[inline]
+    pub(super) fn is(self, tag: u32) -> bool {
+        tag >> KIND_BITS & 3 == self as u32
+    }
+}
+
+/// The kind of the operation to which a message belongs.
+pub(super) fn kind_of(tag: u32) -> ActionKind {
+    ActionKind::from_number(tag & KIND_MASK).unwrap_or(ActionKind::Marker)
+}
+
+/// Whether two tags are those of different operations that have the same number on the communicator: their ranks call
+/// different ones.
+#[inline]
+pub(super) fn contradict(one: u32, other: u32) -> bool {
+    let difference = one ^ other;
+    difference >> NUMBER_SHIFT == 0 && difference & KIND_MASK != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_tell_operations_and_sides_apart() {
+        let [bcast, barrier] = [ActionKind::Bcast, ActionKind::Barrier].map(|kind| of_operation(7, kind));
+        let announcement = Side::Announcement.of(bcast);
+        assert!(Side::Data.is(bcast) && Side::Announcement.is(announcement) && !Side::Put.is(announcement));
+        assert_eq!(kind_of(announcement), ActionKind::Bcast);
+        assert!(contradict(announcement, barrier) && !contradict(announcement, bcast));
+        assert!(!contradict(bcast, of_operation(8, ActionKind::Barrier)));
+    }
+}
