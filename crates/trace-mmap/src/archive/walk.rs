@@ -3,7 +3,7 @@
 use crate::archive::layout::MAX_DEPTH;
 use crate::archive::unroll::Unrolled;
 use crate::archive::{ArchivedRank, Damage};
-use crate::record::{LOOP_BEGIN, Limits, Record};
+use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Record};
 
 /// A loop in progress.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,7 +80,11 @@ impl<'a> Walk<'a> {
         position: u64,
         rest: &'a [Record],
     ) -> Result<&'a [Record], Damage> {
-        if turn.kind() == LOOP_BEGIN { self.enter(turn, position, rest) } else { self.repeat(position, rest) }
+        match turn.kind() {
+            LOOP_BEGIN => self.enter(turn, position, rest),
+            LOOP_END => self.repeat(position, rest),
+            _ => Err(Damage::of(turn)),
+        }
     }
 
     fn enter(&mut self, begin: Record, position: u64, rest: &'a [Record]) -> Result<&'a [Record], Damage> {

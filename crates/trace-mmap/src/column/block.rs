@@ -125,10 +125,11 @@ impl Block {
         // As the mantissa of a number of this exponent, a number below 2^52 is one unit each: no conversion is needed.
         let unit = EXACT / 2.0;
         let is_short = self.base < 1 << 51 && self.width <= 51;
-        if is_short {
-            for sum in sums {
-                *sum = double(*sum, (f64::from_bits(*sum | unit.to_bits()) - unit).to_bits());
-            }
+        let short = |sum: u64| (f64::from_bits(sum | unit.to_bits()) - unit).to_bits();
+        if is_short && gap.is_none() {
+            sums.iter_mut().for_each(|sum| *sum = short(*sum));
+        } else if is_short {
+            sums.iter_mut().for_each(|sum| *sum = double(*sum, short(*sum)));
         } else {
             sums.iter_mut().for_each(|sum| *sum = double(*sum, (*sum as i64 as f64).to_bits()));
         }
