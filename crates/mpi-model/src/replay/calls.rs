@@ -55,8 +55,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Call::Waitall { .. } => {
                 self.complete(Pending::Listed { call: id, scanned: 0, kind: ActionKind::Waitall })
             }
-            Call::Waitany { .. } => self.wait_for_first(id, ActionKind::Waitany, false),
-            Call::Waitsome { .. } => self.wait_for_first(id, ActionKind::Waitsome, false),
+            Call::Waitany { .. } => self.wait_for_first(id, ActionKind::Waitany),
+            Call::Waitsome { .. } => self.wait_for_first(id, ActionKind::Waitsome),
             Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
                 self.look_at(id)
             }

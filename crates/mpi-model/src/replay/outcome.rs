@@ -62,19 +62,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Completes as many requests of a call as in the recorded run.
-    pub(super) fn wait_for_first(
-        &mut self,
-        call: CallId,
-        kind: ActionKind,
-        granted: bool,
-    ) -> Outcome<M::Error> {
+    pub(super) fn wait_for_first(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
         let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
         let left = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
         if !self.is_reenacted() || active == left {
             return self.complete(Pending::Listed { call, scanned: 0, kind });
         }
         self.places.chosen.clear();
-        self.choose_first(call, left as u32, kind, granted)
+        self.choose_first(call, left as u32, kind, false, false)
     }
 
     /// Completes what is complete first, until there are as many as in the recorded run.
@@ -83,17 +78,18 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         call: CallId,
         mut left: u32,
         kind: ActionKind,
+        differs: bool,
         mut granted: bool,
     ) -> Outcome<M::Error> {
         while left > 0 {
             let Some(first) = self.first_complete(call) else {
-                return Ok(self.hold(Pending::First { call, left, kind }));
+                return Ok(self.hold(Pending::First { call, left, kind, differs }));
             };
             let at = self.strand.clock.max(first);
             let is_certain =
                 self.slots(call).iter().all(|&slot| !matches!(self.state(slot), Request::Pending(_)));
             if !granted && !is_certain {
-                return Ok(self.hold(Pending::First { call, left, kind }));
+                return Ok(self.hold(Pending::First { call, left, kind, differs }));
             }
             (granted, left) = (false, left - 1);
             let chosen = self.complete_by(call, at).next();
@@ -102,7 +98,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             self.settle(completion);
             self.places.chosen.push(slot);
         }
-        self.exchange_chosen(call);
+        let is_recorded = self.exchange_chosen(call);
+        self.statistics.add_outcome(self.strand.action, is_recorded && !differs);
         Ok(self.end(kind))
     }
 
@@ -130,8 +127,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         })
     }
 
-    /// Lets requests that were complete in the recorded run, but were not chosen now, stand for those that were chosen.
-    fn exchange_chosen(&mut self, call: CallId) {
+    /// Lets requests that were complete in the recorded run, but were not chosen now, stand for those that were chosen;
+    /// returns whether the same were chosen.
+    fn exchange_chosen(&mut self, call: CallId) -> bool {
         let recorded = self.recorded(call);
         let chosen = std::mem::take(&mut self.places.chosen);
         let mut instead = recorded.iter().filter(|slot| !chosen.contains(slot) && self.is_active(slot));
@@ -140,11 +138,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             .filter(|slot| !recorded.contains(slot))
             .filter_map(|&slot| Some((slot, *instead.next()?)))
             .collect();
-        self.statistics.add_outcome(self.strand.action, swaps.is_empty());
-        for (chosen, recorded) in swaps {
+        for &(chosen, recorded) in &swaps {
             self.places.swap(chosen, recorded);
         }
         self.places.chosen = chosen;
+        swaps.is_empty()
     }
 
     /// When the pending call is decided, as far as is known.
@@ -191,19 +189,21 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Call::Testany { .. } | Call::Testsome { .. } => !complete.is_empty(),
             _ => complete.len() == active,
         };
-        let was_recorded = self.recorded(call).iter().any(|slot| self.is_active(slot));
+        let recorded = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
+        let was_recorded = recorded > 0;
         if succeeds {
             self.world.tests.succeed();
         } else if !was_recorded && self.world.parameters.test_grows {
             self.world.tests.fail();
         }
-        if succeeds != was_recorded {
-            self.statistics.add_outcome(self.strand.action, false);
-        }
         match self.trace.call(call) {
             Call::Testany { .. } | Call::Testsome { .. } if was_recorded => {
-                return self.wait_for_first(call, ActionKind::Test, true);
+                self.places.chosen.clear();
+                return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
             }
+            _ => self.statistics.add_outcome(self.strand.action, succeeds == was_recorded),
+        }
+        match self.trace.call(call) {
             _ if succeeds => {
                 let first_only = matches!(self.trace.call(call), Call::Testany { .. });
                 let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
@@ -216,9 +216,6 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });
             }
             _ => {}
-        }
-        if succeeds == was_recorded {
-            self.statistics.add_outcome(self.strand.action, true);
         }
         Ok(self.end(ActionKind::Test))
     }

@@ -26,8 +26,9 @@ pub(super) enum Pending {
     AtEnd { next: usize },
     /// The machine works for the rank, or has done so.
     Work { kind: ActionKind, done: bool },
-    /// A call that completes what is complete first; so many of its requests are still to be chosen.
-    First { call: CallId, left: u32, kind: ActionKind },
+    /// A call that completes what is complete first; so many of its requests are still to be chosen. Whether it has come out
+    /// otherwise than recorded already.
+    First { call: CallId, left: u32, kind: ActionKind, differs: bool },
     /// A look at requests or messages that waits to be granted: first to pay for it, then to look.
     Look { look: Look, paid: bool },
     /// A probe for a message from any source.
@@ -68,7 +69,9 @@ impl<M: Machine> RankProcess<'_, M> {
             Pending::Work { kind, done: true } => Ok(self.end(kind)),
             pending @ Pending::Work { .. } => Ok(self.hold(pending)),
             Pending::Operation { index } => self.go_on_with(index, outbox),
-            Pending::First { call, left, kind } => self.choose_first(call, left, kind, granted),
+            Pending::First { call, left, kind, differs } => {
+                self.choose_first(call, left, kind, differs, granted)
+            }
             Pending::Look { look, paid } => self.look(look, paid, granted),
             Pending::Probe { call, kind } => self.probe_any(call, kind, granted),
             pending => self.complete(pending),
