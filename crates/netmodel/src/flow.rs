@@ -18,16 +18,18 @@
 mod agenda;
 mod cpu;
 mod pending;
+mod progress;
 mod way;
 
 use pdes_core::{Bytes, SimDuration, SimTime};
 
-use crate::maxmin::{FlowIndex, LinkIndex};
+use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
 use crate::{HostId, MaxMin, NetworkParameters, Platform, RouteError};
-use agenda::{Agenda, Earliest};
+use agenda::Agenda;
 use cpu::Cpus;
 use pending::{PendingId, PendingList, Work};
+use progress::Progress;
 use way::Ways;
 
 /// Picoseconds in a second.
@@ -65,12 +67,11 @@ pub struct FlowNetwork<'p, T> {
     precision: SimDuration,
     ways: Ways<'p>,
     sharing: MaxMin,
-    /// By the numbers of the flows of `sharing`.
-    transfers: Vec<Transfer>,
+    progress: Progress,
+    /// The messages that flow, by the numbers of the flows of `sharing`.
+    messages: Vec<PendingId>,
     pending: PendingList<T>,
     agenda: Agenda<Plan>,
-    /// The earliest arrival of the flows at home on each link of `sharing`.
-    arrivals: Earliest,
     cpus: Cpus,
     now: SimTime,
     /// The next event, while nothing has been begun since it was looked for.
@@ -95,18 +96,6 @@ enum Due {
     Plan(Plan),
 }
 
-/// The data of a message that flows.
-#[derive(Clone, Copy, Debug)]
-struct Transfer {
-    message: PendingId,
-    /// What is left, in bytes over the bandwidth factor, at `since`.
-    left: f64,
-    /// [B/ps].
-    rate: f64,
-    since: SimTime,
-    arrival: SimTime,
-}
-
 impl<'p, T: Copy> FlowNetwork<'p, T> {
     /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the pairs
     /// of hosts that talk and to what is under way.
@@ -117,10 +106,10 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             precision: precision.max(SimDuration::from_picos(1)),
             ways: Ways::new(platform, parameters),
             sharing: MaxMin::new(parameters.solve_scope),
-            transfers: Vec::new(),
+            progress: Progress::default(),
+            messages: Vec::new(),
             pending: PendingList::default(),
             agenda: Agenda::default(),
-            arrivals: Earliest::default(),
             cpus: Cpus::new(platform),
             now: SimTime::ZERO,
             upcoming: None,
@@ -152,7 +141,6 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         tag: T,
     ) -> Result<(), RouteError> {
         let way = self.ways.find(src, dst, &mut self.sharing)?;
-        self.arrivals.grow(self.sharing.links());
         self.file(at, Work::Message { way, size }, tag);
         Ok(())
     }
@@ -189,7 +177,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         } else {
             self.sharing.skip_solve();
         }
-        let times = [self.agenda.next(), self.arrivals.next(), self.cpus.next()];
+        let times = [self.agenda.next(), self.progress.next(), self.cpus.next()];
         self.upcoming = times.into_iter().flatten().min();
         self.upcoming
     }
@@ -203,7 +191,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         let end = now.saturating_add(self.precision);
         self.cpus.finish(now, end, |id| done.push(self.pending.end(id)));
         let mut due = std::mem::take(&mut self.due);
-        self.take_arrivals(end, &mut due);
+        self.progress.take_before(end, |at, flow| due.push((at, Due::Arrival(flow))));
         due.extend(
             std::iter::from_fn(|| self.agenda.take_before(end)).map(|(at, plan)| (at, Due::Plan(plan))),
         );
@@ -212,7 +200,8 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         for (_, event) in due.drain(..) {
             match event {
                 Due::Arrival(flow) => {
-                    done.push(self.pending.end(self.transfers[flow.index()].message));
+                    done.push(self.pending.end(self.messages[flow.index()]));
+                    self.progress.end(self.now, flow);
                     self.sharing.remove_flow(flow);
                 }
                 Due::Plan(Plan::Flow(message)) => self.flow(message),
@@ -249,43 +238,18 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             unreachable!("only messages flow")
         };
         let flow = self.ways.add_flow(way, &mut self.sharing);
-        let left = size.get() as f64 * self.factors.of(size).gap;
-        let transfer = Transfer { message, left, rate: 0.0, since: self.now, arrival: SimTime::MAX };
-        match self.transfers.get_mut(flow.index()) {
-            Some(place) => *place = transfer,
-            None => self.transfers.push(transfer),
-        }
-    }
-
-    /// Finds the flows that arrive before `end`.
-    fn take_arrivals(&mut self, end: SimTime, due: &mut Vec<(SimTime, Due)>) {
-        while let Some(link) = self.arrivals.take_before(end) {
-            let flows = self.sharing.home_flows(LinkIndex::new(link));
-            let arrivals = flows.map(|flow| (self.transfers[flow.index()].arrival, Due::Arrival(flow)));
-            due.extend(arrivals.filter(|&(at, _)| at < end));
+        let wire = size.get() as f64 * self.factors.of(size).gap;
+        self.progress.begin(self.now, flow, wire * self.ways.penalty(way));
+        match self.messages.get_mut(flow.index()) {
+            Some(place) => *place = message,
+            None => self.messages.push(message),
         }
     }
 
     /// Solves the sharing for the flows that there are now.
     fn share(&mut self) {
         self.sharing.solve();
-        for flow in self.sharing.changed_flows() {
-            self.transfers[flow.index()].go_on(self.now, self.sharing.rate(flow) / PICOS);
-        }
-        for link in self.sharing.touched_links() {
-            let arrivals = self.sharing.home_flows(link).map(|flow| self.transfers[flow.index()].arrival);
-            self.arrivals.set(link.get(), arrivals.min());
-        }
-    }
-}
-
-impl Transfer {
-    /// Goes on at another rate from now on.
-    fn go_on(&mut self, now: SimTime, rate: f64) {
-        self.left -= self.rate * (now - self.since).as_picos() as f64;
-        self.rate = rate;
-        self.since = now;
-        self.arrival = later(now, (self.left / rate).max(0.0));
+        self.progress.follow(self.now, &self.sharing);
     }
 }
 

@@ -22,16 +22,22 @@
 //! A link is *disturbed* where a flow came, went, or changed its rate; `maxmin/repair.rs` has the sweep. Where
 //! everything is disturbed this is progressive filling with a heap of link levels.
 //!
+//! Flows that one link freezes are one to the others (`maxmin/group.rs`), so that a solve costs as many steps as pairs of
+//! links have flows in common, one of the two being the bottleneck, and not as there are flows.
+//!
 //! # Determinism
 //! The result depends on the sequence of calls only. Levels that differ by less than a part in 10^11 count as equal,
 //! and a flow whose level moves by less than a part in 10^14 keeps its rate, so that rounding does not travel.
 
 mod certificate;
+mod group;
 mod level;
+mod refill;
 mod repair;
 mod scope;
 
 pub use certificate::Violation;
+use refill::{Refill, Stage};
 use repair::Sweep;
 use scope::Marks;
 pub use scope::Scope;
@@ -69,12 +75,15 @@ pub struct MaxMin {
     links: Vec<Link>,
     flows: Vec<Flow>,
     /// The level up to which each flow is known not to be frozen elsewhere; apart from the flows, because the sums over
-    /// the flows of a link read it alone.
+    /// the flows of a link read it alone. While flows are grouped, their ceilings.
     limits: Vec<f64>,
     vacant: Vec<u32>,
+    /// The flows added since the last solve.
+    begun: Vec<u32>,
     /// Links whose flows came or went since the last solve.
     disturbed: Vec<u32>,
     sweep: Sweep,
+    refill: Refill,
     marks: Marks,
     solves: u64,
 }
@@ -103,7 +112,7 @@ struct Link {
     /// The level at which it is full; infinite where no flow is frozen by it.
     level: f64,
     members: Vec<Member>,
-    /// The flows whose home the link is.
+    /// The flows whose home the link is; none while flows are grouped.
     home: Vec<u32>,
     /// Where the link stands in the sweep.
     mark: repair::Mark,
@@ -124,11 +133,12 @@ struct Flow {
     penalty: f64,
     /// The level at which the flow reaches its own limit.
     ceiling: f64,
-    /// The level; zero before the first solve.
-    level: f64,
-    bottleneck: Bottleneck,
-    /// Where the flow is at home, and its place there.
-    home: Option<Use>,
+    /// The link that keeps the flow from a higher rate; none where that is its own limit.
+    home: Option<u32>,
+    /// Its place there.
+    home_place: u32,
+    /// The sweep that gave the flow its home.
+    moved_in: u64,
     /// The sweep that froze the flow last.
     frozen_in: u64,
     uses: Vec<Use>,
@@ -140,17 +150,6 @@ struct Use {
     link: u32,
     /// The place of the flow among the link's members.
     place: u32,
-}
-
-/// What keeps a flow from a higher rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bottleneck {
-    /// The flow is new.
-    Unknown,
-    /// A link that is full.
-    Link(u32),
-    /// The flow's own limit.
-    Ceiling,
 }
 
 impl LinkIndex {
@@ -171,6 +170,11 @@ impl LinkIndex {
 }
 
 impl FlowIndex {
+    /// Names the flow of this number.
+    pub(crate) fn new(number: u32) -> Self {
+        Self(number)
+    }
+
     /// Returns the number of the flow; numbers of removed flows are used again.
     pub fn index(self) -> usize {
         self.0 as usize
@@ -203,10 +207,13 @@ impl MaxMin {
             home: Vec::new(),
             mark,
         });
+        if self.refill.is_grouped {
+            self.refill.stages.push(Stage::default());
+        }
         LinkIndex(self.links.len() as u32 - 1)
     }
 
-    /// Adds a flow that begins now; it has no rate until the next solve. Costs the number of usages.
+    /// Adds a flow that begins now; until the next solve its rate is its bound. Costs the number of usages.
     ///
     /// `bound` is the most that the flow's rate may be, or infinity.
     ///
@@ -225,6 +232,9 @@ impl MaxMin {
             members.push(member);
             self.disturbed.push(link.0);
         }
+        if self.refill.is_grouped {
+            self.enter(index);
+        }
         FlowIndex(index)
     }
 
@@ -234,25 +244,18 @@ impl MaxMin {
     }
 
     fn vacant_flow(&mut self, penalty: f64, ceiling: f64) -> u32 {
-        let index = self.vacant.pop().unwrap_or_else(|| {
-            let (level, bottleneck, frozen_in) = (0.0, Bottleneck::Unknown, 0);
-            self.flows.push(Flow {
-                penalty,
-                ceiling,
-                level,
-                bottleneck,
-                home: None,
-                frozen_in,
-                uses: Vec::new(),
-            });
-            self.limits.push(ceiling);
-            self.flows.len() as u32 - 1
-        });
-        let flow = &mut self.flows[index as usize];
-        (flow.penalty, flow.ceiling, flow.level) = (penalty, ceiling, 0.0);
-        (flow.bottleneck, flow.frozen_in) = (Bottleneck::Unknown, 0);
-        self.sweep.rising.push(index);
+        let index = self.vacant.pop().unwrap_or(self.flows.len() as u32);
+        match self.flows.get_mut(index as usize) {
+            Some(flow) => (flow.penalty, flow.ceiling, flow.frozen_in) = (penalty, ceiling, 0),
+            None => {
+                let (home, home_place, moved_in, frozen_in) = (None, 0, 0, 0);
+                let uses = Vec::new();
+                self.flows.push(Flow { penalty, ceiling, home, home_place, moved_in, frozen_in, uses });
+                self.limits.push(ceiling);
+            }
+        }
         self.limits[index as usize] = ceiling;
+        self.begun.push(index);
         index
     }
 
@@ -261,11 +264,14 @@ impl MaxMin {
     /// # Panics
     /// Where the flow was removed before and its number not used again.
     pub fn remove_flow(&mut self, flow: FlowIndex) {
-        self.move_home(flow.0, None);
-        let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
-        assert!(!uses.is_empty(), "flow {} is removed twice", flow.0);
-        self.mark_links(uses.iter().map(|used| used.link));
-        for &Use { link, place } in &uses {
+        let count = self.flows[flow.index()].uses.len();
+        assert!(count > 0, "flow {} is removed twice", flow.0);
+        for place in 0..count {
+            if self.refill.is_grouped {
+                self.leave(flow.0, place);
+            }
+            let Use { link, place } = self.flows[flow.index()].uses[place];
+            self.mark_links(std::iter::once(link));
             let members = &mut self.links[link as usize].members;
             members.swap_remove(place as usize);
             if let Some(&moved) = members.get(place as usize) {
@@ -277,16 +283,39 @@ impl MaxMin {
                 self.disturbed.push(link);
             }
         }
-        uses.clear();
-        self.flows[flow.index()].uses = uses;
+        if self.refill.is_grouped {
+            self.flows[flow.index()].home = None;
+        } else {
+            self.move_home(flow.0, None);
+        }
+        self.flows[flow.index()].uses.clear();
         self.vacant.push(flow.0);
     }
 
-    /// Returns the rate of a flow as of the last solve; zero for one added since.
+    /// Returns the rate of a flow as of the last solve; its bound for one added since.
     #[inline]
     pub fn rate(&self, flow: FlowIndex) -> f64 {
+        self.level(flow) / self.flows[flow.index()].penalty
+    }
+
+    /// Returns the level of a flow, its rate times its penalty.
+    #[inline]
+    pub fn level(&self, flow: FlowIndex) -> f64 {
         let flow = &self.flows[flow.index()];
-        flow.level / flow.penalty
+        flow.home.map_or(flow.ceiling, |home| self.links[home as usize].level)
+    }
+
+    /// Returns the link that keeps a flow from a higher rate as of the last solve; none where the flow is at its bound. All
+    /// flows with one bottleneck have one level.
+    #[inline]
+    pub fn bottleneck(&self, flow: FlowIndex) -> Option<LinkIndex> {
+        self.flows[flow.index()].home.map(LinkIndex)
+    }
+
+    /// Returns the level of the flows whose bottleneck is this link; infinite where there is none.
+    #[inline]
+    pub fn level_at(&self, link: LinkIndex) -> f64 {
+        self.links[link.index()].level
     }
 
     /// Returns whether a solve may change a rate.
@@ -303,40 +332,44 @@ impl MaxMin {
         self.forget_marks();
     }
 
-    /// Returns the flows whose home the link is: those for which it is the bottleneck, and of those at their own limit
-    /// the ones that name it first. Every flow has one home after a solve.
-    #[inline]
-    pub fn home_flows(&self, link: LinkIndex) -> impl Iterator<Item = FlowIndex> + '_ {
-        self.links[link.index()].home.iter().copied().map(FlowIndex)
-    }
-
-    /// Moves a flow to the home that its bottleneck gives it, or to none.
+    /// Moves a flow to a home, or to none, while flows are not grouped.
     fn move_home(&mut self, index: u32, to: Option<u32>) {
         let flow = &mut self.flows[index as usize];
-        let left = flow.home.take();
+        let left = std::mem::replace(&mut flow.home, to);
+        let place = flow.home_place;
         if let Some(to) = to {
             let home = &mut self.links[to as usize].home;
-            flow.home = Some(Use { link: to, place: home.len() as u32 });
+            flow.home_place = home.len() as u32;
             home.push(index);
         }
-        let Some(Use { link, place }) = left else { return };
-        let home = &mut self.links[link as usize].home;
+        let Some(left) = left else { return };
+        let home = &mut self.links[left as usize].home;
         home.swap_remove(place as usize);
         if let Some(&moved) = home.get(place as usize) {
-            self.flows[moved as usize].home = Some(Use { link, place });
+            self.flows[moved as usize].home_place = place;
         }
     }
 
     /// Brings the rates up to date.
     ///
-    /// Costs the sum over the disturbed links of the number of their flows, a few times, and `O(log n)` per such link.
+    /// Costs the sum over the disturbed links of the number of their groups, a few times, `O(log n)` per such link, and for a
+    /// flow whose bottleneck changes the number of groups on its links.
     ///
     /// # Panics
     /// Where a solution fails the check of [`MaxMin::check`], which is made after every solve in debug builds and after
     /// one in 4096 in release builds: that would be an error of this module.
     pub fn solve(&mut self) {
         self.limit_scope();
-        self.repair();
+        if self.refill.is_grouped {
+            self.refill()
+        } else {
+            self.repair()
+        }
+        self.choose_grouping();
+        self.end_solve();
+    }
+
+    fn end_solve(&mut self) {
         self.solves += 1;
         if self.solves.is_multiple_of(CHECKED_SOLVES)
             && self.marks.owed.is_empty()
@@ -346,29 +379,32 @@ impl MaxMin {
         }
     }
 
-    /// Returns the flows whose rates the last solve changed, each once, those that it met for the first time included.
-    pub fn changed_flows(&self) -> impl Iterator<Item = FlowIndex> + '_ {
-        self.sweep.changed.iter().copied().map(FlowIndex)
+    /// Returns the links at which the last solve changed the [level](MaxMin::level_at), each once: with it, the rates of
+    /// all flows that have their [bottleneck](MaxMin::bottleneck) there.
+    pub fn changed_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
+        self.sweep.changed.iter().copied().map(LinkIndex)
     }
 
-    /// Returns the links whose [home flows](MaxMin::home_flows), or the rates of these, the last solve may have changed,
-    /// each once.
-    pub fn touched_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
-        self.sweep.touched.iter().copied().map(LinkIndex)
+    /// Returns the flows that the last solve gave another bottleneck, each once, those that it met for the first time
+    /// included. The rates of all others that are at their bounds are unchanged.
+    pub fn moved_flows(&self) -> impl Iterator<Item = FlowIndex> + '_ {
+        self.sweep.moved.iter().copied().map(FlowIndex)
     }
 
     /// Solves from scratch: forgets all rates and fills progressively. The result is that of [`MaxMin::solve`], to a
     /// part in 10^11.
     pub fn solve_afresh(&mut self) {
+        if !self.refill.is_grouped {
+            self.group_flows();
+        }
         for index in 0..self.flows.len() as u32 {
-            self.move_home(index, None);
-            let flow = &mut self.flows[index as usize];
-            flow.bottleneck = Bottleneck::Unknown;
-            self.limits[index as usize] = flow.ceiling;
-            self.sweep.rising.push(index);
+            if self.flows[index as usize].home.is_some() {
+                self.regroup(index, None);
+            }
+            self.begun.push(index);
         }
         self.links.iter_mut().for_each(|link| link.level = f64::INFINITY);
-        self.disturbed.extend(0..self.links.len() as u32);
-        self.solve();
+        self.refill();
+        self.end_solve();
     }
 }

@@ -91,6 +91,11 @@ impl<'p> Ways<'p> {
         self.ways[way as usize].latency
     }
 
+    /// Returns the penalty of a way.
+    pub(super) fn penalty(&self, way: u32) -> f64 {
+        self.ways[way as usize].penalty
+    }
+
     /// Announces a flow on a way.
     pub(super) fn announce(&self, way: u32, sharing: &mut MaxMin) {
         sharing.announce(&self.usages[self.ways[way as usize].usages.clone()]);

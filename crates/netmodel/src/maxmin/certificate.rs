@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Link, MaxMin, Member};
+use super::{FlowIndex, Link, MaxMin, Member};
 use crate::Sharing;
 
 /// Rounding errors of sums, relative.
@@ -66,21 +66,22 @@ impl MaxMin {
             }
         }
         for (index, flow) in self.flows.iter().enumerate() {
+            let level = self.level(FlowIndex(index as u32));
             let is_bottleneck = |link: u32| {
                 let (load, link) = (&loads[link as usize], &self.links[link as usize]);
-                load.carried >= link.capacity * (1.0 - SLACK) && flow.level >= load.highest * (1.0 - SLACK)
+                load.carried >= link.capacity * (1.0 - SLACK) && level >= load.highest * (1.0 - SLACK)
             };
-            let at_ceiling = flow.level >= flow.ceiling * (1.0 - SLACK);
+            let at_ceiling = level >= flow.ceiling * (1.0 - SLACK);
             if !flow.uses.is_empty() && !at_ceiling && !flow.uses.iter().any(|link| is_bottleneck(link.link))
             {
-                return Err(Violation::Starved { flow: index as u32, level: flow.level });
+                return Err(Violation::Starved { flow: index as u32, level });
             }
         }
         Ok(())
     }
 
     fn load(&self, link: &Link) -> Load {
-        let level = |member: &Member| self.flows[member.flow as usize].level;
+        let level = |member: &Member| self.level(FlowIndex(member.flow));
         let rates = link.members.iter().map(|member| member.share * level(member));
         let carried = match link.sharing {
             Sharing::Shared => rates.sum(),

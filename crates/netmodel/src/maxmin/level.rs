@@ -33,6 +33,29 @@ impl Piece {
         self.above = lesser(self.above, where_it_rises(limit) + where_it_does_not(f64::INFINITY));
     }
 
+    /// Adds what has these shares and limits. No branch depends on a limit, which would be mispredicted, and lanes run side
+    /// by side where there are many, because each addition waits for the one before.
+    #[inline(always)]
+    fn add_all<T>(self, all: &[T], level: f64, of: impl Fn(&T) -> (f64, f64)) -> Self {
+        let mut chunks = all.chunks_exact(LANES);
+        let mut sum = self;
+        if chunks.len() > 0 {
+            let mut lanes = [self, Self::EMPTY, Self::EMPTY, Self::EMPTY];
+            for chunk in &mut chunks {
+                let terms: [(f64, f64); LANES] = std::array::from_fn(|lane| of(&chunk[lane]));
+                for (lane, (share, limit)) in lanes.iter_mut().zip(terms) {
+                    lane.add(share, limit, level);
+                }
+            }
+            sum = lanes.into_iter().reduce(Self::join).unwrap_or(self);
+        }
+        for rest in chunks.remainder() {
+            let (share, limit) = of(rest);
+            sum.add(share, limit, level);
+        }
+        sum
+    }
+
     fn join(self, other: Self) -> Self {
         Self {
             room: self.room + other.room,
@@ -62,73 +85,81 @@ impl MaxMin {
     /// One pass over the flows of the link where the level has not moved past the limit of any, else a few.
     pub(super) fn level_of(&self, link: u32) -> f64 {
         let Link { capacity, sharing, ref members, ref mark, .. } = self.links[link as usize];
-        match sharing {
-            Sharing::Shared => self.level_of_shared(capacity, members, mark.level),
-            Sharing::FatPipe => self.level_of_fat_pipe(capacity, members),
+        match (sharing, &members[..]) {
+            (Sharing::Shared, [only]) => {
+                let limit = self.limits[only.flow as usize];
+                let fills = only.share * limit > capacity * (1.0 + TOLERANCE);
+                if fills { capacity / only.share } else { f64::INFINITY }
+            }
+            (Sharing::Shared, members) => {
+                let empty = Piece { room: capacity, ..Piece::EMPTY };
+                level_of_shared(mark.level, |level| {
+                    empty.add_all(members, level, |member| (member.share, self.limits[member.flow as usize]))
+                })
+            }
+            (Sharing::FatPipe, members) => {
+                level_of_fat_pipe(capacity, members, |flow| self.limits[flow as usize])
+            }
         }
     }
 
-    /// Solves `sum_f share_f min(limit_f, x) = capacity` for `x` by Newton's method. The sum is concave in `x`, so that
-    /// the first step, from wherever the link was full last, ends at the solution or below it, and further steps never
-    /// pass it; it is piecewise linear, so that a step that stays on its piece ends there.
-    fn level_of_shared(&self, capacity: f64, members: &[Member], start: f64) -> f64 {
-        if let [only] = members {
-            let limit = self.limits[only.flow as usize];
-            let fills = only.share * limit > capacity * (1.0 + TOLERANCE);
-            return if fills { capacity / only.share } else { f64::INFINITY };
-        }
-        let mut level = if start.is_finite() { start } else { 0.0 };
-        loop {
-            let piece = self.piece(capacity, members, level);
-            if piece.rising == 0.0 {
-                if piece.room >= 0.0 {
-                    return f64::INFINITY;
-                }
-                level = piece.below;
-                continue;
-            }
-            let next = (piece.room / piece.rising).max(0.0);
-            // The tolerance keeps rounding from stepping to and fro across a limit.
-            if next >= piece.below * (1.0 - TOLERANCE) && next <= piece.above * (1.0 + TOLERANCE) {
-                return next;
-            }
-            level = next;
+    /// Does what [`MaxMin::level_of`] does for a link in a filling, with its groups in place of flows, and from this level
+    /// on.
+    pub(super) fn level_of_groups(&self, index: u32, start: f64) -> f64 {
+        let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
+        let limit_of_home = |home: u32| self.refill.stages[home as usize].limit;
+        let alone = &link.members[..stage.alone as usize];
+        match link.sharing {
+            Sharing::Shared => level_of_shared(start, |level| {
+                let empty = Piece { room: link.capacity, ..Piece::EMPTY };
+                let groups =
+                    empty.add_all(&stage.groups, level, |group| (group.share, limit_of_home(group.home)));
+                groups.add_all(alone, level, |member| (member.share, self.limits[member.flow as usize]))
+            }),
+            Sharing::FatPipe => level_of_fat_pipe(link.capacity, &link.members, |flow| {
+                self.flows[flow as usize].home.map_or(self.limits[flow as usize], limit_of_home)
+            }),
         }
     }
+}
 
-    /// Divides the flows of a link by their limits. No branch depends on a limit, which would be mispredicted, and the
-    /// lanes run side by side, because each addition waits for the one before.
-    #[inline]
-    fn piece(&self, capacity: f64, members: &[Member], level: f64) -> Piece {
-        let mut lanes = [Piece::EMPTY; LANES];
-        lanes[0].room = capacity;
-        let mut chunks = members.chunks_exact(LANES);
-        for chunk in &mut chunks {
-            let limits: [f64; LANES] = std::array::from_fn(|lane| self.limits[chunk[lane].flow as usize]);
-            for lane in 0..LANES {
-                lanes[lane].add(chunk[lane].share, limits[lane], level);
-            }
-        }
-        for member in chunks.remainder() {
-            lanes[0].add(member.share, self.limits[member.flow as usize], level);
-        }
-        lanes.into_iter().reduce(Piece::join).unwrap_or(Piece::EMPTY)
-    }
-
-    /// Returns the level at which the most demanding flow that gets there fills the pipe alone.
-    fn level_of_fat_pipe(&self, capacity: f64, members: &[Member]) -> f64 {
-        let mut level = 0.0;
-        loop {
-            let rising = members.iter().filter(|member| self.limits[member.flow as usize] >= level);
-            let most = rising.map(|member| member.share).fold(0.0, f64::max);
-            if most == 0.0 {
+/// Solves `sum_g share_g min(limit_g, x) = capacity` for `x` by Newton's method. The sum is concave in `x`, so that
+/// the first step, from wherever the link was full last, ends at the solution or below it, and further steps never
+/// pass it; it is piecewise linear, so that a step that stays on its piece ends there.
+#[inline(always)]
+fn level_of_shared(start: f64, piece: impl Fn(f64) -> Piece) -> f64 {
+    let mut level = if start.is_finite() { start } else { 0.0 };
+    loop {
+        let piece = piece(level);
+        if piece.rising == 0.0 {
+            if piece.room >= 0.0 {
                 return f64::INFINITY;
             }
-            let next = capacity / most;
-            if next <= level {
-                return level;
-            }
-            level = next;
+            level = piece.below;
+            continue;
         }
+        let next = (piece.room / piece.rising).max(0.0);
+        // The tolerance keeps rounding from stepping to and fro across a limit.
+        if next >= piece.below * (1.0 - TOLERANCE) && next <= piece.above * (1.0 + TOLERANCE) {
+            return next;
+        }
+        level = next;
+    }
+}
+
+/// Returns the level at which the most demanding flow that gets there fills the pipe alone.
+fn level_of_fat_pipe(capacity: f64, members: &[Member], limit: impl Fn(u32) -> f64) -> f64 {
+    let mut level = 0.0;
+    loop {
+        let rising = members.iter().filter(|member| limit(member.flow) >= level);
+        let most = rising.map(|member| member.share).fold(0.0, f64::max);
+        if most == 0.0 {
+            return f64::INFINITY;
+        }
+        let next = capacity / most;
+        if next <= level {
+            return level;
+        }
+        level = next;
     }
 }

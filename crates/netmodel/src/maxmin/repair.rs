@@ -15,22 +15,26 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Bottleneck, MaxMin, TOLERANCE, UNCHANGED, Use};
+use super::{FlowIndex, MaxMin, TOLERANCE, UNCHANGED, Use};
 
 /// The state of a sweep; kept between sweeps for its memory.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     /// The number of the sweep, from 1.
-    number: u64,
+    pub(super) number: u64,
     /// Counts marks and evaluations.
     step: u64,
     events: BinaryHeap<Reverse<Event>>,
     /// The flows that may rise: new ones, and those that a marked link froze.
     pub(super) rising: Vec<u32>,
-    /// The flows that got another rate.
+    /// The links whose flows got another level.
     pub(super) changed: Vec<u32>,
+    /// The flows that got another home.
+    pub(super) moved: Vec<u32>,
     /// The links that were marked.
-    pub(super) touched: Vec<u32>,
+    touched: Vec<u32>,
+    /// Counts the flows at whose limits it has looked.
+    pub(super) work: usize,
 }
 
 /// Where a link stands in the sweep.
@@ -67,9 +71,7 @@ enum Kind {
 
 impl MaxMin {
     pub(super) fn repair(&mut self) {
-        self.sweep.number += 1;
-        self.sweep.changed.clear();
-        self.sweep.touched.clear();
+        self.begin_sweep();
         let mut disturbed = std::mem::take(&mut self.disturbed);
         for link in disturbed.drain(..) {
             self.mark(link);
@@ -87,6 +89,31 @@ impl MaxMin {
         self.end_sweep();
     }
 
+    pub(super) fn begin_sweep(&mut self) {
+        self.sweep.number += 1;
+        self.sweep.work = 0;
+        self.sweep.changed.clear();
+        self.sweep.moved.clear();
+        self.sweep.touched.clear();
+        let mut begun = std::mem::take(&mut self.begun);
+        for index in begun.drain(..) {
+            if !self.flows[index as usize].uses.is_empty() {
+                self.note_move(index);
+                self.sweep.rising.push(index);
+            }
+        }
+        self.begun = begun;
+    }
+
+    /// Notes that a flow is new or gets another home.
+    pub(super) fn note_move(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.moved_in != self.sweep.number {
+            flow.moved_in = self.sweep.number;
+            self.sweep.moved.push(index);
+        }
+    }
+
     /// Marks a link, unless the sweep has done so before; returns whether it did now.
     fn mark(&mut self, index: u32) -> bool {
         let link = &mut self.links[index as usize];
@@ -100,11 +127,8 @@ impl MaxMin {
         self.sweep.touched.push(index);
         if link.level.is_finite() {
             for &flow in &link.home {
-                let state = &self.flows[flow as usize];
-                if state.bottleneck == Bottleneck::Link(index) {
-                    self.limits[flow as usize] = state.ceiling;
-                    self.sweep.rising.push(flow);
-                }
+                self.limits[flow as usize] = self.flows[flow as usize].ceiling;
+                self.sweep.rising.push(flow);
             }
             // A level that is equal but for rounding fills before it releases.
             let level = (link.level * (1.0 + TOLERANCE)).to_bits();
@@ -117,6 +141,7 @@ impl MaxMin {
     fn evaluate(&mut self, index: u32) {
         let level = self.level_of(index);
         self.sweep.step += 1;
+        self.sweep.work += self.links[index as usize].members.len();
         let mark = &mut self.links[index as usize].mark;
         (mark.level, mark.stale, mark.evaluated_at) = (level, false, self.sweep.step);
         if level.is_finite() {
@@ -136,6 +161,7 @@ impl MaxMin {
         }
         self.links[index as usize].mark.full = true;
         let most = level * (1.0 + TOLERANCE);
+        let (before, level) = self.settle(index, level);
         let mut freezes = false;
         // The flows at home first: nearly all of them freeze here again, nearly all others have been frozen before, so
         // that each loop's branch goes one way.
@@ -143,37 +169,44 @@ impl MaxMin {
             let flow = self.links[index as usize].home[place];
             if self.limits[flow as usize] > most {
                 freezes = true;
-                self.freeze(flow, level, Bottleneck::Link(index));
+                self.freeze(flow, before, level, Some(index));
             }
         }
         for place in 0..self.links[index as usize].members.len() {
             let flow = self.links[index as usize].members[place].flow;
             if self.limits[flow as usize] > most {
                 freezes = true;
-                self.freeze(flow, level, Bottleneck::Link(index));
+                let before = self.level(FlowIndex(flow));
+                self.freeze(flow, before, level, Some(index));
             }
         }
-        self.links[index as usize].level = if freezes { level } else { f64::INFINITY };
+        if !freezes {
+            self.links[index as usize].level = before;
+            self.sweep.changed.pop_if(|changed| *changed == index);
+        }
     }
 
-    fn freeze(&mut self, index: u32, level: f64, bottleneck: Bottleneck) {
-        let flow = &mut self.flows[index as usize];
-        flow.frozen_in = self.sweep.number;
-        let home = match bottleneck {
-            Bottleneck::Link(link) => link,
-            Bottleneck::Ceiling | Bottleneck::Unknown => flow.uses[0].link,
-        };
-        let moves = flow.home.is_none_or(|old| old.link != home);
-        flow.bottleneck = bottleneck;
-        let changes = (level - flow.level).abs() > level * UNCHANGED;
-        if changes {
-            flow.level = level;
+    /// Gives a link that is full its level, unless that differs from the one before by no more than rounding. Returns
+    /// both.
+    pub(super) fn settle(&mut self, index: u32, level: f64) -> (f64, f64) {
+        let link = &mut self.links[index as usize];
+        let before = link.level;
+        if is_other(level, before) {
+            link.level = level;
             self.sweep.changed.push(index);
         }
-        self.limits[index as usize] = flow.level;
-        if moves {
-            self.move_home(index, Some(home));
+        (before, link.level)
+    }
+
+    fn freeze(&mut self, index: u32, before: f64, level: f64, home: Option<u32>) {
+        let flow = &mut self.flows[index as usize];
+        flow.frozen_in = self.sweep.number;
+        self.limits[index as usize] = level;
+        if flow.home != home {
+            self.note_move(index);
+            self.move_home(index, home);
         }
+        let changes = is_other(level, before);
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, .. } = self.flows[index as usize].uses[place];
             if changes && self.mark(link) {
@@ -192,11 +225,7 @@ impl MaxMin {
         let marked_at = self.links[index as usize].mark.marked_at;
         for member in 0..self.links[index as usize].home.len() {
             let flow = self.links[index as usize].home[member];
-            let state = &self.flows[flow as usize];
-            if state.bottleneck != Bottleneck::Link(index) {
-                continue;
-            }
-            for place in 0..state.uses.len() {
+            for place in 0..self.flows[flow as usize].uses.len() {
                 let link = self.flows[flow as usize].uses[place].link;
                 let mark = &self.links[link as usize].mark;
                 if mark.sweep != self.sweep.number {
@@ -212,17 +241,18 @@ impl MaxMin {
 
     /// Ends the sweep: links that are not full freeze no flow, and flows that no link has frozen rise to their ceilings.
     fn end_sweep(&mut self) {
-        for &link in &self.sweep.touched {
-            let link = &mut self.links[link as usize];
-            if !link.mark.full {
-                link.level = f64::INFINITY;
-            }
-        }
         let mut rising = std::mem::take(&mut self.sweep.rising);
         for flow in rising.drain(..) {
             let state = &self.flows[flow as usize];
             if state.frozen_in != self.sweep.number && !state.uses.is_empty() {
-                self.freeze(flow, state.ceiling, Bottleneck::Ceiling);
+                let (before, ceiling) = (self.level(FlowIndex(flow)), state.ceiling);
+                self.freeze(flow, before, ceiling, None);
+            }
+        }
+        for &link in &self.sweep.touched {
+            let link = &mut self.links[link as usize];
+            if link.home.is_empty() {
+                link.level = f64::INFINITY;
             }
         }
         self.sweep.rising = rising;
@@ -231,4 +261,9 @@ impl MaxMin {
             "flows that rise to their ceilings have marked their links"
         );
     }
+}
+
+/// Returns whether a level differs from the one before by more than rounding.
+pub(super) fn is_other(level: f64, before: f64) -> bool {
+    (level - before).abs() > level * UNCHANGED
 }
