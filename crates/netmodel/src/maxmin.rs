@@ -37,7 +37,8 @@ mod repair;
 mod scope;
 
 pub use certificate::Violation;
-use refill::{Refill, Stage};
+use group::Stage;
+use refill::{Lid, Refill};
 use repair::Sweep;
 use scope::Marks;
 pub use scope::Scope;
@@ -209,6 +210,7 @@ impl MaxMin {
         });
         if self.refill.is_grouped {
             self.refill.stages.push(Stage::default());
+            self.refill.lids.push(Lid::OPEN);
         }
         LinkIndex(self.links.len() as u32 - 1)
     }
@@ -266,10 +268,10 @@ impl MaxMin {
     pub fn remove_flow(&mut self, flow: FlowIndex) {
         let count = self.flows[flow.index()].uses.len();
         assert!(count > 0, "flow {} is removed twice", flow.0);
+        if self.refill.is_grouped {
+            self.leave(flow.0);
+        }
         for place in 0..count {
-            if self.refill.is_grouped {
-                self.leave(flow.0, place);
-            }
             let Use { link, place } = self.flows[flow.index()].uses[place];
             self.mark_links(std::iter::once(link));
             let members = &mut self.links[link as usize].members;
@@ -404,7 +406,7 @@ impl MaxMin {
             self.begun.push(index);
         }
         self.links.iter_mut().for_each(|link| link.level = f64::INFINITY);
-        self.refill();
+        self.refill_afresh();
         self.end_solve();
     }
 }

@@ -5,16 +5,13 @@
 //! has far fewer groups than flows, and a flow is looked at by itself only when something else becomes its bottleneck.
 //! Flows at their own limits have no group: they stand first among the members of a link.
 
-use super::refill::Stage;
-use super::{Flow, FlowIndex, MaxMin, Member, Use};
+use super::{FlowIndex, MaxMin, Use};
 
 /// The flows of a link whose home is one link, this or another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) home: u32,
-    pub(super) flows: u32,
-    /// Its place among the guests of its home.
-    guest: u32,
+    flows: u32,
     /// The sum of the shares of the flows.
     pub(super) share: f64,
     /// What rounding has taken from the sum. Without it, a flow that takes 1/27,000 of what another one took would
@@ -22,11 +19,19 @@ pub(super) struct Group {
     error: f64,
 }
 
-/// Where a link has a group: on which link, and its place there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Guest {
-    pub(super) link: u32,
-    pub(super) place: u32,
+/// What a link knows of its flows while these are grouped.
+#[derive(Debug)]
+pub(super) struct Stage {
+    /// How many of the members are at their own limits; these come first.
+    pub(super) alone: u32,
+    /// The other members by their homes.
+    pub(super) groups: Vec<Group>,
+    /// How many flows have their home here.
+    pub(super) residents: u32,
+    /// None of them has a lower ceiling; infinite where there is no such flow.
+    pub(super) least_ceiling: f64,
+    /// Whether the filling expects the link to be full.
+    pub(super) is_in_turn: bool,
 }
 
 impl Group {
@@ -41,6 +46,45 @@ impl Group {
     }
 }
 
+impl Default for Stage {
+    fn default() -> Self {
+        let (alone, residents, least_ceiling) = (0, 0, f64::INFINITY);
+        Self { alone, groups: Vec::new(), residents, least_ceiling, is_in_turn: false }
+    }
+}
+
+impl Stage {
+    fn clear(&mut self) {
+        let groups = std::mem::take(&mut self.groups);
+        *self = Self { groups, ..Self::default() };
+        self.groups.clear();
+    }
+
+    /// Adds the share of a flow with this home.
+    fn join(&mut self, home: u32, share: f64) {
+        match self.groups.iter_mut().find(|group| group.home == home) {
+            Some(group) => {
+                group.flows += 1;
+                group.add(share);
+            }
+            None => self.groups.push(Group { home, flows: 1, share, error: 0.0 }),
+        }
+    }
+
+    /// Takes the share of a flow away again.
+    fn part(&mut self, home: u32, share: f64) {
+        let found = self.groups.iter().position(|group| group.home == home);
+        let place = found.expect("the groups of a link have all its flows");
+        let group = &mut self.groups[place];
+        group.flows -= 1;
+        if group.flows > 0 {
+            group.add(-share);
+        } else {
+            self.groups.swap_remove(place);
+        }
+    }
+}
+
 impl MaxMin {
     /// Sorts all flows into groups.
     pub(super) fn group_flows(&mut self) {
@@ -52,6 +96,7 @@ impl MaxMin {
             self.limits[index as usize] = self.flows[index as usize].ceiling;
             self.enter(index);
         }
+        self.take_turns_as_they_are();
     }
 
     /// Gives all flows back to their homes.
@@ -67,9 +112,7 @@ impl MaxMin {
     /// Gives a flow another home.
     pub(super) fn regroup(&mut self, index: u32, home: Option<u32>) {
         self.note_move(index);
-        for place in 0..self.flows[index as usize].uses.len() {
-            self.leave(index, place);
-        }
+        self.leave(index);
         self.flows[index as usize].home = home;
         self.enter(index);
     }
@@ -79,75 +122,42 @@ impl MaxMin {
         let home = self.flows[index as usize].home;
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, place } = self.flows[index as usize].uses[place];
-            match home {
-                Some(home) => self.join(link, home, self.links[link as usize].members[place as usize].share),
-                None => {
-                    let stage = &mut self.refill.stages[link as usize];
-                    let first = stage.alone;
-                    stage.alone += 1;
-                    self.swap_members(link, place, first);
-                }
+            let stage = &mut self.refill.stages[link as usize];
+            if let Some(home) = home {
+                stage.join(home, self.links[link as usize].members[place as usize].share);
+            } else {
+                let first = stage.alone;
+                stage.alone += 1;
+                self.swap_members(link, place, first);
             }
         }
         if let Some(home) = home {
             let stage = &mut self.refill.stages[home as usize];
+            stage.residents += 1;
             stage.least_ceiling = stage.least_ceiling.min(self.flows[index as usize].ceiling);
         }
     }
 
-    /// Takes a flow from the groups of its link at this place, or from those that stand alone there.
-    pub(super) fn leave(&mut self, index: u32, place: usize) {
-        let Flow { home, ref uses, .. } = self.flows[index as usize];
-        let Use { link, place } = uses[place];
-        let Some(home) = home else {
+    /// Takes a flow from the groups of its links, or from those that stand alone.
+    pub(super) fn leave(&mut self, index: u32) {
+        let home = self.flows[index as usize].home;
+        for place in 0..self.flows[index as usize].uses.len() {
+            let Use { link, place } = self.flows[index as usize].uses[place];
             let stage = &mut self.refill.stages[link as usize];
-            stage.alone -= 1;
-            let last = stage.alone;
-            return self.swap_members(link, place, last);
-        };
-        let Member { share, .. } = self.links[link as usize].members[place as usize];
-        let groups = &mut self.refill.stages[link as usize].groups;
-        let found = groups.iter().position(|group| group.home == home);
-        let place = found.expect("the groups of a link have all its flows");
-        let group = &mut groups[place];
-        group.flows -= 1;
-        if group.flows > 0 {
-            return group.add(-share);
-        }
-        let Group { guest, .. } = groups.swap_remove(place);
-        if let Some(&moved) = groups.get(place) {
-            self.refill.stages[moved.home as usize].guests[moved.guest as usize].place = place as u32;
-        }
-        self.forget_guest(home, guest);
-    }
-
-    fn join(&mut self, index: u32, home: u32, share: f64) {
-        let groups = &mut self.refill.stages[index as usize].groups;
-        match groups.iter_mut().find(|group| group.home == home) {
-            Some(group) => {
-                group.flows += 1;
-                group.add(share);
-            }
-            None => {
-                let place = groups.len() as u32;
-                let guests = &mut self.refill.stages[home as usize].guests;
-                let guest = guests.len() as u32;
-                guests.push(Guest { link: index, place });
-                let group = Group { home, flows: 1, guest, share, error: 0.0 };
-                self.refill.stages[index as usize].groups.push(group);
+            if let Some(home) = home {
+                stage.part(home, self.links[link as usize].members[place as usize].share);
+            } else {
+                stage.alone -= 1;
+                let last = stage.alone;
+                self.swap_members(link, place, last);
             }
         }
-    }
-
-    fn forget_guest(&mut self, home: u32, guest: u32) {
-        let Stage { guests, least_ceiling, .. } = &mut self.refill.stages[home as usize];
-        guests.swap_remove(guest as usize);
-        match guests.get(guest as usize) {
-            Some(&Guest { link, place }) => {
-                self.refill.stages[link as usize].groups[place as usize].guest = guest;
+        if let Some(home) = home {
+            let stage = &mut self.refill.stages[home as usize];
+            stage.residents -= 1;
+            if stage.residents == 0 {
+                stage.least_ceiling = f64::INFINITY;
             }
-            None if guests.is_empty() => *least_ceiling = f64::INFINITY,
-            None => (),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The level at which a link is full.
 
+use super::group::Group;
+use super::refill::{Lid, TIE};
 use super::{Link, MaxMin, Member, TOLERANCE};
 use crate::Sharing;
 
@@ -107,7 +109,7 @@ impl MaxMin {
     /// on.
     pub(super) fn level_of_groups(&self, index: u32, start: f64) -> f64 {
         let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-        let limit_of_home = |home: u32| self.refill.stages[home as usize].limit;
+        let limit_of_home = |home: u32| self.refill.lids[home as usize].limit();
         let alone = &link.members[..stage.alone as usize];
         match link.sharing {
             Sharing::Shared => level_of_shared(start, |level| {
@@ -121,6 +123,40 @@ impl MaxMin {
             }),
         }
     }
+
+    /// Does what [`MaxMin::level_of_groups`] does, faster where no flow of the link is limited above the level `reached`
+    /// unless it rises.
+    pub(super) fn level_in_turn(&self, index: u32, start: f64, reached: f64) -> f64 {
+        let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
+        if stage.alone == 0 && link.sharing == Sharing::Shared && self.marks.owed.is_empty() {
+            let Lid { level: carried, rising } = sum_of_groups(&stage.groups, &self.refill.lids);
+            let level = (link.capacity - carried) / rising;
+            if rising > 0.0 && level >= reached {
+                return level;
+            }
+            if rising == 0.0 && carried <= link.capacity * (1.0 + TIE) {
+                return f64::INFINITY;
+            }
+        }
+        self.level_of_groups(index, start)
+    }
+}
+
+/// Sums the shares of groups times the lids of their homes.
+fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
+    // Two sums side by side, because each addition waits for the one before.
+    let mut sums = [[0.0; 2]; 2];
+    let mut add = |sum: usize, group: &Group| {
+        let Lid { level, rising } = lids[group.home as usize];
+        sums[sum] = [sums[sum][0] + group.share * level, sums[sum][1] + group.share * rising];
+    };
+    let pairs = groups.chunks_exact(2);
+    pairs.remainder().iter().for_each(|group| add(0, group));
+    pairs.for_each(|pair| {
+        add(0, &pair[0]);
+        add(1, &pair[1]);
+    });
+    Lid { level: sums[0][0] + sums[1][0], rising: sums[0][1] + sums[1][1] }
 }
 
 /// Solves `sum_g share_g min(limit_g, x) = capacity` for `x` by Newton's method. The sum is concave in `x`, so that

@@ -1,26 +1,23 @@
-//! Progressive filling of all links together, for changes that reach nearly all of them.
+//! Progressive filling of all links, for changes that reach nearly all of them.
 //!
-//! Each link keeps what its frozen flows leave and the shares of those that rise; a link that fills takes its flows out
-//! of both, at all its guests (`maxmin/group.rs`). Their quotient is a lower bound of the level of the link: exact but for
-//! rounding, and for flows that reach their own limits before. So it orders the links; where a link comes up, its level
-//! is computed from its groups.
+//! Links fill in the order of their levels, and that order changes little from one solve to the next. So they *take turns*
+//! as they did the last time, those at which flows came or went where they are expected now: the level of each is
+//! computed from the levels of those before it and what these leave to its groups (`maxmin/group.rs`). Where
+//! one turns out to be lower than the one before, it goes back to where it belongs, and those that it overtakes have
+//! another turn; where one turns out to be far higher than expected, it waits. In the end the levels ascend, and
+//! each is that of progressive filling: links that come later have no part in it. A link that is not expected to
+//! be full is looked at last, and takes its turn if it carries too much.
+//!
+//! Should expectations be far off, all is filled from the least to the highest level: every link begins with the level that it would
+//! have alone, a lower bound, and waits whenever it turns out to be higher than the next.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use super::group::{Group, Guest};
-use super::{Link, MaxMin, TOLERANCE};
-use crate::Sharing;
-
-/// Below this part of the shares that it had, the shares that rise are a difference of equals.
-const PRECISE: f64 = 1.0 / 64.0;
-
-/// A link that has no more than this part of its capacity left may be full after the next change.
-const TIGHT: f64 = 0.1;
+use super::group::Stage;
+use super::repair::is_other;
+use super::{MaxMin, TOLERANCE};
 
 /// Levels closer than this, relatively, are equal for flows that have their home at one of two links and might as well
 /// have it at the other.
-const TIE: f64 = 1e-13;
+pub(super) const TIE: f64 = 1e-13;
 
 /// What the filling knows between solves, while flows are grouped.
 #[derive(Debug, Default)]
@@ -28,89 +25,43 @@ pub(super) struct Refill {
     pub(super) is_grouped: bool,
     /// By the numbers of the links.
     pub(super) stages: Vec<Stage>,
-    /// Lower bounds of levels, as bits, with their links.
-    queue: BinaryHeap<Reverse<(u64, u32)>>,
-    /// How many links the last filling found full.
-    full: usize,
+    /// By the numbers of the links.
+    pub(super) lids: Vec<Lid>,
+    /// The links that are full, by level; while they are being filled, those that are first and those to come.
+    turns: Vec<Turn>,
+    /// The homes of flows that a link takes in.
+    homes: Vec<u32>,
     /// How many solves in a row were better done the other way.
     misfits: u32,
 }
 
-/// A link that is being filled.
-#[derive(Debug)]
-pub(super) struct Stage {
-    /// The level of its flows; until it is full, no limit.
-    pub(super) limit: f64,
-    /// What the flows that other links froze leave.
-    room: f64,
-    /// The shares of the others.
-    rising: f64,
-    /// The shares of all.
-    whole: f64,
-    /// A level below which it is known not to be full.
-    least: f64,
-    /// How many flows rise.
-    flows: u32,
-    /// Whether the filling sees to it that the link carries no more than it can.
-    is_due: bool,
-    /// Whether it was nearly full after the last filling.
-    is_tight: bool,
-    /// How many of the members are at their own limits; these come first.
-    pub(super) alone: u32,
-    /// The other members by their homes.
-    pub(super) groups: Vec<Group>,
-    /// The links that have a group whose home is this one, itself among them.
-    pub(super) guests: Vec<Guest>,
-    /// No flow whose home the link is has a lower ceiling; infinite where there is no such flow.
-    pub(super) least_ceiling: f64,
+/// What keeps down the flows whose home is a link: a term of the sums over groups.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+pub(super) struct Lid {
+    /// Their level, if the link is full; else zero.
+    pub(super) level: f64,
+    /// One if they rise, else zero.
+    pub(super) rising: f64,
 }
 
-impl Default for Stage {
-    fn default() -> Self {
-        let (limit, least_ceiling) = (f64::INFINITY, f64::INFINITY);
-        let (room, rising, whole, least, flows, alone) = (0.0, 0.0, 0.0, 0.0, 0, 0);
-        let (groups, guests) = (Vec::new(), Vec::new());
-        let (is_due, is_tight) = (false, true);
-        Self {
-            limit,
-            room,
-            rising,
-            whole,
-            least,
-            flows,
-            is_due,
-            is_tight,
-            alone,
-            groups,
-            guests,
-            least_ceiling,
-        }
-    }
+/// When a link fills.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    level: f64,
+    link: u32,
 }
 
-impl Stage {
-    /// Forgets all flows.
-    pub(super) fn clear(&mut self) {
-        (self.alone, self.least_ceiling, self.is_tight) = (0, f64::INFINITY, true);
-        self.groups.clear();
-        self.guests.clear();
+impl Lid {
+    pub(super) const OPEN: Self = Self { level: 0.0, rising: 1.0 };
+
+    fn shut(level: f64) -> Self {
+        Self { level, rising: 0.0 }
     }
 
-    /// Returns whether the link is expected to fill, because it did the last time, or nearly so, or may have more flows.
-    fn may_fill(&self) -> bool {
-        self.is_tight || self.alone > 0 || !self.guests.is_empty()
-    }
-
-    /// Returns a lower bound of the level; infinite where nothing rises any more.
-    fn bound(&self) -> f64 {
-        let full = if self.flows == 0 {
-            f64::INFINITY
-        } else if self.rising > PRECISE * self.whole {
-            (self.room / self.rising).max(self.least)
-        } else {
-            self.least
-        };
-        full.min(self.least_ceiling)
+    /// Returns the level up to which the flows may rise.
+    pub(super) fn limit(self) -> f64 {
+        if self.rising == 0.0 { self.level } else { f64::INFINITY }
     }
 }
 
@@ -120,128 +71,210 @@ const PATIENCE: u32 = 8;
 /// Solves that look at fewer limits than this, and four per link, are done as they come up.
 const DENSE: usize = 256;
 
+/// How much higher than the next one a link may be expected to be before it waits.
+const HASTE: f64 = 1.0 + 1e-3;
+
 impl MaxMin {
     /// Decides whether flows are grouped for the next solve.
     pub(super) fn choose_grouping(&mut self) {
-        let Refill { is_grouped, full, ref mut misfits, .. } = self.refill;
-        let fits = if is_grouped {
-            4 * self.sweep.changed.len() >= full
+        let fits = if self.refill.is_grouped {
+            4 * self.sweep.changed.len() >= self.refill.turns.len()
         } else {
             self.sweep.work <= DENSE + 4 * self.links.len()
         };
+        let misfits = &mut self.refill.misfits;
         *misfits = if fits { 0 } else { *misfits + 1 };
         if *misfits == PATIENCE {
             *misfits = 0;
-            if is_grouped { self.ungroup_flows() } else { self.group_flows() }
+            if self.refill.is_grouped { self.ungroup_flows() } else { self.group_flows() }
         }
+    }
+
+    /// Lets the links that are full take turns by their levels.
+    pub(super) fn take_turns_as_they_are(&mut self) {
+        self.refill.turns.clear();
+        self.refill.lids.clear();
+        self.refill.lids.resize(self.links.len(), Lid::OPEN);
+        for (index, link) in self.links.iter().enumerate() {
+            if self.refill.stages[index].residents > 0 {
+                self.refill.lids[index] = Lid::shut(link.level);
+                self.refill.stages[index].is_in_turn = true;
+                self.refill.turns.push(Turn { level: link.level, link: index as u32 });
+            }
+        }
+        self.refill.turns.sort_by(|one, other| one.level.total_cmp(&other.level));
     }
 
     /// Brings the rates up to date by filling all links. Flows are grouped.
     pub(super) fn refill(&mut self) {
         self.begin_sweep();
         self.sweep.rising.clear();
-        self.disturbed.clear();
-        if !self.fill_links(|link, stage| stage.may_fill() || link.sharing == Sharing::FatPipe) {
-            self.fill_links(|_, _| true);
-            self.sweep.changed.sort_unstable();
-            self.sweep.changed.dedup();
-            self.sweep.changed.retain(|&link| self.links[link as usize].level < f64::INFINITY);
+        self.expect_changes();
+        self.open_lids();
+        if !self.fill_in_turn(HASTE) {
+            self.fill_afresh();
         }
+        self.settle_all();
     }
 
-    /// Fills the links that may become full; returns whether no other one carries more than it can.
-    fn fill_links(&mut self, may_fill: impl Fn(&Link, &Stage) -> bool) -> bool {
-        self.refill.full = 0;
-        let mut queue = std::mem::take(&mut self.refill.queue).into_vec();
-        for index in 0..self.links.len() as u32 {
-            self.empty(index);
-            let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-            let is_due = stage.flows > 0 && !link.mark.left_out && may_fill(link, stage);
-            if is_due {
-                queue.push(Reverse((stage.bound().to_bits(), index)));
-            }
-            self.refill.stages[index as usize].is_due = is_due;
+    /// Does what [`MaxMin::refill`] does, without any expectations.
+    pub(super) fn refill_afresh(&mut self) {
+        self.begin_sweep();
+        self.sweep.rising.clear();
+        self.disturbed.clear();
+        self.fill_afresh();
+        self.settle_all();
+    }
+
+    /// Lets the links at which flows came or went take their turns where their levels are expected.
+    fn expect_changes(&mut self) {
+        let mut disturbed = std::mem::take(&mut self.disturbed);
+        for &link in &disturbed {
+            self.refill.stages[link as usize].is_in_turn = false;
         }
-        self.refill.queue = BinaryHeap::from(queue);
-        while let Some(Reverse((bound, link))) = self.refill.queue.pop() {
-            self.come_up(link, f64::from_bits(bound));
-        }
-        let mut fits = true;
-        for index in 0..self.links.len() {
-            let (link, stage) = (&mut self.links[index], &mut self.refill.stages[index]);
-            stage.is_tight = stage.room < TIGHT * link.capacity;
-            if stage.limit < f64::INFINITY {
+        let (links, stages) = (&self.links, &mut self.refill.stages);
+        self.refill.turns.retain(|turn| {
+            let stage = &mut stages[turn.link as usize];
+            stage.is_in_turn &= !links[turn.link as usize].mark.left_out;
+            stage.is_in_turn
+        });
+        for link in disturbed.drain(..) {
+            if self.refill.stages[link as usize].is_in_turn || self.links[link as usize].mark.left_out {
                 continue;
             }
-            link.level = f64::INFINITY;
-            fits &=
-                stage.is_due || link.mark.left_out || stage.flows == 0 && stage.room >= -TIE * link.capacity;
-            if !stage.guests.is_empty() {
-                self.leave_at_ceilings(index as u32, f64::INFINITY);
+            self.refill.lids[link as usize] = Lid::OPEN;
+            let level = self.level_of_groups(link, self.links[link as usize].level);
+            if level.is_finite() {
+                self.refill.lids[link as usize] = Lid::shut(level);
+                self.add_turn(Turn { level, link });
             }
         }
-        fits
+        self.disturbed = disturbed;
     }
 
-    /// Lets the flows of a link rise from nothing.
-    fn empty(&mut self, index: u32) {
-        let link = &self.links[index as usize];
-        let stage = &mut self.refill.stages[index as usize];
-        let groups: f64 = stage.groups.iter().map(|group| group.share).sum();
-        let alone: f64 = link.members[..stage.alone as usize].iter().map(|member| member.share).sum();
-        (stage.room, stage.whole) = (link.capacity, groups + alone);
-        (stage.rising, stage.least, stage.flows) = (stage.whole, 0.0, link.members.len() as u32);
-        stage.limit = if link.mark.left_out { link.level } else { f64::INFINITY };
+    /// Adds a turn after those of lower levels, and returns its place.
+    fn add_turn(&mut self, turn: Turn) -> usize {
+        self.refill.stages[turn.link as usize].is_in_turn = true;
+        let place = self.refill.turns.partition_point(|other| other.level <= turn.level);
+        self.refill.turns.insert(place, turn);
+        place
     }
 
-    /// Fills a link whose lower bound is the least, unless that has risen.
-    fn come_up(&mut self, index: u32, filed: f64) {
-        let stage = &self.refill.stages[index as usize];
-        let bound = stage.bound();
-        if bound > filed * (1.0 + TOLERANCE) {
-            return self.file(index, bound);
+    /// Lets all flows rise from nothing, but those that are kept down by links that the solve does not take into account.
+    fn open_lids(&mut self) {
+        for (lid, link) in self.refill.lids.iter_mut().zip(&self.links) {
+            *lid = if link.mark.left_out { Lid::shut(link.level) } else { Lid::OPEN };
         }
-        let level = self.level_of_groups(index, filed);
-        let next = level.min(stage.least_ceiling);
-        if next > filed * (1.0 + TOLERANCE) {
-            self.refill.stages[index as usize].least = level;
-            self.file(index, next);
-        } else if stage.least_ceiling <= level * (1.0 + TOLERANCE) {
-            self.leave_at_ceilings(index, next);
-            self.file(index, next);
+    }
+
+    /// Fills all links, each of which is expected at the level that it would have if no other one was full.
+    fn fill_afresh(&mut self) {
+        self.open_lids();
+        self.refill.turns.clear();
+        for index in 0..self.links.len() as u32 {
+            let link = &self.links[index as usize];
+            let is_in_turn = !link.members.is_empty() && !link.mark.left_out;
+            self.refill.stages[index as usize].is_in_turn = is_in_turn;
+            if is_in_turn {
+                let level = self.level_of_groups(index, 0.0);
+                self.refill.turns.push(Turn { level, link: index });
+            }
+        }
+        self.refill.turns.sort_by(|one, other| one.level.total_cmp(&other.level));
+        self.fill_in_turn(1.0);
+    }
+
+    /// Lets the links fill one after the other; one that turns out to be so many times as high as the next one waits.
+    /// Returns whether that came to an end in reasonable time, as it does where expectations are lower bounds and there is
+    /// no haste.
+    fn fill_in_turn(&mut self, haste: f64) -> bool {
+        let mut left = if haste > 1.0 { 4 * self.refill.turns.len() + 64 } else { usize::MAX };
+        let mut place = 0;
+        loop {
+            while place < self.refill.turns.len() {
+                if left == 0 {
+                    return false;
+                }
+                left -= 1;
+                place = self.fill_at(place, haste);
+            }
+            match self.add_overloaded() {
+                Some(first) => place = first,
+                None => return true,
+            }
+        }
+    }
+
+    /// Fills the link whose turn it is; returns the place of the next one.
+    fn fill_at(&mut self, mut place: usize, haste: f64) -> usize {
+        let Turn { link, level: expected } = self.refill.turns[place];
+        let reached = if place > 0 { self.refill.turns[place - 1].level } else { 0.0 };
+        let next = self.refill.turns.get(place + 1).map_or(f64::INFINITY, |next| next.level);
+        let level = self.level_in_turn(link, expected, reached);
+        if level == f64::INFINITY {
+            self.refill.turns.remove(place);
+            self.refill.stages[link as usize].is_in_turn = false;
+            return place;
+        }
+        if level > next * haste {
+            self.wait(place, level);
+            return place;
+        }
+        if level < reached * (1.0 - TOLERANCE) {
+            place = self.go_back(place, level);
+            self.refill.turns[place].level = level;
         } else {
-            self.freeze_all(index, level);
+            self.refill.turns[place].level = level.max(reached);
         }
+        if self.take_in(link, level) {
+            return place;
+        }
+        let before = self.links[link as usize].level;
+        self.refill.lids[link as usize] = Lid::shut(if is_other(level, before) { level } else { before });
+        place + 1
     }
 
-    fn file(&mut self, index: u32, bound: f64) {
-        if bound.is_finite() {
-            self.refill.queue.push(Reverse((bound.to_bits(), index)));
-        }
+    /// Gives a link its turn after those that are expected to be lower.
+    fn wait(&mut self, place: usize, level: f64) {
+        let turns = &mut self.refill.turns[place..];
+        turns[0].level = level;
+        let lower = turns[1..].partition_point(|turn| turn.level < level);
+        turns[..=lower].rotate_left(1);
     }
 
-    /// Freezes the flows of a link that rise.
-    fn freeze_all(&mut self, index: u32, level: f64) {
-        self.take_in(index, level);
-        if self.refill.stages[index as usize].guests.is_empty() {
-            return;
-        }
-        self.refill.full += 1;
-        let (_, level) = self.settle(index, level);
-        self.refill.stages[index as usize].limit = level;
-        let guests = std::mem::take(&mut self.refill.stages[index as usize].guests);
-        for &Guest { link, place } in &guests {
-            let stage = &mut self.refill.stages[link as usize];
-            let group = &stage.groups[place as usize];
-            stage.room -= group.share * level;
-            stage.rising -= group.share;
-            stage.flows -= group.flows;
-        }
-        self.refill.stages[index as usize].guests = guests;
+    /// Gives a link its turn before those that are higher, and these another one after it; returns its place.
+    fn go_back(&mut self, place: usize, level: f64) -> usize {
+        let turns = &mut self.refill.turns[..=place];
+        let first = turns[..place].partition_point(|turn| turn.level * (1.0 - TOLERANCE) <= level);
+        turns[first..].rotate_right(1);
+        turns[first..].iter().for_each(|turn| self.refill.lids[turn.link as usize] = Lid::OPEN);
+        first
     }
 
-    /// Makes a link that is full the home of the flows that could rise further elsewhere.
-    fn take_in(&mut self, index: u32, level: f64) {
+    /// Gives turns to the links that carry too much, now that all that had turns are full; returns the first place from
+    /// which to go on.
+    fn add_overloaded(&mut self) -> Option<usize> {
+        let reached = self.refill.turns.last().map_or(0.0, |turn| turn.level);
+        let mut first = None;
+        for index in 0..self.links.len() as u32 {
+            let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
+            if stage.is_in_turn || link.members.is_empty() || link.mark.left_out {
+                continue;
+            }
+            let level = self.level_in_turn(index, reached, reached);
+            if level < f64::INFINITY {
+                let place = self.add_turn(Turn { level, link: index });
+                first = Some(first.map_or(place, |first: usize| first.min(place)));
+            }
+        }
+        let later = &self.refill.turns[first?..];
+        later.iter().for_each(|turn| self.refill.lids[turn.link as usize] = Lid::OPEN);
+        first
+    }
+
+    /// Makes a link that is full the home of the flows that could rise further elsewhere; returns whether some of those at
+    /// home reach their own limits before, so that others get more.
+    fn take_in(&mut self, index: u32, level: f64) -> bool {
         let most = level * (1.0 + TOLERANCE);
         // Backwards: where a flow leaves its place among those that stand alone, the last of them takes it.
         for place in (0..self.refill.stages[index as usize].alone as usize).rev() {
@@ -250,41 +283,38 @@ impl MaxMin {
                 self.regroup(flow, Some(index));
             }
         }
-        let mut place = 0;
-        while let Some(&Group { home, .. }) = self.refill.stages[index as usize].groups.get(place) {
-            place += 1;
-            let rises = home != index && self.refill.stages[home as usize].limit > most;
-            if rises && !self.is_tied(home, level) {
-                self.take_in_group(index, home);
-                place = 0;
-            }
+        let mut homes = std::mem::take(&mut self.refill.homes);
+        let groups = self.refill.stages[index as usize].groups.iter().map(|group| group.home);
+        let rises = |home: u32| home != index && self.refill.lids[home as usize].limit() > most;
+        homes.extend(groups.filter(|&home| rises(home) && !self.is_tied(home, level)));
+        if !homes.is_empty() {
+            self.take_in_groups(index, &homes);
+            homes.clear();
         }
+        self.refill.homes = homes;
+        self.refill.stages[index as usize].least_ceiling <= most && self.leave_at_ceilings(index, most)
     }
 
     /// Returns whether another link that is not full yet fills at this level.
     fn is_tied(&self, index: u32, level: f64) -> bool {
-        let most = level * (1.0 + TIE);
-        self.refill.stages[index as usize].bound() <= most && self.level_of_groups(index, level) <= most
+        self.level_of_groups(index, level) <= level * (1.0 + TIE)
     }
 
-    fn take_in_group(&mut self, index: u32, home: u32) {
-        for place in
-            self.refill.stages[index as usize].alone as usize..self.links[index as usize].members.len()
-        {
+    fn take_in_groups(&mut self, index: u32, homes: &[u32]) {
+        let alone = self.refill.stages[index as usize].alone as usize;
+        for place in alone..self.links[index as usize].members.len() {
             let flow = self.links[index as usize].members[place].flow;
-            if self.flows[flow as usize].home == Some(home) {
+            if self.flows[flow as usize].home.is_some_and(|home| homes.contains(&home)) {
                 self.regroup(flow, Some(index));
             }
         }
     }
 
-    /// Leaves the flows at home at a link alone that have ceilings up to this level.
-    fn leave_at_ceilings(&mut self, index: u32, level: f64) {
-        let most = level * (1.0 + TOLERANCE);
+    /// Leaves the flows at home at a link alone that have ceilings up to this level; returns whether there are any.
+    fn leave_at_ceilings(&mut self, index: u32, most: f64) -> bool {
         let mut least = f64::INFINITY;
-        for place in
-            self.refill.stages[index as usize].alone as usize..self.links[index as usize].members.len()
-        {
+        let alone = self.refill.stages[index as usize].alone;
+        for place in alone as usize..self.links[index as usize].members.len() {
             let flow = self.links[index as usize].members[place].flow;
             let (home, ceiling) = (self.flows[flow as usize].home, self.flows[flow as usize].ceiling);
             if home == Some(index) && ceiling <= most {
@@ -293,6 +323,23 @@ impl MaxMin {
                 least = least.min(ceiling);
             }
         }
-        self.refill.stages[index as usize].least_ceiling = least;
+        let stage = &mut self.refill.stages[index as usize];
+        stage.least_ceiling = least;
+        stage.alone > alone
+    }
+
+    /// Gives the links that are full their levels, and notes which of these are new.
+    fn settle_all(&mut self) {
+        let Self { links, refill, sweep, .. } = self;
+        for (index, link) in links.iter_mut().enumerate() {
+            let level =
+                if refill.stages[index].residents > 0 { refill.lids[index].level } else { f64::INFINITY };
+            if !link.mark.left_out && link.level != level {
+                link.level = level;
+                if level < f64::INFINITY {
+                    sweep.changed.push(index as u32);
+                }
+            }
+        }
     }
 }

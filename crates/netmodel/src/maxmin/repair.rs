@@ -188,7 +188,7 @@ impl MaxMin {
 
     /// Gives a link that is full its level, unless that differs from the one before by no more than rounding. Returns
     /// both.
-    pub(super) fn settle(&mut self, index: u32, level: f64) -> (f64, f64) {
+    fn settle(&mut self, index: u32, level: f64) -> (f64, f64) {
         let link = &mut self.links[index as usize];
         let before = link.level;
         if is_other(level, before) {
