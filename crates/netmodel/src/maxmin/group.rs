@@ -5,18 +5,24 @@
 //! has far fewer groups than flows, and a flow is looked at by itself only when something else becomes its bottleneck.
 //! Flows at their own limits have no group: they stand first among the members of a link.
 
-use super::{FlowIndex, MaxMin, Use};
+use super::{Flow, FlowIndex, MaxMin, Use};
 
-/// The flows of a link whose home is one link, this or another.
+/// The flows of a link whose home is another one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) home: u32,
-    flows: u32,
-    /// The sum of the shares of the flows.
+    pub(super) sum: Sum,
+}
+
+/// What flows take of a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum {
+    /// The sum of their shares.
     pub(super) share: f64,
     /// What rounding has taken from the sum. Without it, a flow that takes 1/27,000 of what another one took would
     /// inherit 27,000 times the error.
     error: f64,
+    flows: u32,
 }
 
 /// What a link knows of its flows while these are grouped.
@@ -24,17 +30,31 @@ pub(super) struct Group {
 pub(super) struct Stage {
     /// How many of the members are at their own limits; these come first.
     pub(super) alone: u32,
-    /// The other members by their homes.
+    /// The members that have their homes at other links, by these.
     pub(super) groups: Vec<Group>,
-    /// How many flows have their home here.
-    pub(super) residents: u32,
-    /// None of them has a lower ceiling; infinite where there is no such flow.
+    /// Those at home here.
+    pub(super) own: Sum,
+    /// No flow at home here has a lower ceiling; infinite where there is no such flow.
     pub(super) least_ceiling: f64,
     /// Whether the filling expects the link to be full.
     pub(super) is_in_turn: bool,
 }
 
-impl Group {
+impl Sum {
+    fn join(&mut self, share: f64) {
+        self.flows += 1;
+        self.add(share);
+    }
+
+    fn part(&mut self, share: f64) {
+        self.flows -= 1;
+        if self.flows > 0 {
+            self.add(-share);
+        } else {
+            *self = Self::default();
+        }
+    }
+
     /// Adds to the sum, and keeps what rounding takes from it (Knuth, "The Art of Computer Programming", vol. 2, 4.2.2,
     /// theorem B).
     fn add(&mut self, share: f64) {
@@ -48,8 +68,8 @@ impl Group {
 
 impl Default for Stage {
     fn default() -> Self {
-        let (alone, residents, least_ceiling) = (0, 0, f64::INFINITY);
-        Self { alone, groups: Vec::new(), residents, least_ceiling, is_in_turn: false }
+        let (own, least_ceiling) = (Sum::default(), f64::INFINITY);
+        Self { alone: 0, groups: Vec::new(), own, least_ceiling, is_in_turn: false }
     }
 }
 
@@ -60,26 +80,27 @@ impl Stage {
         self.groups.clear();
     }
 
-    /// Adds the share of a flow with this home.
-    fn join(&mut self, home: u32, share: f64) {
-        match self.groups.iter_mut().find(|group| group.home == home) {
-            Some(group) => {
-                group.flows += 1;
-                group.add(share);
-            }
-            None => self.groups.push(Group { home, flows: 1, share, error: 0.0 }),
-        }
+    /// Returns whether flows have their home at the link.
+    pub(super) fn is_home(&self) -> bool {
+        self.own.flows > 0
     }
 
-    /// Takes the share of a flow away again.
+    /// Adds the share of a flow that has its home at another link.
+    fn join(&mut self, home: u32, share: f64) {
+        let found = self.groups.iter().position(|group| group.home == home);
+        let place = found.unwrap_or_else(|| {
+            self.groups.push(Group { home, sum: Sum::default() });
+            self.groups.len() - 1
+        });
+        self.groups[place].sum.join(share);
+    }
+
+    /// Takes the share of a flow that has its home at another link away again.
     fn part(&mut self, home: u32, share: f64) {
         let found = self.groups.iter().position(|group| group.home == home);
         let place = found.expect("the groups of a link have all its flows");
-        let group = &mut self.groups[place];
-        group.flows -= 1;
-        if group.flows > 0 {
-            group.add(-share);
-        } else {
+        self.groups[place].sum.part(share);
+        if self.groups[place].sum.flows == 0 {
             self.groups.swap_remove(place);
         }
     }
@@ -119,22 +140,23 @@ impl MaxMin {
 
     /// Adds a flow to the groups of its links, or to those that stand alone.
     pub(super) fn enter(&mut self, index: u32) {
-        let home = self.flows[index as usize].home;
+        let Flow { home, ceiling, .. } = self.flows[index as usize];
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, place } = self.flows[index as usize].uses[place];
+            let share = self.links[link as usize].members[place as usize].share;
             let stage = &mut self.refill.stages[link as usize];
-            if let Some(home) = home {
-                stage.join(home, self.links[link as usize].members[place as usize].share);
-            } else {
-                let first = stage.alone;
-                stage.alone += 1;
-                self.swap_members(link, place, first);
+            match home {
+                Some(home) if home == link => {
+                    stage.own.join(share);
+                    stage.least_ceiling = stage.least_ceiling.min(ceiling);
+                }
+                Some(home) => stage.join(home, share),
+                None => {
+                    let first = stage.alone;
+                    stage.alone += 1;
+                    self.swap_members(link, place, first);
+                }
             }
-        }
-        if let Some(home) = home {
-            let stage = &mut self.refill.stages[home as usize];
-            stage.residents += 1;
-            stage.least_ceiling = stage.least_ceiling.min(self.flows[index as usize].ceiling);
         }
     }
 
@@ -143,20 +165,21 @@ impl MaxMin {
         let home = self.flows[index as usize].home;
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, place } = self.flows[index as usize].uses[place];
+            let share = self.links[link as usize].members[place as usize].share;
             let stage = &mut self.refill.stages[link as usize];
-            if let Some(home) = home {
-                stage.part(home, self.links[link as usize].members[place as usize].share);
-            } else {
-                stage.alone -= 1;
-                let last = stage.alone;
-                self.swap_members(link, place, last);
-            }
-        }
-        if let Some(home) = home {
-            let stage = &mut self.refill.stages[home as usize];
-            stage.residents -= 1;
-            if stage.residents == 0 {
-                stage.least_ceiling = f64::INFINITY;
+            match home {
+                Some(home) if home == link => {
+                    stage.own.part(share);
+                    if !stage.is_home() {
+                        stage.least_ceiling = f64::INFINITY;
+                    }
+                }
+                Some(home) => stage.part(home, share),
+                None => {
+                    stage.alone -= 1;
+                    let last = stage.alone;
+                    self.swap_members(link, place, last);
+                }
             }
         }
     }

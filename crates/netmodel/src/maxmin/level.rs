@@ -1,6 +1,6 @@
 //! The level at which a link is full.
 
-use super::group::Group;
+use super::group::{Group, Stage};
 use super::refill::{Lid, TIE};
 use super::{Link, MaxMin, Member, TOLERANCE};
 use crate::Sharing;
@@ -113,9 +113,9 @@ impl MaxMin {
         let alone = &link.members[..stage.alone as usize];
         match link.sharing {
             Sharing::Shared => level_of_shared(start, |level| {
-                let empty = Piece { room: link.capacity, ..Piece::EMPTY };
+                let own = Piece { room: link.capacity, rising: stage.own.share, ..Piece::EMPTY };
                 let groups =
-                    empty.add_all(&stage.groups, level, |group| (group.share, limit_of_home(group.home)));
+                    own.add_all(&stage.groups, level, |group| (group.sum.share, limit_of_home(group.home)));
                 groups.add_all(alone, level, |member| (member.share, self.limits[member.flow as usize]))
             }),
             Sharing::FatPipe => level_of_fat_pipe(link.capacity, &link.members, |flow| {
@@ -124,21 +124,57 @@ impl MaxMin {
         }
     }
 
-    /// Does what [`MaxMin::level_of_groups`] does, faster where no flow of the link is limited above the level `reached`
-    /// unless it rises.
-    pub(super) fn level_in_turn(&self, index: u32, start: f64, reached: f64) -> f64 {
+    /// Does what [`MaxMin::level_of_groups`] does, faster where no flow of the link is kept down above the level `reached`.
+    /// Returns also whether flows may rise to the level that have their home elsewhere.
+    pub(super) fn level_in_turn(&self, index: u32, start: f64, reached: f64) -> (f64, bool) {
         let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-        if stage.alone == 0 && link.sharing == Sharing::Shared && self.marks.owed.is_empty() {
-            let Lid { level: carried, rising } = sum_of_groups(&stage.groups, &self.refill.lids);
-            let level = (link.capacity - carried) / rising;
-            if rising > 0.0 && level >= reached {
-                return level;
-            }
-            if rising == 0.0 && carried <= link.capacity * (1.0 + TIE) {
-                return f64::INFINITY;
+        if link.sharing == Sharing::Shared && self.marks.owed.is_empty() {
+            let (Lid { level: carried, rising }, ceiling) = self.sum_of_others(link, stage, reached);
+            let all_rising = rising + stage.own.share;
+            if all_rising > 0.0 {
+                let level = (link.capacity - carried) / all_rising;
+                if reached <= level && level <= ceiling {
+                    return (level, rising > 0.0);
+                }
+            } else if carried <= link.capacity * (1.0 + TIE) {
+                return (f64::INFINITY, false);
             }
         }
-        self.level_of_groups(index, start)
+        (self.level_of_groups(index, start), true)
+    }
+
+    /// Returns about the level at which the link will be full, if the other links that are full stay so, at their levels;
+    /// infinite if it will hardly be.
+    pub(super) fn level_expected(&self, index: u32) -> f64 {
+        let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
+        if link.sharing == Sharing::FatPipe {
+            return self.level_of_groups(index, link.level);
+        }
+        let reached = if link.level < f64::INFINITY { link.level } else { 0.0 };
+        let (Lid { level: carried, rising }, _) = self.sum_of_others(link, stage, reached);
+        if carried < link.capacity {
+            (link.capacity - carried) / (rising + stage.own.share)
+        } else {
+            self.level_of_groups(index, link.level)
+        }
+    }
+
+    /// Sums what the flows of a link take that have their home elsewhere, or none and their ceiling up to the level
+    /// `reached`, and the shares of those that rise; returns the least ceiling of these too.
+    #[inline(always)]
+    fn sum_of_others(&self, link: &Link, stage: &Stage, reached: f64) -> (Lid, f64) {
+        let mut sum = sum_of_groups(&stage.groups, &self.refill.lids);
+        let mut least = f64::INFINITY;
+        for member in &link.members[..stage.alone as usize] {
+            let ceiling = self.limits[member.flow as usize];
+            if ceiling <= reached {
+                sum.level += member.share * ceiling;
+            } else {
+                sum.rising += member.share;
+                least = lesser(least, ceiling);
+            }
+        }
+        (sum, least)
     }
 }
 
@@ -148,7 +184,7 @@ fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
     let mut sums = [[0.0; 2]; 2];
     let mut add = |sum: usize, group: &Group| {
         let Lid { level, rising } = lids[group.home as usize];
-        sums[sum] = [sums[sum][0] + group.share * level, sums[sum][1] + group.share * rising];
+        sums[sum] = [sums[sum][0] + group.sum.share * level, sums[sum][1] + group.sum.share * rising];
     };
     let pairs = groups.chunks_exact(2);
     pairs.remainder().iter().for_each(|group| add(0, group));

@@ -65,26 +65,30 @@ impl Lid {
     }
 }
 
-/// Flows are grouped, or no longer, when that has been found better so many times in a row: it costs a few solves.
-const PATIENCE: u32 = 8;
+/// Flows are grouped when that has been found better so many times in a row, and no longer when the contrary has: it costs
+/// a few solves, and dense traffic has its lulls.
+const PATIENCE: u32 = 4;
+const PATIENCE_WITH_GROUPS: u32 = 32;
 
-/// Solves that look at fewer limits than this, and four per link, are done as they come up.
-const DENSE: usize = 256;
+/// Solves that look at fewer limits than this, and one per link, are done as they come up.
+const DENSE: usize = 64;
+
+/// Flows stay grouped where one in so many of the links that are full gets another level.
+const SPARSE: usize = 8;
 
 /// How much higher than the next one a link may be expected to be before it waits.
 const HASTE: f64 = 1.0 + 1e-3;
-
 impl MaxMin {
     /// Decides whether flows are grouped for the next solve.
     pub(super) fn choose_grouping(&mut self) {
-        let fits = if self.refill.is_grouped {
-            4 * self.sweep.changed.len() >= self.refill.turns.len()
+        let (fits, patience) = if self.refill.is_grouped {
+            (SPARSE * self.sweep.changed.len() >= self.refill.turns.len(), PATIENCE_WITH_GROUPS)
         } else {
-            self.sweep.work <= DENSE + 4 * self.links.len()
+            (self.sweep.work <= DENSE + self.links.len(), PATIENCE)
         };
         let misfits = &mut self.refill.misfits;
         *misfits = if fits { 0 } else { *misfits + 1 };
-        if *misfits == PATIENCE {
+        if *misfits == patience {
             *misfits = 0;
             if self.refill.is_grouped { self.ungroup_flows() } else { self.group_flows() }
         }
@@ -96,7 +100,7 @@ impl MaxMin {
         self.refill.lids.clear();
         self.refill.lids.resize(self.links.len(), Lid::OPEN);
         for (index, link) in self.links.iter().enumerate() {
-            if self.refill.stages[index].residents > 0 {
+            if self.refill.stages[index].is_home() {
                 self.refill.lids[index] = Lid::shut(link.level);
                 self.refill.stages[index].is_in_turn = true;
                 self.refill.turns.push(Turn { level: link.level, link: index as u32 });
@@ -143,7 +147,7 @@ impl MaxMin {
                 continue;
             }
             self.refill.lids[link as usize] = Lid::OPEN;
-            let level = self.level_of_groups(link, self.links[link as usize].level);
+            let level = self.level_expected(link);
             if level.is_finite() {
                 self.refill.lids[link as usize] = Lid::shut(level);
                 self.add_turn(Turn { level, link });
@@ -181,14 +185,14 @@ impl MaxMin {
             }
         }
         self.refill.turns.sort_by(|one, other| one.level.total_cmp(&other.level));
-        self.fill_in_turn(1.0);
+        self.fill_in_turn(1.0 + TOLERANCE);
     }
 
     /// Lets the links fill one after the other; one that turns out to be so many times as high as the next one waits.
     /// Returns whether that came to an end in reasonable time, as it does where expectations are lower bounds and there is
     /// no haste.
     fn fill_in_turn(&mut self, haste: f64) -> bool {
-        let mut left = if haste > 1.0 { 4 * self.refill.turns.len() + 64 } else { usize::MAX };
+        let mut left = if haste > 1.0 + TOLERANCE { 4 * self.refill.turns.len() + 64 } else { usize::MAX };
         let mut place = 0;
         loop {
             while place < self.refill.turns.len() {
@@ -210,7 +214,7 @@ impl MaxMin {
         let Turn { link, level: expected } = self.refill.turns[place];
         let reached = if place > 0 { self.refill.turns[place - 1].level } else { 0.0 };
         let next = self.refill.turns.get(place + 1).map_or(f64::INFINITY, |next| next.level);
-        let level = self.level_in_turn(link, expected, reached);
+        let (level, others_rise) = self.level_in_turn(link, expected, reached);
         if level == f64::INFINITY {
             self.refill.turns.remove(place);
             self.refill.stages[link as usize].is_in_turn = false;
@@ -226,7 +230,11 @@ impl MaxMin {
         } else {
             self.refill.turns[place].level = level.max(reached);
         }
-        if self.take_in(link, level) {
+        let most = level * (1.0 + TOLERANCE);
+        if others_rise {
+            self.take_in(link, level);
+        }
+        if self.refill.stages[link as usize].least_ceiling <= most && self.leave_at_ceilings(link, most) {
             return place;
         }
         let before = self.links[link as usize].level;
@@ -261,7 +269,7 @@ impl MaxMin {
             if stage.is_in_turn || link.members.is_empty() || link.mark.left_out {
                 continue;
             }
-            let level = self.level_in_turn(index, reached, reached);
+            let (level, _) = self.level_in_turn(index, reached, reached);
             if level < f64::INFINITY {
                 let place = self.add_turn(Turn { level, link: index });
                 first = Some(first.map_or(place, |first: usize| first.min(place)));
@@ -272,9 +280,8 @@ impl MaxMin {
         first
     }
 
-    /// Makes a link that is full the home of the flows that could rise further elsewhere; returns whether some of those at
-    /// home reach their own limits before, so that others get more.
-    fn take_in(&mut self, index: u32, level: f64) -> bool {
+    /// Makes a link that is full the home of the flows that could rise further elsewhere.
+    fn take_in(&mut self, index: u32, level: f64) {
         let most = level * (1.0 + TOLERANCE);
         // Backwards: where a flow leaves its place among those that stand alone, the last of them takes it.
         for place in (0..self.refill.stages[index as usize].alone as usize).rev() {
@@ -285,19 +292,20 @@ impl MaxMin {
         }
         let mut homes = std::mem::take(&mut self.refill.homes);
         let groups = self.refill.stages[index as usize].groups.iter().map(|group| group.home);
-        let rises = |home: u32| home != index && self.refill.lids[home as usize].limit() > most;
-        homes.extend(groups.filter(|&home| rises(home) && !self.is_tied(home, level)));
+        let rises = |home: u32| self.refill.lids[home as usize].limit() > most;
+        homes.extend(groups.filter(|&home| rises(home) && !self.is_tied(index, level, home)));
         if !homes.is_empty() {
             self.take_in_groups(index, &homes);
             homes.clear();
         }
         self.refill.homes = homes;
-        self.refill.stages[index as usize].least_ceiling <= most && self.leave_at_ceilings(index, most)
     }
 
-    /// Returns whether another link that is not full yet fills at this level.
-    fn is_tied(&self, index: u32, level: f64) -> bool {
-        self.level_of_groups(index, level) <= level * (1.0 + TIE)
+    /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before.
+    fn is_tied(&self, index: u32, level: f64, other: u32) -> bool {
+        let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
+        other_before >= before * (1.0 - TOLERANCE)
+            && self.level_of_groups(other, level) <= level * (1.0 + TIE)
     }
 
     fn take_in_groups(&mut self, index: u32, homes: &[u32]) {
@@ -332,8 +340,7 @@ impl MaxMin {
     fn settle_all(&mut self) {
         let Self { links, refill, sweep, .. } = self;
         for (index, link) in links.iter_mut().enumerate() {
-            let level =
-                if refill.stages[index].residents > 0 { refill.lids[index].level } else { f64::INFINITY };
+            let level = if refill.stages[index].is_home() { refill.lids[index].level } else { f64::INFINITY };
             if !link.mark.left_out && link.level != level {
                 link.level = level;
                 if level < f64::INFINITY {

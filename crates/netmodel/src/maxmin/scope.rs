@@ -35,6 +35,8 @@ pub(super) struct Marks {
     flows: Vec<u64>,
     /// Links to mark, with all that the flows on them reach.
     roots: Vec<u32>,
+    /// Links that are marked, whose flows have not been followed yet.
+    open: Vec<u32>,
     /// Links that flows brought with them and that were not marked then.
     missed: Vec<u32>,
     /// Links that have been left out of a solve, and not been solved since.
@@ -76,7 +78,7 @@ impl MaxMin {
         if self.marks.scope == Scope::Complete {
             return;
         }
-        self.follow_roots();
+        self.follow_roots(links.clone());
         if links.clone().next().is_some_and(|first| self.marks.is_marked(first)) {
             for link in links {
                 if !self.marks.is_marked(link) {
@@ -88,29 +90,39 @@ impl MaxMin {
         }
     }
 
-    /// Marks the roots and all that flows reach from there.
-    fn follow_roots(&mut self) {
+    /// Marks the roots and what flows reach from there, until it is known which of these links are marked: in dense traffic
+    /// all are, as a few flows show. What is left is followed when it is asked for; a flow that begins meanwhile has only
+    /// links that are marked, and one that ends makes all its links roots.
+    fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>) {
         let Self { links, flows, marks, .. } = self;
         marks.links.resize(links.len(), 0);
         marks.flows.resize(flows.len(), 0);
-        let mut stack = std::mem::take(&mut marks.roots);
-        stack.retain(|&root| marks.mark(root));
-        while let Some(link) = stack.pop() {
-            for member in &links[link as usize].members {
-                if marks.follow(member.flow) {
-                    let reached = flows[member.flow as usize].uses.iter().map(|reached| reached.link);
-                    stack.extend(reached.filter(|&link| marks.mark(link)));
+        let mut open = std::mem::take(&mut marks.open);
+        let mut roots = std::mem::take(&mut marks.roots);
+        open.extend(roots.drain(..).filter(|&root| marks.mark(root)));
+        marks.roots = roots;
+        for wanted in wanted {
+            while !marks.is_marked(wanted)
+                && let Some(link) = open.pop()
+            {
+                for member in &links[link as usize].members {
+                    if marks.follow(member.flow) {
+                        let reached = flows[member.flow as usize].uses.iter().map(|reached| reached.link);
+                        open.extend(reached.filter(|&link| marks.mark(link)));
+                    }
                 }
             }
         }
-        marks.roots = stack;
+        marks.open = open;
     }
 
     /// Decides which links the solve leaves out, and which of those left out before it makes good.
     pub(super) fn limit_scope(&mut self) {
         if !self.marks.missed.is_empty() || !self.marks.owed.is_empty() {
-            self.follow_roots();
             let mut owed = std::mem::take(&mut self.marks.owed);
+            let missed = std::mem::take(&mut self.marks.missed);
+            self.follow_roots(owed.iter().chain(&missed).copied());
+            self.marks.missed = missed;
             self.disturbed.extend(owed.iter().copied().filter(|&link| self.marks.is_marked(link)));
             owed.append(&mut self.marks.missed);
             owed.iter().for_each(|&link| self.links[link as usize].mark.left_out = false);
@@ -126,6 +138,7 @@ impl MaxMin {
     /// Ends a round.
     pub(super) fn forget_marks(&mut self) {
         self.marks.roots.clear();
+        self.marks.open.clear();
         self.marks.round += 1;
     }
 }
