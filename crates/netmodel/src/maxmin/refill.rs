@@ -304,7 +304,7 @@ impl MaxMin {
     /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before.
     fn is_tied(&self, index: u32, level: f64, other: u32) -> bool {
         let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
-        other_before >= before * (1.0 - TOLERANCE)
+        (before == f64::INFINITY || other_before >= before * (1.0 - TOLERANCE))
             && self.level_of_groups(other, level) <= level * (1.0 + TIE)
     }
 
