@@ -143,6 +143,16 @@ impl MaxMin {
         (self.level_of_groups(index, start), true)
     }
 
+    /// Returns whether it is soon seen that a link carries no more than it can, and that none of its flows rises.
+    #[inline]
+    pub(super) fn has_room(&self, link: &Link, stage: &Stage) -> bool {
+        if stage.alone > 0 || stage.is_home() || link.sharing == Sharing::FatPipe {
+            return false;
+        }
+        let Lid { level: carried, rising } = sum_of_groups(&stage.groups, &self.refill.lids);
+        rising == 0.0 && carried <= link.capacity * (1.0 + TIE)
+    }
+
     /// Returns about the level at which the link will be full, if the other links that are full stay so, at their levels;
     /// infinite if it will hardly be.
     pub(super) fn level_expected(&self, index: u32) -> f64 {
@@ -179,6 +189,7 @@ impl MaxMin {
 }
 
 /// Sums the shares of groups times the lids of their homes.
+#[inline]
 fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
     // Two sums side by side, because each addition waits for the one before.
     let mut sums = [[0.0; 2]; 2];

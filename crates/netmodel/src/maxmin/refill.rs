@@ -266,7 +266,8 @@ impl MaxMin {
         let mut first = None;
         for index in 0..self.links.len() as u32 {
             let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-            if stage.is_in_turn || link.members.is_empty() || link.mark.left_out {
+            let is_out = stage.is_in_turn || link.members.is_empty() || link.mark.left_out;
+            if is_out || self.has_room(link, stage) {
                 continue;
             }
             let (level, _) = self.level_in_turn(index, reached, reached);

@@ -49,7 +49,7 @@ impl Marks {
     }
 
     fn is_marked(&self, link: u32) -> bool {
-        self.links[link as usize] == self.round
+        self.links.get(link as usize) == Some(&self.round)
     }
 
     /// Marks a link; returns whether it was not marked.
@@ -95,6 +95,9 @@ impl MaxMin {
     /// links that are marked, and one that ends makes all its links roots.
     fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>) {
         let Self { links, flows, marks, .. } = self;
+        if marks.roots.is_empty() && marks.open.is_empty() {
+            return;
+        }
         marks.links.resize(links.len(), 0);
         marks.flows.resize(flows.len(), 0);
         let mut open = std::mem::take(&mut marks.open);
@@ -102,10 +105,9 @@ impl MaxMin {
         open.extend(roots.drain(..).filter(|&root| marks.mark(root)));
         marks.roots = roots;
         for wanted in wanted {
-            while !marks.is_marked(wanted)
-                && let Some(link) = open.pop()
-            {
-                for member in &links[link as usize].members {
+            while !open.is_empty() && !marks.is_marked(wanted) {
+                let followed = open.pop().into_iter().flat_map(|link| &links[link as usize].members);
+                for member in followed {
                     if marks.follow(member.flow) {
                         let reached = flows[member.flow as usize].uses.iter().map(|reached| reached.link);
                         open.extend(reached.filter(|&link| marks.mark(link)));
