@@ -143,13 +143,17 @@ impl MaxMin {
         (self.level_of_groups(index, start), true)
     }
 
-    /// Returns whether it is soon seen that a link carries no more than it can, and that none of its flows rises.
+    /// Returns whether a link that no flow has its home at carries no more than it can. Each flow is kept down elsewhere, or
+    /// is at its ceiling: one whose ceiling is what the link has for it needs no turn of the link.
     #[inline]
     pub(super) fn has_room(&self, link: &Link, stage: &Stage) -> bool {
-        if stage.alone > 0 || stage.is_home() || link.sharing == Sharing::FatPipe {
+        if stage.is_home() || link.sharing == Sharing::FatPipe {
             return false;
         }
         let Lid { level: carried, rising } = sum_of_groups(&stage.groups, &self.refill.lids);
+        let alone = link.members[..stage.alone as usize].iter();
+        let carried =
+            alone.fold(carried, |sum, member| sum + member.share * self.limits[member.flow as usize]);
         rising == 0.0 && carried <= link.capacity * (1.0 + TIE)
     }
 
