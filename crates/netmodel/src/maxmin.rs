@@ -22,8 +22,9 @@
 //! A link is *disturbed* where a flow came, went, or changed its rate; `maxmin/repair.rs` has the sweep. Where
 //! everything is disturbed this is progressive filling with a heap of link levels.
 //!
-//! Flows that one link freezes are one to the others (`maxmin/group.rs`), so that a solve costs as many steps as pairs of
-//! links have flows in common, one of the two being the bottleneck, and not as there are flows.
+//! In dense traffic nothing of a solution is kept but its shape. Then flows that one link freezes are one to the others
+//! (`maxmin/group.rs`), and links fill in the order of the last solve (`maxmin/refill.rs`): a solve costs as many steps as
+//! pairs of links have flows in common, one of the two being the bottleneck, and not as there are flows.
 //!
 //! # Determinism
 //! The result depends on the sequence of calls only. Levels that differ by less than a part in 10^11 count as equal,

@@ -342,7 +342,7 @@ proptest! {
 fn flows_at_the_limits_of_their_links_are_at_their_own() {
     let mut sharing = MaxMin::default();
     let links = [125e6, 125e6, 150e6].map(|capacity| sharing.add_link(capacity, Sharing::Shared));
-    let penalty = 1.0 / 3362.474_781_439_139_4;
+    let penalty = 1.0 / 3_362.474_781_439_139_4;
     let fast = sharing.add_flow(&[whole(links[0]), whole(links[1])], penalty, 125e6);
     let slow: Vec<FlowIndex> =
         (0..2).map(|_| sharing.add_flow(&[whole(links[2])], penalty, f64::INFINITY)).collect();

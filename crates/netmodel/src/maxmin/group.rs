@@ -5,7 +5,8 @@
 //! has far fewer groups than flows, and a flow is looked at by itself only when something else becomes its bottleneck.
 //! Flows at their own limits have no group: they stand first among the members of a link.
 
-use super::{Flow, FlowIndex, MaxMin, Use};
+use super::refill::TIE;
+use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
 /// The flows of a link whose home is another one.
 #[derive(Clone, Copy, Debug)]
@@ -182,6 +183,62 @@ impl MaxMin {
                 }
             }
         }
+    }
+
+    /// Makes a link that is full the home of the flows that could rise further elsewhere.
+    pub(super) fn take_in(&mut self, index: u32, level: f64) {
+        let most = level * (1.0 + TOLERANCE);
+        // Backwards: where a flow leaves its place among those that stand alone, the last of them takes it.
+        for place in (0..self.refill.stages[index as usize].alone as usize).rev() {
+            let flow = self.links[index as usize].members[place].flow;
+            if self.flows[flow as usize].ceiling > most {
+                self.regroup(flow, Some(index));
+            }
+        }
+        let mut homes = std::mem::take(&mut self.refill.homes);
+        let groups = self.refill.stages[index as usize].groups.iter().map(|group| group.home);
+        let rises = |home: u32| self.refill.lids[home as usize].limit() > most;
+        homes.extend(groups.filter(|&home| rises(home) && !self.is_tied(index, level, home)));
+        if !homes.is_empty() {
+            self.take_in_groups(index, &homes);
+            homes.clear();
+        }
+        self.refill.homes = homes;
+    }
+
+    /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before.
+    fn is_tied(&self, index: u32, level: f64, other: u32) -> bool {
+        let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
+        (before == f64::INFINITY || other_before >= before * (1.0 - TOLERANCE))
+            && self.level_of_groups(other, level) <= level * (1.0 + TIE)
+    }
+
+    fn take_in_groups(&mut self, index: u32, homes: &[u32]) {
+        let alone = self.refill.stages[index as usize].alone as usize;
+        for place in alone..self.links[index as usize].members.len() {
+            let flow = self.links[index as usize].members[place].flow;
+            if self.flows[flow as usize].home.is_some_and(|home| homes.contains(&home)) {
+                self.regroup(flow, Some(index));
+            }
+        }
+    }
+
+    /// Leaves the flows at home at a link alone that have ceilings up to this level; returns whether there are any.
+    pub(super) fn leave_at_ceilings(&mut self, index: u32, most: f64) -> bool {
+        let mut least = f64::INFINITY;
+        let alone = self.refill.stages[index as usize].alone;
+        for place in alone as usize..self.links[index as usize].members.len() {
+            let flow = self.links[index as usize].members[place].flow;
+            let (home, ceiling) = (self.flows[flow as usize].home, self.flows[flow as usize].ceiling);
+            if home == Some(index) && ceiling <= most {
+                self.regroup(flow, None);
+            } else if home == Some(index) {
+                least = least.min(ceiling);
+            }
+        }
+        let stage = &mut self.refill.stages[index as usize];
+        stage.least_ceiling = least;
+        stage.alone > alone
     }
 
     fn swap_members(&mut self, index: u32, one: u32, other: u32) {
