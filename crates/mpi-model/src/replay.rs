@@ -20,7 +20,7 @@ mod world;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake, Wire};
 use trace_mmap::{Action, Cursor, RankTrace, SendRecv, Slot};
 
 use crate::error::{ReplayError, ReplayErrorKind};
@@ -94,6 +94,20 @@ pub struct Waiting {
     pub action: u64,
     /// The collective operation of which that is part.
     pub operation: Option<ActionKind>,
+}
+
+/// For the process of the operating system that finds out who waits for whom.
+impl Wire for Waiting {
+    const SIZE: usize = <(Awaited, u64, Option<ActionKind>)>::SIZE;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        (self.awaited, self.action, self.operation).write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (awaited, action, operation) = Wire::read(bytes)?;
+        Some(Self { awaited, action, operation })
+    }
 }
 
 /// Whether a rank goes on with its next action.
@@ -213,7 +227,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Pause, Failure<M::Error>> {
         let granted = turn.granted && !self.open_mail(outbox)? && !self.look_for_member(outbox)?;
-        if let Flow::Pause(pause) = self.proceed(granted, outbox)? {
+        let looks = granted.then(|| self.world.looks());
+        let flow = self.proceed(granted, outbox)?;
+        if let Some(before) = looks {
+            self.world.tell_looks(before, outbox);
+        }
+        if let Flow::Pause(pause) = flow {
             return Ok(pause);
         }
         loop {
@@ -492,6 +511,10 @@ impl<M: Machine> Process for RankProcess<'_, M> {
                     *done = true;
                 }
                 return Ok(Wake::Ready);
+            }
+            Token::Looks { tests, probes } => {
+                self.world.set_looks(tests, probes);
+                return Ok(Wake::No);
             }
             Token::Resume { at, operation: Some(index) } => {
                 let goes_on = self.work_done(index, at, outbox)?;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime};
+use pdes_core::{Bytes, Rank, SimTime, Wire};
 use trace_mmap::Slot;
 
 use crate::statistics::ActionKind;
@@ -27,6 +27,16 @@ impl RequestId {
         let number = u32::try_from(number + 1).ok().filter(|&number| number < PART);
         let number = number.and_then(|number| NonZeroU32::new(number | PART));
         Self(number.expect("the operations of a rank have fewer than 2^31 requests"))
+    }
+
+    /// Returns the number by which other processes of the operating system know the request, never 0.
+    pub(crate) fn number(self) -> u32 {
+        self.0.get()
+    }
+
+    /// Returns the request with this number; `None` where no request has it.
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        NonZeroU32::new(number).filter(|&number| number.get() != PART).map(Self)
     }
 
     fn is_part(self) -> bool {
@@ -72,6 +82,32 @@ impl Awaited {
             Self::Receiver(rank) | Self::Sender(rank) => Some(rank),
             Self::AnySender | Self::Operation(_) => None,
         }
+    }
+}
+
+/// A byte that says what, and a rank or the kind of an operation.
+impl Wire for Awaited {
+    const SIZE: usize = u8::SIZE + u32::SIZE;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        match *self {
+            Self::Receiver(rank) => (0_u8, rank.get()),
+            Self::Sender(rank) => (1, rank.get()),
+            Self::AnySender => (2, 0),
+            Self::Operation(kind) => (3, kind as u32),
+        }
+        .write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (what, number): (u8, u32) = Wire::read(bytes)?;
+        Some(match what {
+            0 => Self::Receiver(Rank::new(number)),
+            1 => Self::Sender(Rank::new(number)),
+            2 => Self::AnySender,
+            3 => Self::Operation(ActionKind::from_number(number)?),
+            _ => return None,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a rank did, and for how long.
 
-use pdes_core::{Bytes, SimDuration};
+use pdes_core::{Bytes, SimDuration, Wire};
 use trace_mmap::Collective;
 
 /// A kind of action, by which time is accounted.
@@ -139,6 +139,19 @@ impl ActionKind {
     }
 }
 
+/// The number of the kind.
+impl Wire for ActionKind {
+    const SIZE: usize = 1;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        (*self as u8).write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Self::from_number(u8::read(bytes)?.into())
+    }
+}
+
 impl From<&Collective> for ActionKind {
     fn from(operation: &Collective) -> Self {
         match operation {
@@ -253,6 +266,36 @@ impl Statistics {
         }
     }
 
+    /// Writes the totals for another process of the operating system.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        let kinds = || ActionKind::ALL.into_iter().filter(|&kind| self.has(kind));
+        (kinds().count() as u8).write(bytes);
+        for kind in kinds() {
+            (kind, self.count(kind), self.time(kind).as_picos()).write(bytes);
+        }
+        (self.messages, self.bytes).write(bytes);
+        let OutcomeCount { decided, different, first_different } = self.outcomes;
+        (decided, different, first_different).write(bytes);
+    }
+
+    /// Reads what [`write`](Statistics::write) wrote; `None` where the bytes are something else.
+    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let mut totals = Self::default();
+        for _ in 0..u8::read(bytes)? {
+            let (kind, count, time): (ActionKind, u64, u64) = Wire::read(bytes)?;
+            totals.counts[kind as usize] = count;
+            totals.times[kind as usize] = SimDuration::from_picos(time);
+        }
+        (totals.messages, totals.bytes) = Wire::read(bytes)?;
+        let (decided, different, first_different) = Wire::read(bytes)?;
+        totals.outcomes = OutcomeCount { decided, different, first_different };
+        Some(totals)
+    }
+
+    fn has(&self, kind: ActionKind) -> bool {
+        self.count(kind) > 0 || self.time(kind) > SimDuration::ZERO
+    }
+
     #[inline]
     pub(crate) fn add_message(&mut self, bytes: Bytes) {
         self.messages += 1;
@@ -270,5 +313,23 @@ mod tests {
             assert_eq!(kind as usize, number);
             assert_eq!(ActionKind::from_number(number as u32), Some(kind));
         }
+    }
+
+    #[test]
+    fn totals_come_back() {
+        let mut totals = Statistics::default();
+        totals.add_action(ActionKind::Send, SimDuration::from_picos(5));
+        totals.add_action(ActionKind::Finalize, SimDuration::ZERO);
+        totals.add_time(ActionKind::Wait, SimDuration::from_picos(u64::MAX));
+        totals.add_message(Bytes::new(77));
+        totals.add_outcome(9, false);
+        totals.add_outcome(10, true);
+        let mut bytes = Vec::new();
+        totals.write(&mut bytes);
+        assert_eq!(Statistics::read(&mut &bytes[..bytes.len() - 1]), None, "too short");
+        let rest = &mut bytes.as_slice();
+        assert_eq!(Statistics::read(rest), Some(totals));
+        assert!(rest.is_empty());
+        assert_eq!(Statistics::read(&mut [1, ActionKind::ALL.len() as u8].as_slice()), None);
     }
 }

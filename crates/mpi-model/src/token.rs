@@ -1,5 +1,7 @@
 //! What ranks send to each other through the engine.
 
+mod wire;
+
 use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, SimTime};
@@ -8,7 +10,7 @@ use trace_mmap::{CommId, PortId};
 use crate::request::{OperationIndex, RequestId};
 
 /// A timestamped token from one rank to another.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// A message has been sent.
     Message {
@@ -43,6 +45,14 @@ pub enum Token {
         /// For which operation it was done; `None` for the program itself.
         operation: Option<OperationIndex>,
     },
+    /// A rank of another process of the operating system has looked at requests or messages, which changes what looks
+    /// cost: for all ranks of the receiver's process.
+    Looks {
+        /// What the next test costs, in the price of a first one.
+        tests: u64,
+        /// What the next probe costs, likewise.
+        probes: u64,
+    },
 }
 
 /// Which queue of the receiver a message belongs to.
@@ -59,7 +69,7 @@ pub enum Lane {
 }
 
 /// A message that waits for its receive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// When the sender was ready.
     pub posted: SimTime,

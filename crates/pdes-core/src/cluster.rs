@@ -1,5 +1,6 @@
 //! The processes of the operating system on which one simulation runs.
 
+mod assembly;
 mod link;
 mod mail;
 mod memory;
@@ -17,14 +18,15 @@ use patience::Patience;
 
 /// The processes of the operating system that run a simulation together, as one of them, a member, sees them.
 ///
-/// Every member makes the same calls of [`Engine::run_across`](crate::Engine::run_across) in the same order. A member
-/// that drops its cluster leaves it, and waits until all others have left as well. Whoever still needs it is told, so
-/// that a member that fails on its own, with an error or a panic, holds up nobody.
+/// Every member makes the same calls of [`Engine::run_across`](crate::Engine::run_across), and of those below that all
+/// members make, in the same order. A member that drops its cluster leaves it, and waits until all others have left as
+/// well. Whoever still needs it is told, so that a member that fails on its own, with an error or a panic, holds up
+/// nobody.
 pub struct Cluster {
     mail: Mail,
     /// Whether this member has said farewell.
     left: bool,
-    /// Calls of `run_across` that were begun, and those that came to their end.
+    /// Calls of all members that were begun, and those that came to their end.
     begun: u32,
     completed: u32,
 }
@@ -38,6 +40,11 @@ pub enum ClusterError {
         member: usize,
         /// The message of its panic; `None` where it left without one.
         message: Option<String>,
+    },
+    /// A member sends what are no tokens for processes of this one: it runs another version of the program.
+    Garbled {
+        /// The member that got it.
+        receiver: usize,
     },
     /// A member runs another simulation.
     Mismatch {
@@ -190,6 +197,10 @@ impl std::fmt::Display for ClusterError {
             Self::Departed { member, message: None } => {
                 write!(f, "process {member} of the cluster ended before the simulation did")
             }
+            Self::Garbled { receiver } => write!(
+                f,
+                "process {receiver} of the cluster gets what are no tokens for it; run the same version of the program on all hosts"
+            ),
             Self::Mismatch { member, theirs, ours } => write!(
                 f,
                 "process {member} of the cluster runs {theirs}, this one {ours}; give all of them the same arguments"

@@ -14,15 +14,16 @@ mod worker;
 
 use std::any::Any;
 use std::convert::Infallible;
-use std::ops::Range;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
 
 use crate::cluster::{Cluster, ClusterError, Terms};
 use crate::{Fault, Process, Progress, Rank, SimDuration, Wire};
 use first_fault::FirstFault;
 use frame::{Codec, Tally};
 use gateway::Gateway;
-use partition::Partition;
+pub use partition::Partition;
+use partition::Share;
 use worker::{Commons, Finished, Worker};
 
 /// Runs processes on threads, and on the members of a [`Cluster`].
@@ -40,6 +41,7 @@ pub struct Engine {
     run_ahead: RunAhead,
     batch: usize,
     jitter: Option<u64>,
+    partition: Option<Partition>,
 }
 
 /// How far processes may run ahead of the slowest process that could run.
@@ -55,12 +57,10 @@ pub enum RunAhead {
     Window(SimDuration),
 }
 
-/// The processes after a run, in the order of their ranks, and how the run ended.
+/// The processes after a run, in the order in which they were given, and how the run ended.
 #[derive(Debug)]
 pub struct Run<P: Process, E = <P as Process>::Error> {
-    /// The rank of the first of the processes: zero, but for members of a cluster.
-    pub first: Rank,
-    /// The processes in their final states; of a member of a cluster, its block of them.
+    /// The processes in their final states; of a member of a cluster, its own ones.
     pub processes: Vec<P>,
     /// How the run ended.
     pub ending: Ending<E>,
@@ -79,6 +79,14 @@ pub enum Ending<E> {
     Failed(Rank, Fault<E>),
 }
 
+impl<E> Ending<E> {
+    /// Says how a run without failures ended in which these processes have not finished.
+    fn of_waiting(mut waiting: Vec<Rank>) -> Self {
+        waiting.sort_unstable();
+        if waiting.is_empty() { Self::Completed } else { Self::Stalled(waiting) }
+    }
+}
+
 impl Engine {
     /// Makes an engine with this many workers, one thread each.
     ///
@@ -86,7 +94,7 @@ impl Engine {
     /// Where `workers` is zero.
     pub fn new(workers: usize) -> Self {
         assert!(workers > 0, "an engine needs at least one worker");
-        Self { workers, run_ahead: RunAhead::default(), batch: 256, jitter: None }
+        Self { workers, run_ahead: RunAhead::default(), batch: 256, jitter: None, partition: None }
     }
 
     /// Sets the bound on run-ahead.
@@ -103,6 +111,12 @@ impl Engine {
     /// not depend on it.
     pub fn jitter(self, seed: u64) -> Self {
         Self { jitter: Some(seed), ..self }
+    }
+
+    /// Sets which worker runs which process; by default they lie on them in blocks. A run has to be of as many processes
+    /// and, over all members of a cluster, workers.
+    pub fn partition(self, partition: Partition) -> Self {
+        Self { partition: Some(partition), ..self }
     }
 
     /// Returns the number of workers.
@@ -126,25 +140,36 @@ impl Engine {
     where
         P: Process<Order = Infallible>,
     {
-        let partition = Partition::new(processes.len(), self.workers, 0, 1);
+        let share = self.share(0, 1, processes.len() as u32);
         let commons = Commons::new(self.workers, 0, 1);
-        let (whole, _) = self.drive(processes, &partition, &commons, progress, None);
+        let processes = share.whole.sort(processes);
+        let (whole, _) = self.drive(processes, &share, &commons, progress, None);
         let Whole { processes, waiting, fault, steps } = whole;
-        Run { first: Rank::new(0), processes, ending: fault.ending(waiting), steps }
+        Run { processes: share.whole.unsort(processes), ending: fault.ending(waiting), steps }
     }
 
-    /// Returns which ranks a member of a cluster runs.
-    pub fn block(&self, cluster: &Cluster, ranks: u32) -> Range<u32> {
-        self.partition(cluster, ranks).block()
+    /// Returns which ranks a member of a cluster of so many runs, in the order in which
+    /// [`run_across`](Engine::run_across) takes and returns their processes.
+    ///
+    /// # Panics
+    /// Where the partition was made for other numbers of ranks or of workers.
+    pub fn ranks(&self, member: usize, members: usize, ranks: u32) -> Vec<Rank> {
+        let share = self.share(member, members, ranks);
+        share.places().map(|place| share.whole.rank(place)).collect()
     }
 
-    fn partition(&self, cluster: &Cluster, ranks: u32) -> Partition {
-        Partition::new(ranks as usize, self.workers, cluster.member(), cluster.members())
+    fn share(&self, member: usize, members: usize, ranks: u32) -> Share {
+        let workers = self.workers * members;
+        let blocks = || Partition::blocks(ranks, workers);
+        let whole = self.partition.clone().unwrap_or_else(blocks);
+        let (found, expected) = ((whole.len(), whole.workers()), (ranks, workers));
+        assert_eq!(found, expected, "a partition is for as many ranks and workers as the run has");
+        Share::new(whole, self.workers, member)
     }
 
     /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and
-    /// with its own block of processes: those of the ranks that [`block`](Engine::block) names. It gets them back,
-    /// with the steps of all processes and the ending of the whole run.
+    /// with its own part of the processes: those of the ranks that [`ranks`](Engine::ranks) lists, in that order. It gets
+    /// them back, with the steps of all processes and the ending of the whole run.
     ///
     /// A failure carries its error on the member of the failed process only; the others get `None`, and know when
     /// and where it happened.
@@ -156,8 +181,8 @@ impl Engine {
     /// Where another member panics, or leaves the cluster before the run has ended, or runs something else.
     ///
     /// # Panics
-    /// Where a process panics; other members get an error. Where `processes` are not as many as the block has ranks,
-    /// where `progress` was made for fewer workers, and where this member has failed before.
+    /// Where a process panics; other members get an error. Where `processes` are not as many as the member has ranks,
+    /// where the partition was made for other numbers of ranks or workers, where `progress` was made for fewer workers, and where this member has failed before.
     ///
     /// ```
     /// # use std::convert::Infallible;
@@ -186,10 +211,11 @@ impl Engine {
     /// // Six processes on three members with two threads each; under `mpirun`, `Cluster::from_mpi` is a member.
     /// let ends = Cluster::in_memory(3, |mut cluster| {
     ///     let engine = Engine::new(2);
-    ///     let processes = engine.block(&cluster, 6).map(hop).collect();
+    ///     let ranks = engine.ranks(cluster.member(), cluster.members(), 6);
+    ///     let processes = ranks.iter().map(|rank| hop(rank.get())).collect();
     ///     let run = engine.run_across(&mut cluster, 6, processes, &Progress::new(2)).unwrap();
     ///     assert!(matches!(run.ending, Ending::Completed));
-    ///     (run.first, run.processes.last().unwrap().clock)
+    ///     (ranks[0], run.processes.last().unwrap().clock)
     /// });
     /// assert_eq!(*ends[2].as_ref().unwrap(), (Rank::new(4), SimTime::from_picos(30)));
     /// ```
@@ -204,11 +230,10 @@ impl Engine {
         P: Process<Order = Infallible>,
         P::Token: Wire,
     {
-        let partition = self.partition(cluster, ranks);
-        let (given, needed) = (processes.len(), partition.block());
-        assert_eq!(given, needed.len(), "the processes of a member are those of ranks {needed:?}");
+        let share = self.share(cluster.member(), cluster.members(), ranks);
+        assert_eq!(processes.len(), share.places().len(), "the processes of a member are those of its ranks");
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            self.run_member(&mut *cluster, &partition, ranks, processes, progress)
+            self.run_member(&mut *cluster, &share, ranks, processes, progress)
         }));
         result.unwrap_or_else(|panic| {
             cluster.fail(Some(message(&*panic)));
@@ -219,7 +244,7 @@ impl Engine {
     fn run_member<P>(
         &self,
         cluster: &mut Cluster,
-        partition: &Partition,
+        share: &Share,
         ranks: u32,
         processes: Vec<P>,
         progress: &Progress,
@@ -233,27 +258,27 @@ impl Engine {
         let terms = Terms { ranks, workers: self.workers as u32, token_bytes: codec.token_bytes };
         // A member that is alone has nobody to listen to.
         let abroad = (cluster.members() > 1)
-            .then(|| (codec, Gateway::new(cluster, &commons.floors, partition.clone(), terms)));
-        let (whole, gateway) = self.drive(processes, partition, &commons, progress, abroad);
+            .then(|| (codec, Gateway::new(cluster, &commons.floors, share.clone(), terms, progress)));
+        let (whole, gateway) = self.drive(processes, share, &commons, progress, abroad);
         let Whole { processes, waiting, fault, steps } = whole;
         let tally = Tally { fault: fault.key(), steps, waiting };
         let all = match gateway {
+            Some(gateway) if commons.is_garbled.load(Ordering::Relaxed) => return Err(gateway.refuse()),
             Some(gateway) => gateway.finish(tally)?,
             None => tally,
         };
         let ending = match all.fault {
             Some(first) => fault.on_cluster(first),
-            None if all.waiting.is_empty() => Ending::Completed,
-            None => Ending::Stalled(all.waiting),
+            None => Ending::of_waiting(all.waiting),
         };
-        Ok(Run { first: Rank::new(partition.block().start), processes, ending, steps: all.steps })
+        Ok(Run { processes, ending, steps: all.steps })
     }
 
     /// Runs the processes of this member on its workers, the first of which is the calling thread.
     fn drive<'a, P>(
         &self,
         processes: Vec<P>,
-        partition: &Partition,
+        share: &Share,
         commons: &'a Commons,
         progress: &'a Progress,
         abroad: Option<(Codec<P::Token>, Gateway<'a>)>,
@@ -266,7 +291,7 @@ impl Engine {
         let mut rest = processes;
         let mut parts = Vec::with_capacity(self.workers);
         for (worker, seat) in exchange::connect(self.workers).into_iter().enumerate() {
-            let ranks = partition.ranks(partition.first_worker() + worker);
+            let ranks = share.whole.places(share.first_worker() + worker);
             let later = rest.split_off(ranks.len());
             parts.push((std::mem::replace(&mut rest, later), seat));
         }
@@ -276,12 +301,12 @@ impl Engine {
             let threads: Vec<_> = parts
                 .map(|(processes, seat)| {
                     scope.spawn(move || {
-                        let exchange = seat.take(partition, batch, codec, commons, None);
+                        let exchange = seat.take(share, batch, codec, commons, None);
                         Worker::new(self, processes, exchange, commons, progress).run().0
                     })
                 })
                 .collect();
-            let exchange = seat.take(partition, batch, codec, commons, gateway);
+            let exchange = seat.take(share, batch, codec, commons, gateway);
             let (first, gateway) = Worker::new(self, processes, exchange, commons, progress).run();
             let mut whole = Whole::new(first);
             for thread in threads {

@@ -73,7 +73,7 @@ pub use arbiter::Arbiter;
 #[cfg(feature = "mpi")]
 pub use cluster::MpiError;
 pub use cluster::{Cluster, ClusterError, Terms};
-pub use engine::{Ending, Engine, Run, RunAhead};
+pub use engine::{Ending, Engine, Partition, Run, RunAhead};
 pub use ordered::OrderedEngine;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Level, Profile, Profiled, Traced};

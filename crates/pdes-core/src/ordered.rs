@@ -224,11 +224,6 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         let states = self.states.iter().enumerate();
         let waiting = states.filter(|(_, state)| **state != State::Finished);
         let waiting: Vec<Rank> = waiting.map(|(index, _)| Rank::new(index as u32)).collect();
-        Run {
-            first: Rank::new(0),
-            ending: self.fault.ending(waiting),
-            processes: self.processes,
-            steps: self.steps,
-        }
+        Run { ending: self.fault.ending(waiting), processes: self.processes, steps: self.steps }
     }
 }

@@ -12,6 +12,8 @@ use crate::SimTime;
 #[derive(Debug)]
 pub struct Progress {
     workers: Box<[CachePadded<Published>]>,
+    /// What member 0 of a cluster knows of the others.
+    elsewhere: CachePadded<Published>,
 }
 
 #[derive(Debug, Default)]
@@ -21,25 +23,36 @@ struct Published {
 }
 
 impl Progress {
-    /// Makes the counters for a run on this many workers.
+    /// Makes the counters for a run on this many workers of this process.
     pub fn new(workers: usize) -> Self {
-        Self { workers: (0..workers).map(|_| CachePadded::default()).collect() }
+        let workers = (0..workers).map(|_| CachePadded::default()).collect();
+        Self { workers, elsewhere: CachePadded::default() }
     }
 
-    /// Returns the steps done so far by all processes.
+    /// Returns the steps done so far by all processes; of a member of a cluster that is not the first one, by its own.
     pub fn steps(&self) -> u64 {
-        // Relaxed here and below: nothing but the numbers themselves is communicated.
-        self.workers.iter().map(|worker| worker.steps.load(Ordering::Relaxed)).sum()
+        self.all().map(|published| published.steps.load(Ordering::Relaxed)).sum()
     }
 
     /// Returns the simulated time that the foremost process has reached; at the end of a run, its final clock.
     pub fn reached(&self) -> SimTime {
-        let latest = self.workers.iter().map(|worker| worker.reached.load(Ordering::Relaxed)).max();
+        let latest = self.all().map(|published| published.reached.load(Ordering::Relaxed)).max();
         SimTime::from_picos(latest.unwrap_or(0))
+    }
+
+    // Relaxed in all of this: nothing but the numbers themselves is communicated.
+    fn all(&self) -> impl Iterator<Item = &Published> {
+        self.workers.iter().chain([&self.elsewhere]).map(|published| &**published)
     }
 
     pub(crate) fn publish(&self, worker: usize, steps: u64, reached: SimTime) {
         self.workers[worker].steps.store(steps, Ordering::Relaxed);
         self.workers[worker].reached.fetch_max(reached.as_picos(), Ordering::Relaxed);
+    }
+
+    /// Publishes what all other members have done.
+    pub(crate) fn publish_elsewhere(&self, steps: u64, reached: SimTime) {
+        self.elsewhere.steps.store(steps, Ordering::Relaxed);
+        self.elsewhere.reached.fetch_max(reached.as_picos(), Ordering::Relaxed);
     }
 }

@@ -10,7 +10,12 @@ mod network {
 use network::catalogue::{COMPUTE, one_of_each, ring};
 use network::schedule::{Network, Schedule, guarded};
 use network::station::{Log, Op, Phase};
-use pdes_core::{Cluster, ClusterError, Ending, Engine, RunAhead, SimDuration, Terms};
+use std::convert::Infallible;
+
+use pdes_core::{
+    Cluster, ClusterError, Ending, Engine, Fault, Outbox, Pause, Process, Progress, Rank, RunAhead,
+    SimDuration, SimTime, Terms, Turn, Wake, Wire,
+};
 
 fn departed(member: usize, message: Option<&str>) -> ClusterError {
     ClusterError::Departed { member, message: message.map(str::to_owned) }
@@ -115,7 +120,7 @@ fn a_window_bounds_the_tokens_that_wait_on_two_members() {
     let network = Network::repeated(100_000, [produce, consume]);
     for jitter in [None, Some(1), Some(2)] {
         let run_ahead = RunAhead::Window(SimDuration::from_picos(100 * COMPUTE));
-        let schedule = Schedule { members: 2, workers: 1, run_ahead, batch: 256, jitter };
+        let schedule = Schedule { members: 2, workers: 1, run_ahead, batch: 256, jitter, shuffle: false };
         let outcome = network.run_in(&schedule);
         assert_eq!(outcome.ending, Ending::Completed);
         // The producer may be 16 windows ahead of what it knows when it moves its horizon by one more; what it knows is
@@ -139,10 +144,103 @@ fn a_flood_of_tokens_gets_through() {
         let network = Network { programs: (0..2).map(program).collect() };
         let run_ahead = RunAhead::Window(SimDuration::from_picos(u64::MAX));
         for batch in [1, 256] {
-            let outcome =
-                network.run_in(&Schedule { members: 2, workers: 1, run_ahead, batch, jitter: None });
+            let outcome = network.run_in(&Schedule {
+                members: 2,
+                workers: 1,
+                run_ahead,
+                batch,
+                jitter: None,
+                shuffle: false,
+            });
             assert_eq!(outcome.ending, Ending::Completed);
             assert!(outcome.states.iter().all(|state| state.steps == 2 * flood && state.unread() == 0));
         }
+    });
+}
+
+#[test]
+fn members_tell_each_other_things_between_runs() {
+    guarded(|| {
+        let sizes = [0, 1, 3_900, 3_901, 1_000_000];
+        let parts = Cluster::in_memory(3, |mut cluster| {
+            let me = cluster.member();
+            for size in sizes {
+                let mine = |member: usize| vec![member as u8; size + member];
+                let all = cluster.gather(mine(me)).expect("all members are there");
+                let expected: Vec<_> = if me == 0 { (0..3).map(mine).collect() } else { Vec::new() };
+                assert!(all == expected, "{size} bytes of each");
+                let run = ring(6, 3, 10).run_part(&Engine::new(1), &mut cluster, &Log::default());
+                assert_eq!(run.map(|run| run.ending), Ok(Ending::Completed));
+                assert!(cluster.spread(mine(me)) == Ok(mine(0)), "{size} bytes for all");
+            }
+            assert_eq!(cluster.first_failure(true), Ok(None));
+            cluster.first_failure(me == 0)
+        });
+        assert!(parts.into_iter().all(|part| part.expect("no panic") == Ok(Some(1))));
+    });
+}
+
+#[test]
+fn a_member_that_leaves_is_missed_between_runs() {
+    guarded(|| {
+        let parts = Cluster::in_memory(3, |mut cluster| match cluster.member() {
+            1 => Ok(None),
+            _ => cluster.first_failure(true),
+        });
+        let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
+        assert_eq!(parts, [Err(departed(1, None)), Ok(None), Err(departed(1, None))]);
+    });
+}
+
+/// A token that only its sender understands.
+#[derive(Clone, Copy)]
+struct Foreign;
+
+impl Wire for Foreign {
+    const SIZE: usize = 1;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.push(0);
+    }
+
+    fn read(_: &mut &[u8]) -> Option<Self> {
+        None
+    }
+}
+
+/// Rank 0 sends such a token to each other rank, and all wait.
+struct Sender(u32);
+
+impl Process for Sender {
+    type Token = Foreign;
+    type Order = Infallible;
+    type Error = Infallible;
+
+    fn deliver(&mut self, _: Foreign, _: &mut Outbox<Foreign>) -> Result<Wake, Fault<Infallible>> {
+        Ok(Wake::No)
+    }
+
+    fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<Foreign>) -> Result<Pause, Fault<Infallible>> {
+        if self.0 == 0 {
+            (1..6).for_each(|to| outbox.send(Rank::new(to), Foreign));
+        }
+        Ok(Pause::Blocked)
+    }
+
+    fn clock(&self) -> SimTime {
+        SimTime::ZERO
+    }
+}
+
+#[test]
+fn what_are_no_tokens_ends_the_run_for_all() {
+    guarded(|| {
+        let parts = Cluster::in_memory(2, |mut cluster| {
+            let engine = Engine::new(2);
+            let senders = engine.ranks(cluster.member(), 2, 6).into_iter().map(|rank| Sender(rank.get()));
+            engine.run_across(&mut cluster, 6, senders.collect(), &Progress::new(2)).map(|run| run.ending)
+        });
+        let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no panic")).collect();
+        assert_eq!(parts, [Err(departed(1, None)), Err(ClusterError::Garbled { receiver: 1 })]);
     });
 }

@@ -90,7 +90,7 @@ proptest! {
 
     #[test]
     fn random_programs_do_not_notice_the_schedule(size in 1..12_u32, deeds in deeds(), first in 0..5_usize) {
-        let outcome = unfold(size, &deeds).run_under(Schedule::all().skip(first).step_by(5));
+        let outcome = unfold(size, &deeds).run_under(Schedule::all().skip(first).step_by(6));
         prop_assert_eq!(outcome.ending, Ending::Completed);
         prop_assert!(outcome.states.iter().all(|state| state.unread() == 0));
     }

@@ -106,7 +106,7 @@ fn member_compares() {
     let (members, workers) = (cluster.members(), workers());
     for (name, network) in one_of_each() {
         let expected = network.run(&Engine::new(1));
-        for schedule in Schedule::of(members, workers).step_by(5) {
+        for schedule in Schedule::of(members, workers).step_by(7) {
             network.check_part(&mut cluster, &schedule, &expected, name);
         }
     }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod platform;
+mod processes;
 mod progress;
 mod run;
 mod summary;
@@ -11,6 +12,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use pdes_core::Cluster;
 use pdes_replay::ConfigError;
 use trace_mmap::generate::GenerateError;
 use tracing_subscriber::EnvFilter;
@@ -29,24 +31,44 @@ struct Misuse(String);
 pub(crate) fn main() -> ExitCode {
     let arguments = Arguments::parse();
     start_log(&arguments);
-    let result = match &arguments.command {
-        None => run::run(&arguments.run),
-        Some(Command::Platform(command)) => platform::run(command),
-        Some(Command::Trace(command)) => trace::run(command),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            report_error(&error);
-            let misuse = error.is::<ConfigError>() || error.is::<Misuse>() || error.is::<GenerateError>();
-            if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
-        }
+    match &arguments.command {
+        None => replay(&arguments),
+        Some(Command::Platform(command)) => conclude(platform::run(command), None),
+        Some(Command::Trace(command)) => conclude(trace::run(command), None),
     }
 }
 
-/// Logs go to stderr: warnings always, notes unless the command is quiet, more by `RUST_LOG`.
+/// Replays on this process, or with those that were started with it.
+fn replay(arguments: &Arguments) -> ExitCode {
+    match processes::join() {
+        Ok(None) => conclude(run::run(&arguments.run), None),
+        Ok(Some(mut cluster)) => {
+            let result = run::run_across(&arguments.run, &mut cluster);
+            // All processes leave together: the error is told before the launcher ends them because one has failed.
+            conclude(result, Some(&cluster))
+        }
+        Err(error) => conclude(Err(error), None),
+    }
+}
+
+/// Tells the error, if there is one and no other process tells it; returns the exit status.
+fn conclude(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    if !processes::is_told_elsewhere(&error, cluster) {
+        report_error(&error);
+    }
+    let misuse = error.is::<ConfigError>() || error.is::<Misuse>() || error.is::<GenerateError>();
+    if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
+}
+
+/// Logs go to stderr: warnings always, notes unless the command is quiet, more by `RUST_LOG`. Of several processes the
+/// first one speaks for all.
 fn start_log(arguments: &Arguments) {
-    let default = if arguments.run.quiet { "warn" } else { "info" };
+    let default = match arguments.run.quiet {
+        _ if processes::is_not_the_first() => "error",
+        true => "warn",
+        false => "info",
+    };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.without_time().with_target(false).with_ansi(std::io::stderr().is_terminal()).init();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mpi_model::{Awaited, Machine, RankProcess, Waiting};
+use mpi_model::{Awaited, Waiting};
 use pdes_core::Rank;
 use trace_mmap::{Action, Location, Trace};
 
@@ -47,15 +47,11 @@ pub struct Link {
 impl Deadlock {
     /// Finds the cycle of waiting ranks that the lowest rank leads to, or where there is none, the chain from the
     /// lowest rank to one that waits for a finished rank.
-    pub(crate) fn find<M: Machine>(
-        trace: &Trace,
-        processes: &[RankProcess<'_, M>],
-        stalled: &[Rank],
-    ) -> Self {
-        let mut is_stalled = vec![false; processes.len()];
+    pub(crate) fn find(trace: &Trace, stalled: &[Rank], waiting: impl Fn(Rank) -> Option<Waiting>) -> Self {
+        let mut is_stalled = vec![false; trace.ranks() as usize];
         stalled.iter().for_each(|rank| is_stalled[rank.index()] = true);
-        let waiting = |rank: Rank| processes[rank.index()].waiting().filter(|_| is_stalled[rank.index()]);
-        let mut seen = vec![false; processes.len()];
+        let waiting = |rank: Rank| waiting(rank).filter(|_| is_stalled[rank.index()]);
+        let mut seen = vec![false; trace.ranks() as usize];
         let mut ways = stalled.iter().map(|&start| follow(start, waiting, &mut seen));
         let first = ways.next().unwrap_or_default();
         let cycle = if first.1 { None } else { ways.find(|(_, cycle)| *cycle) };

@@ -27,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod across;
 mod config;
 mod contention;
 mod deadlock;

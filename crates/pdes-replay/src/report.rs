@@ -49,7 +49,8 @@ pub struct Report {
     pub replay_s: f64,
     /// Actions over `replay_s`.
     pub actions_per_s: f64,
-    /// The largest resident memory of the process \[B\]; null where the system does not tell.
+    /// The largest resident memory of the process, of several that of the largest \[B\]; null where the system does not
+    /// tell.
     pub peak_rss_bytes: Option<u64>,
     /// Threads of each process.
     pub threads: usize,
@@ -202,9 +203,9 @@ impl Report {
             load_s: load.as_secs_f64(),
             replay_s: replay.as_secs_f64(),
             actions_per_s: rate(scene.trace().actions(), replay),
-            peak_rss_bytes: peak_rss_bytes(),
+            peak_rss_bytes: outcome.peak_rss_bytes,
             threads: job.threads,
-            processes: 1,
+            processes: outcome.processes,
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
@@ -307,7 +308,7 @@ fn table(selection: &Selection) -> BTreeMap<&'static str, Vec<TableRow>> {
 }
 
 /// The high-water mark of the process's resident memory, as Linux tells it.
-fn peak_rss_bytes() -> Option<u64> {
+pub(crate) fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mpi_model::collective::SelectionError;
 use mpi_model::{Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
 use netmodel::{LogGps, Platform, PlatformError, RouteError};
-use pdes_core::{Ending, Engine, OrderedEngine, Process, Progress, Rank, Run, SimTime};
+use pdes_core::{ClusterError, Ending, Engine, OrderedEngine, Process, Progress, Rank, Run, SimTime};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::contention::{Contention, SharedMachine};
@@ -15,6 +15,7 @@ use crate::deadlock::Deadlock;
 use crate::job::{Job, Model, PlatformSource};
 use crate::machine::PlacedMachine;
 use crate::placement::{Placement, PlacementError};
+use crate::report::peak_rss_bytes;
 
 /// Everything that a replay needs, in memory.
 #[derive(Debug)]
@@ -36,6 +37,10 @@ pub struct Outcome {
     pub statistics: Vec<Statistics>,
     /// How long the replay took on the wall clock.
     pub replay_time: Duration,
+    /// Processes of the operating system on which it ran.
+    pub processes: u32,
+    /// The largest resident memory of one of them \[B\]; `None` where the system does not tell.
+    pub peak_rss_bytes: Option<u64>,
 }
 
 /// Why a run failed.
@@ -64,6 +69,18 @@ pub enum RunError {
     /// The program deadlocks.
     #[error("{0}")]
     Deadlock(Deadlock),
+    /// Another process failed, and tells why itself.
+    #[error("process {process} failed")]
+    Elsewhere {
+        /// The process.
+        process: usize,
+    },
+    /// The processes were not started for the same run.
+    #[error("this process was given another configuration or trace than process 0, or is of another version")]
+    Different,
+    /// The processes lost each other.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
 }
 
 fn describe(kind: &ReplayErrorKind<RouteError>) -> String {
@@ -131,6 +148,14 @@ impl Scene {
         &self.job
     }
 
+    pub(crate) fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    pub(crate) fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
     /// Returns the trace.
     pub fn trace(&self) -> &Trace {
         &self.trace
@@ -184,11 +209,13 @@ impl Scene {
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
         let world = World::new(&self.trace, &machine, &self.job.mpi);
         let processes = world.processes().map_err(|error| self.locate(error))?;
-        let mut engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead);
-        if let Some(seed) = self.jitter {
-            engine = engine.jitter(seed);
-        }
-        self.conclude(started, engine.run_watched(processes, progress))
+        self.conclude(started, self.engine().run_watched(processes, progress))
+    }
+
+    /// The engine for a replay without contention.
+    pub(crate) fn engine(&self) -> Engine {
+        let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead);
+        self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
     }
 
     /// Replays with contention.
@@ -214,15 +241,18 @@ impl Scene {
                 ends: run.processes.iter().map(Process::clock).collect(),
                 statistics: run.processes.iter().map(|process| process.statistics().clone()).collect(),
                 replay_time: started.elapsed(),
+                processes: 1,
+                peak_rss_bytes: peak_rss_bytes(),
             }),
             Ending::Failed(_, fault) => Err(self.locate(fault.error)),
             Ending::Stalled(ranks) => {
-                Err(RunError::Deadlock(Deadlock::find(&self.trace, &run.processes, &ranks)))
+                let waiting = |rank: Rank| run.processes[rank.index()].waiting();
+                Err(RunError::Deadlock(Deadlock::find(&self.trace, &ranks, waiting)))
             }
         }
     }
 
-    fn locate(&self, error: Box<ReplayError<RouteError>>) -> RunError {
+    pub(crate) fn locate(&self, error: Box<ReplayError<RouteError>>) -> RunError {
         let place = match self.trace.locate(error.rank, error.action) {
             Ok(location) => location.to_string(),
             // The text may have gone since it was read; the error itself still names rank and action.
@@ -256,6 +286,17 @@ fn unfinished(trace: &Trace) -> Option<String> {
 }
 
 impl Outcome {
+    /// Nothing of so many ranks.
+    pub(crate) fn empty(ranks: u32, replay_time: Duration) -> Self {
+        Self {
+            ends: vec![SimTime::ZERO; ranks as usize],
+            statistics: vec![Statistics::default(); ranks as usize],
+            replay_time,
+            processes: 1,
+            peak_rss_bytes: None,
+        }
+    }
+
     /// Returns the end of the last rank.
     pub fn simulated_time(&self) -> SimTime {
         self.ends.iter().copied().max().unwrap_or(SimTime::ZERO)

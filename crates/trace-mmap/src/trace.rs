@@ -94,6 +94,11 @@ impl Trace {
         Ops::new(self.rank(rank))
     }
 
+    /// Returns whether the actions were read into memory, rather than mapped from an archive.
+    pub fn is_in_memory(&self) -> bool {
+        self.ranks.iter().any(|rank| matches!(rank.body, Body::Memory(_)))
+    }
+
     /// Returns the number of actions of all ranks: the lines of the trace that are neither empty nor comments.
     pub fn actions(&self) -> u64 {
         self.ranks.iter().map(RankTrace::len).sum()

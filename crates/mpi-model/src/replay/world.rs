@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pdes_core::Rank;
+use pdes_core::{Outbox, Rank};
 use trace_mmap::{CommId, Communicator, Trace};
 
 use super::RankProcess;
@@ -12,6 +12,7 @@ use crate::collective::Layout;
 use crate::error::ReplayError;
 use crate::machine::Machine;
 use crate::parameters::Parameters;
+use crate::token::Token;
 
 /// What all ranks of a replay share.
 #[derive(Debug)]
@@ -22,10 +23,12 @@ pub struct World<'t, M> {
     layouts: BTreeMap<CommId, OnceLock<Layout>>,
     pub(super) tests: Looks,
     pub(super) probes: Looks,
+    /// A rank of each other process of the operating system.
+    elsewhere: Vec<Rank>,
 }
 
-/// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the engine has granted, and these are
-/// totally ordered.
+/// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the
+/// engine has granted, and these are totally ordered; other processes of the operating system are told.
 #[derive(Debug)]
 pub(super) struct Looks(AtomicU64);
 
@@ -37,11 +40,15 @@ impl Looks {
     }
 
     pub(super) fn succeed(&self) {
-        self.0.store(1, Ordering::Relaxed);
+        self.set(1);
     }
 
     pub(super) fn fail(&self) {
-        self.0.store(self.factor() + 1, Ordering::Relaxed);
+        self.set(self.factor() + 1);
+    }
+
+    fn set(&self, factor: u64) {
+        self.0.store(factor, Ordering::Relaxed);
     }
 }
 
@@ -52,7 +59,33 @@ impl<'t, M: Machine> World<'t, M> {
         let ranks = (0..trace.ranks()).map(Rank::new);
         let communicators = ranks.flat_map(|rank| trace.rank(rank).communicators());
         let layouts = communicators.map(|communicator| (communicator.id, OnceLock::new())).collect();
-        Self { machine, parameters, trace, layouts, tests: looks(), probes: looks() }
+        Self { machine, parameters, trace, layouts, tests: looks(), probes: looks(), elsewhere: Vec::new() }
+    }
+
+    /// Makes the world one of several processes of the operating system that share a replay: takes a rank of each
+    /// other one that has ranks.
+    pub fn beside(self, elsewhere: Vec<Rank>) -> Self {
+        Self { elsewhere, ..self }
+    }
+
+    /// Returns what the next test and the next probe cost, in the price of a first one.
+    pub(super) fn looks(&self) -> (u64, u64) {
+        (self.tests.factor(), self.probes.factor())
+    }
+
+    /// Takes over what looks have changed in another process.
+    pub(super) fn set_looks(&self, tests: u64, probes: u64) {
+        self.tests.set(tests);
+        self.probes.set(probes);
+    }
+
+    /// Tells other processes what looks have changed here, before the next look is granted: that happens at a global
+    /// quiescence, when no token is under way.
+    pub(super) fn tell_looks<O: Copy>(&self, before: (u64, u64), outbox: &mut Outbox<Token, O>) {
+        let (tests, probes) = self.looks();
+        if (tests, probes) != before {
+            self.elsewhere.iter().for_each(|&rank| outbox.send(rank, Token::Looks { tests, probes }));
+        }
     }
 
     /// Returns which members of a communicator share a node; found out once and kept.
@@ -68,6 +101,17 @@ impl<'t, M: Machine> World<'t, M> {
     /// # Errors
     /// Where two ranks that the trace connects have no path.
     pub fn processes(&'t self) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
-        (0..self.trace.ranks()).map(|rank| RankProcess::new(self, Rank::new(rank))).collect()
+        self.processes_of((0..self.trace.ranks()).map(Rank::new))
+    }
+
+    /// Makes the processes of some ranks, in this order.
+    ///
+    /// # Errors
+    /// Where one of them has no path from a rank that sends to it.
+    pub fn processes_of(
+        &'t self,
+        ranks: impl Iterator<Item = Rank>,
+    ) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
+        ranks.map(|rank| RankProcess::new(self, rank)).collect()
     }
 }

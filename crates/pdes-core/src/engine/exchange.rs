@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use super::frame::Codec;
 use super::gateway::{Arrival, Gateway};
 use super::horizon::Floors;
-use super::partition::Partition;
+use super::partition::Share;
 use super::quiescence::{Quiescence, Verdict};
 use super::worker::Commons;
 use crate::cluster::patience::Patience;
@@ -56,7 +56,7 @@ pub(crate) struct Seat<T> {
 /// One worker's endpoints. Workers of this member count from zero, but for the endpoints, which are those of all.
 pub(crate) struct Exchange<'a, T> {
     me: usize,
-    partition: Partition,
+    share: Share,
     inbox: Receiver<Message<T>>,
     peers: Vec<Sender<Message<T>>>,
     endpoints: Vec<Endpoint<T>>,
@@ -106,23 +106,23 @@ impl<T> Seat<T> {
     /// Makes the endpoints. In a cluster there is a codec, and the first worker has the gateway.
     pub(crate) fn take<'a>(
         self,
-        partition: &Partition,
+        share: &Share,
         batch: usize,
         codec: Option<Codec<T>>,
         commons: &'a Commons,
         gateway: Option<Gateway<'a>>,
     ) -> Exchange<'a, T> {
-        let (here, _) = partition.place(partition.first_worker());
-        let endpoint = |worker| match (partition.place(worker), codec) {
+        let (here, _) = share.seat(share.first_worker());
+        let endpoint = |worker| match (share.seat(worker), codec) {
             ((member, worker), Some(codec)) if member != here => Endpoint::Member { member, worker, codec },
             ((_, worker), _) => Endpoint::Thread(self.peers[worker].clone()),
         };
         let packet_bytes = codec.map_or(1, |codec| size_of::<u32>() + codec.token_bytes as usize);
         Exchange {
-            endpoints: (0..partition.all_workers()).map(endpoint).collect(),
-            outgoing: (0..partition.all_workers()).map(|_| Vec::new()).collect(),
+            endpoints: (0..share.whole.workers()).map(endpoint).collect(),
+            outgoing: (0..share.whole.workers()).map(|_| Vec::new()).collect(),
             me: self.me,
-            partition: partition.clone(),
+            share: share.clone(),
             inbox: self.inbox,
             peers: self.peers,
             batch,
@@ -145,11 +145,24 @@ impl<'a, T> Exchange<'a, T> {
 
     /// Returns the number of this worker among those of all members.
     pub(crate) fn number(&self) -> usize {
-        self.partition.first_worker() + self.me
+        self.share.first_worker() + self.me
     }
 
-    pub(crate) fn first_rank(&self) -> u32 {
-        self.partition.ranks(self.number()).start
+    /// Returns the first place of this worker.
+    pub(crate) fn first_place(&self) -> u32 {
+        self.share.whole.places(self.number()).start
+    }
+
+    /// Returns the place of a rank.
+    #[inline]
+    pub(crate) fn place(&self, rank: Rank) -> u32 {
+        self.share.whole.place(rank)
+    }
+
+    /// Returns the rank at a place.
+    #[inline]
+    pub(crate) fn rank(&self, place: u32) -> Rank {
+        self.share.whole.rank(place)
     }
 
     pub(crate) fn all_workers(&self) -> usize {
@@ -158,7 +171,7 @@ impl<'a, T> Exchange<'a, T> {
 
     /// Files a token for a process of another worker.
     pub(crate) fn post(&mut self, to: Rank, token: T) {
-        let owner = self.partition.owner(to);
+        let owner = self.share.whole.worker(to);
         let batch = &mut self.outgoing[owner];
         batch.push((to, token));
         let full = match self.endpoints[owner] {
@@ -181,7 +194,7 @@ impl<'a, T> Exchange<'a, T> {
         self.turns = self.turns.wrapping_add(1);
         let abroad = self.turns.is_multiple_of(TURNS_PER_LOOK);
         self.send_where(|exchange, worker| match exchange.endpoints[worker] {
-            Endpoint::Thread(_) => exchange.floors.is_idle(exchange.partition.place(worker).1),
+            Endpoint::Thread(_) => exchange.floors.is_idle(exchange.share.seat(worker).1),
             Endpoint::Member { .. } => abroad,
         });
     }
@@ -200,7 +213,7 @@ impl<'a, T> Exchange<'a, T> {
                 let room = Vec::with_capacity(self.batch.min(256));
                 let batch = std::mem::replace(&mut self.outgoing[worker], room);
                 self.traffic.sent += 1;
-                self.floors.announce(self.me, worker - self.partition.first_worker());
+                self.floors.announce(self.me, worker - self.share.first_worker());
                 let _ = peer.send(Message::Batch(batch));
             }
             &Endpoint::Member { member, worker: of_member, codec } => {
@@ -233,7 +246,8 @@ impl<'a, T> Exchange<'a, T> {
         let _ = self.peers[worker].send(message);
     }
 
-    fn stop_all(&self) {
+    /// Stops the workers of this member.
+    pub(crate) fn stop_all(&self) {
         for worker in 0..self.peers.len() {
             self.tell(worker, Message::Stop);
         }
@@ -312,7 +326,7 @@ impl<'a, T> Exchange<'a, T> {
     }
 
     fn worker_here(&self, rank: Rank) -> usize {
-        self.partition.place(self.partition.owner(rank)).1
+        self.share.seat(self.share.whole.worker(rank)).1
     }
 
     /// Registers as idle and waits for a message.
@@ -388,9 +402,12 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Reads tokens that come from another member.
-    pub(crate) fn read(&self, frame: &[u8]) -> Vec<(Rank, T)> {
-        self.codec.as_ref().expect("frames come in clusters only").packets(frame)
+    /// Reads tokens that come from another member; `None` where they are none for processes of this worker.
+    pub(crate) fn read(&self, frame: &[u8]) -> Option<Vec<(Rank, T)>> {
+        let packets = self.codec.as_ref()?.packets(frame)?;
+        let (whole, places) = (&self.share.whole, self.share.whole.places(self.number()));
+        let is_here = |to: Rank| to.get() < whole.len() && places.contains(&whole.place(to));
+        packets.iter().all(|&(to, _)| is_here(to)).then_some(packets)
     }
 
     /// Gives the connection to other members back.

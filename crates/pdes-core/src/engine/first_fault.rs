@@ -49,8 +49,7 @@ impl<E> FirstFault<E> {
     pub(crate) fn ending(self, waiting: Vec<Rank>) -> Ending<E> {
         match self.0 {
             Some((rank, fault)) => Ending::Failed(rank, fault),
-            None if waiting.is_empty() => Ending::Completed,
-            None => Ending::Stalled(waiting),
+            None => Ending::of_waiting(waiting),
         }
     }
 }

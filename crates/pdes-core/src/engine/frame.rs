@@ -20,6 +20,8 @@ pub(crate) enum Frame<'a> {
     /// Asks for a message as soon as the least clock of the receiver is not before this instant, or nothing of it can
     /// run.
     Ask(SimTime),
+    /// To member 0: steps done by the sender, and the instant that it has reached.
+    Progress(u64, SimTime),
     /// From member 0: nothing can happen any more.
     Stop,
     /// How the run ended: of one member to member 0, and of all from there.
@@ -57,6 +59,7 @@ const CUTOFF: u8 = 4;
 const ASK: u8 = 5;
 const STOP: u8 = 6;
 const TALLY: u8 = 7;
+const PROGRESS: u8 = 8;
 
 impl<'a> Frame<'a> {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -79,6 +82,7 @@ impl<'a> Frame<'a> {
             }
             Self::Cutoff(at) => (CUTOFF, *at).write(&mut bytes),
             Self::Ask(floor) => (ASK, *floor).write(&mut bytes),
+            Self::Progress(steps, reached) => (PROGRESS, *steps, *reached).write(&mut bytes),
             Self::Stop => STOP.write(&mut bytes),
             Self::Tally(tally) => {
                 (TALLY, tally.fault, tally.steps).write(&mut bytes);
@@ -105,6 +109,10 @@ impl<'a> Frame<'a> {
             }),
             CUTOFF => Self::Cutoff(Wire::read(rest)?),
             ASK => Self::Ask(Wire::read(rest)?),
+            PROGRESS => {
+                let (steps, reached) = Wire::read(rest)?;
+                Self::Progress(steps, reached)
+            }
             STOP => Self::Stop,
             TALLY => Self::Tally(Tally {
                 fault: Wire::read(rest)?,
@@ -171,15 +179,9 @@ impl<T> Codec<T> {
         bytes
     }
 
-    /// Reads the packets of a frame.
-    ///
-    /// # Panics
-    /// Where they are none: the members run different programs.
-    pub(crate) fn packets(&self, bytes: &[u8]) -> Packets<T> {
-        let Some(packets) = (self.decode)(bytes) else {
-            panic!("{} bytes from another member are no tokens of {} B", bytes.len(), self.token_bytes);
-        };
-        packets
+    /// Reads the packets of a frame; `None` where they are none: the members run different programs.
+    pub(crate) fn packets(&self, bytes: &[u8]) -> Option<Packets<T>> {
+        (self.decode)(bytes)
     }
 }
 
@@ -198,6 +200,7 @@ mod tests {
             Frame::Idle(Report { sent: vec![1, 2], received: vec![3, 4], candidate, cutoff: at(7) }),
             Frame::Cutoff(at(10)),
             Frame::Ask(at(11)),
+            Frame::Progress(12, at(13)),
             Frame::Stop,
             Frame::Tally(Tally { fault: None, steps: 12, waiting: vec![Rank::new(13)] }),
         ];
@@ -215,6 +218,7 @@ mod tests {
         let Some(Frame::Tokens { worker: 5, packets: bytes }) = Frame::read(&frame) else {
             panic!("no tokens")
         };
-        assert_eq!(codec.packets(bytes), packets);
+        assert_eq!(codec.packets(bytes).as_deref(), Some(&packets[..]));
+        assert_eq!(codec.packets(&bytes[1..]), None);
     }
 }

@@ -1,13 +1,18 @@
 //! A member's side of a run on a cluster.
 
+use std::time::{Duration, Instant};
+
 use super::census::Census;
 use super::frame::{Frame, Report, Tally};
 use super::horizon::Floors;
-use super::partition::Partition;
+use super::partition::Share;
 use super::quiescence::{Quiet, Verdict};
 use crate::cluster::patience::Patience;
 use crate::cluster::{Cluster, ClusterError, Delivery, Terms};
-use crate::{Rank, SimTime};
+use crate::{Progress, Rank, SimTime};
+
+/// How often member 0 is told of the progress of the others.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 
 /// What comes in for a worker of this member.
 pub(crate) enum Arrival {
@@ -24,8 +29,12 @@ pub(crate) enum Arrival {
 pub(crate) struct Gateway<'a> {
     cluster: &'a mut Cluster,
     floors: &'a Floors,
-    partition: Partition,
+    share: Share,
     terms: Terms,
+    progress: &'a Progress,
+    /// What each member has done, as it last told, at member 0; elsewhere, when this one last told.
+    done: Vec<(u64, SimTime)>,
+    told_progress: Instant,
     /// Counted frames to and from each member.
     sent: Vec<u64>,
     received: Vec<u64>,
@@ -50,8 +59,9 @@ impl<'a> Gateway<'a> {
     pub(crate) fn new(
         cluster: &'a mut Cluster,
         floors: &'a Floors,
-        partition: Partition,
+        share: Share,
         terms: Terms,
+        progress: &'a Progress,
     ) -> Self {
         let members = cluster.members();
         cluster.begin();
@@ -61,8 +71,11 @@ impl<'a> Gateway<'a> {
         Self {
             cluster,
             floors,
-            partition,
+            share,
             terms,
+            progress,
+            done: vec![(0, SimTime::ZERO); members],
+            told_progress: Instant::now(),
             sent: vec![0; members],
             received: vec![0; members],
             reported: None,
@@ -138,6 +151,9 @@ impl<'a> Gateway<'a> {
         if let Some(wanted) = self.floors.take_wanted() {
             self.ask(wanted);
         }
+        if self.me() != 0 && self.told_progress.elapsed() >= PROGRESS_PERIOD {
+            self.tell_progress();
+        }
         let floor = self.floors.least();
         let mail = self.cluster.mail();
         for (member, asked) in self.asked_by.iter_mut().enumerate() {
@@ -146,6 +162,15 @@ impl<'a> Gateway<'a> {
             }
         }
         mail.exchange(floor);
+    }
+
+    /// Tells member 0 what this one has done, if there is news.
+    fn tell_progress(&mut self) {
+        self.told_progress = Instant::now();
+        let (me, done) = (self.me(), (self.progress.steps(), self.progress.reached()));
+        if std::mem::replace(&mut self.done[me], done) != done {
+            self.tell(0, &Frame::Progress(done.0, done.1));
+        }
     }
 
     /// Asks the members that seem to be behind.
@@ -190,6 +215,11 @@ impl<'a> Gateway<'a> {
             Some(Frame::Idle(report)) => self.census.file(from, report),
             Some(Frame::Cutoff(at)) => self.floors.lower_cutoff(at),
             Some(Frame::Ask(wanted)) => self.asked_by[from] = Some(wanted),
+            Some(Frame::Progress(steps, reached)) => {
+                self.done[from] = (steps, reached);
+                let steps = self.done.iter().map(|(steps, _)| steps).sum();
+                self.progress.publish_elsewhere(steps, reached);
+            }
             Some(Frame::Stop) => return Some(Arrival::Stop),
             Some(Frame::Tally(tally)) => self.tallies[from] = Some(tally),
             None => panic!("member {from} sends a frame that is none: it runs another version"),
@@ -229,7 +259,7 @@ impl<'a> Gateway<'a> {
 
     /// Has a process of another member go on; returns whether it is one of another member.
     pub(crate) fn commit(&mut self, rank: Rank) -> bool {
-        let (member, _) = self.partition.place(self.partition.owner(rank));
+        let (member, _) = self.share.seat(self.share.whole.worker(rank));
         let abroad = member != self.me();
         if abroad {
             self.send(member, &Frame::Commit(rank).to_bytes());
@@ -240,6 +270,12 @@ impl<'a> Gateway<'a> {
     /// Ends the run for all members.
     pub(crate) fn stop(&mut self) {
         self.tell_others(&Frame::Stop);
+    }
+
+    /// Ends the run for all members where this one cannot read what it gets.
+    pub(crate) fn refuse(self) -> ClusterError {
+        self.cluster.fail(None);
+        ClusterError::Garbled { receiver: self.me() }
     }
 
     /// Puts together how the run ended for all members.
@@ -269,6 +305,7 @@ impl<'a> Gateway<'a> {
     }
 
     fn hand_in(&mut self, tally: Tally) -> Result<Tally, ClusterError> {
+        self.tell_progress();
         self.tell(0, &Frame::Tally(tally));
         self.poll_until(|gateway| gateway.tallies[0].is_some())?;
         Ok(self.tallies[0].take().unwrap_or_default())

@@ -1,30 +1,149 @@
-//! Which ranks lie on which worker.
+//! Which rank lies on which worker.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Rank;
 
-/// Ranks lie on the workers of all members in contiguous blocks of equal size, or differing by one. Worker `w` of
-/// member `m` is number `m * workers + w` of all.
-#[derive(Clone, Debug)]
-pub(crate) struct Partition {
-    /// Rank `starts[w]` is the first one of worker `w` of all; one entry more than workers.
+/// Which rank runs on which worker, of all members of a cluster or of the only process.
+///
+/// With `T` workers to a member, worker `w` of member `m` is number `m * T + w`. A partition never changes a result.
+///
+/// ```
+/// use pdes_core::{Partition, Rank};
+///
+/// let blocks = Partition::blocks(5, 2);
+/// assert_eq!(blocks.worker(Rank::new(2)), 1);
+/// let given = Partition::new(&[1, 0, 1, 0, 1], 2);
+/// assert_eq!(given.ranks(1).collect::<Vec<_>>(), [0, 2, 4].map(Rank::new));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Places number all ranks, those of worker 0 first. Worker `w` has those from `starts[w]`; one entry more than
+    /// workers.
     starts: Arc<[u32]>,
+    /// The place of each rank, and the rank at each place; `None` where both are the same numbers.
+    order: Option<Arc<Order>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Order {
+    places: Box<[u32]>,
+    ranks: Box<[u32]>,
+}
+
+impl Partition {
+    /// Puts ranks on workers in contiguous blocks of equal size, or differing by one.
+    ///
+    /// # Panics
+    /// Where `workers` is zero.
+    pub fn blocks(ranks: u32, workers: usize) -> Self {
+        assert!(workers > 0, "a partition needs at least one worker");
+        let start = |worker| (worker as u64 * u64::from(ranks) / workers as u64) as u32;
+        Self { starts: (0..=workers).map(start).collect(), order: None }
+    }
+
+    /// Puts each rank on the worker that the list names for it.
+    ///
+    /// # Panics
+    /// Where the list names a worker that is not below `workers`.
+    pub fn new(owners: &[u32], workers: usize) -> Self {
+        let mut starts = vec![0; workers + 1];
+        for &owner in owners {
+            assert!((owner as usize) < workers, "found worker {owner}, expected one below {workers}");
+            starts[owner as usize + 1] += 1;
+        }
+        (0..workers).for_each(|worker| starts[worker + 1] += starts[worker]);
+        let mut next = starts.clone();
+        let (mut places, mut ranks) = (vec![0; owners.len()], vec![0; owners.len()]);
+        for (rank, &owner) in owners.iter().enumerate() {
+            let place = &mut next[owner as usize];
+            places[rank] = *place;
+            ranks[*place as usize] = rank as u32;
+            *place += 1;
+        }
+        let order = Order { places: places.into(), ranks: ranks.into() };
+        let order = (!owners.is_sorted()).then(|| Arc::new(order));
+        Self { starts: starts.into(), order }
+    }
+
+    /// Returns the number of ranks.
+    pub fn len(&self) -> u32 {
+        *self.starts.last().expect("a partition has at least one start")
+    }
+
+    /// Returns whether there are no ranks.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the number of workers.
+    pub fn workers(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Returns the worker of a rank.
+    #[inline]
+    pub fn worker(&self, rank: Rank) -> usize {
+        let place = self.place(rank);
+        self.starts.partition_point(|&start| start <= place) - 1
+    }
+
+    /// Returns the ranks of a worker, in ascending order.
+    pub fn ranks(&self, worker: usize) -> impl Iterator<Item = Rank> + '_ {
+        self.places(worker).map(|place| self.rank(place))
+    }
+
+    pub(crate) fn places(&self, worker: usize) -> Range<u32> {
+        self.starts[worker]..self.starts[worker + 1]
+    }
+
+    #[inline]
+    pub(crate) fn place(&self, rank: Rank) -> u32 {
+        self.order.as_ref().map_or(rank.get(), |order| order.places[rank.index()])
+    }
+
+    #[inline]
+    pub(crate) fn rank(&self, place: u32) -> Rank {
+        Rank::new(self.order.as_ref().map_or(place, |order| order.ranks[place as usize]))
+    }
+
+    /// Sorts what is in the order of ranks by places.
+    pub(crate) fn sort<T>(&self, of_ranks: Vec<T>) -> Vec<T> {
+        match &self.order {
+            Some(order) => permute(of_ranks, &order.ranks),
+            None => of_ranks,
+        }
+    }
+
+    /// Sorts what is in the order of places by ranks.
+    pub(crate) fn unsort<T>(&self, of_places: Vec<T>) -> Vec<T> {
+        match &self.order {
+            Some(order) => permute(of_places, &order.places),
+            None => of_places,
+        }
+    }
+}
+
+/// Returns the things at these places.
+fn permute<T>(things: Vec<T>, places: &[u32]) -> Vec<T> {
+    let mut things: Vec<Option<T>> = things.into_iter().map(Some).collect();
+    let taken = places.iter().map(|&place| things[place as usize].take());
+    taken.map(|thing| thing.expect("each place occurs once")).collect()
+}
+
+/// A partition as a member of a cluster sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    pub(crate) whole: Partition,
     member: usize,
     /// Workers of each member.
     workers: usize,
 }
 
-impl Partition {
-    pub(crate) fn new(ranks: usize, workers: usize, member: usize, members: usize) -> Self {
-        let all = workers * members;
-        Self { starts: (0..=all).map(|worker| (worker * ranks / all) as u32).collect(), member, workers }
-    }
-
-    /// Returns the workers of all members.
-    pub(crate) fn all_workers(&self) -> usize {
-        self.starts.len() - 1
+impl Share {
+    pub(crate) fn new(whole: Partition, workers: usize, member: usize) -> Self {
+        Self { whole, member, workers }
     }
 
     /// Returns the number among all of the first worker of this member.
@@ -32,23 +151,13 @@ impl Partition {
         self.member * self.workers
     }
 
-    /// Returns the ranks of one of the workers of all.
-    pub(crate) fn ranks(&self, worker: usize) -> Range<u32> {
-        self.starts[worker]..self.starts[worker + 1]
-    }
-
-    /// Returns the ranks of this member.
-    pub(crate) fn block(&self) -> Range<u32> {
-        self.starts[self.first_worker()]..self.starts[self.first_worker() + self.workers]
-    }
-
-    /// Returns the worker of a rank, among all.
-    pub(crate) fn owner(&self, rank: Rank) -> usize {
-        self.starts.partition_point(|&start| start <= rank.get()) - 1
+    /// Returns the places of this member.
+    pub(crate) fn places(&self) -> Range<u32> {
+        self.whole.starts[self.first_worker()]..self.whole.starts[self.first_worker() + self.workers]
     }
 
     /// Returns the member of one of the workers of all, and which of that member's workers it is.
-    pub(crate) fn place(&self, worker: usize) -> (usize, usize) {
+    pub(crate) fn seat(&self, worker: usize) -> (usize, usize) {
         (worker / self.workers, worker % self.workers)
     }
 }
@@ -59,18 +168,38 @@ mod tests {
 
     #[test]
     fn blocks_follow_each_other() {
-        let last = Partition::new(7, 2, 1, 2);
-        assert_eq!((last.all_workers(), last.first_worker(), last.block()), (4, 2, 3..7));
-        let ranks: Vec<_> = (0..4).map(|worker| last.ranks(worker)).collect();
-        assert_eq!(ranks, [0..1, 1..3, 3..5, 5..7]);
-        assert_eq!(last.owner(Rank::new(3)), 2);
-        assert_eq!(last.place(3), (1, 1));
+        let whole = Partition::blocks(7, 4);
+        let places: Vec<_> = (0..4).map(|worker| whole.places(worker)).collect();
+        assert_eq!(places, [0..1, 1..3, 3..5, 5..7]);
+        assert_eq!(whole.worker(Rank::new(3)), 2);
+        let last = Share::new(whole, 2, 1);
+        assert_eq!((last.first_worker(), last.places()), (2, 3..7));
+        assert_eq!(last.seat(3), (1, 1));
     }
 
     #[test]
     fn workers_may_have_no_ranks() {
-        let partition = Partition::new(1, 3, 0, 1);
-        assert_eq!(partition.owner(Rank::new(0)), 2);
-        assert_eq!(partition.block(), 0..1);
+        let partition = Partition::blocks(1, 3);
+        assert_eq!(partition.worker(Rank::new(0)), 2);
+        let given = Partition::new(&[2], 3);
+        assert_eq!(given, partition);
+    }
+
+    #[test]
+    fn places_are_by_worker_then_by_rank() {
+        let partition = Partition::new(&[2, 0, 2, 0, 1], 3);
+        let ranks: Vec<Vec<u32>> =
+            (0..3).map(|worker| partition.ranks(worker).map(Rank::get).collect()).collect();
+        assert_eq!(ranks, [vec![1, 3], vec![4], vec![0, 2]]);
+        let sorted = partition.sort((0..5).collect());
+        assert_eq!(sorted, [1, 3, 4, 0, 2]);
+        assert_eq!(partition.unsort(sorted), [0, 1, 2, 3, 4]);
+        assert_eq!((0..5).map(|rank| partition.worker(Rank::new(rank))).collect::<Vec<_>>(), [2, 0, 2, 0, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "found worker 3, expected one below 3")]
+    fn a_worker_that_is_not_there_is_refused() {
+        Partition::new(&[0, 3], 3);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Engine;
 use super::conditionals::Conditionals;
@@ -51,6 +52,7 @@ enum Horizon {
 }
 
 pub(crate) struct Worker<'a, P: Process> {
+    /// The place of its first process.
     first: u32,
     processes: Vec<P>,
     states: Vec<State>,
@@ -79,6 +81,8 @@ pub(crate) struct Commons {
     pub(crate) quiescence: Quiescence,
     pub(crate) floors: Floors,
     pub(crate) backlog: Backlog,
+    /// Whether tokens have come from another member that cannot be read. Relaxed: it is read when the workers have ended.
+    pub(crate) is_garbled: AtomicBool,
 }
 
 impl Commons {
@@ -87,6 +91,7 @@ impl Commons {
             quiescence: Quiescence::new(workers),
             floors: Floors::new(workers, member, members),
             backlog: Backlog::default(),
+            is_garbled: AtomicBool::new(false),
         }
     }
 }
@@ -110,7 +115,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         let count = processes.len();
         let window = Window::new(engine.run_ahead, exchange.all_workers());
         Self {
-            first: exchange.first_rank(),
+            first: exchange.first_place(),
             processes,
             states: vec![State::Ready; count],
             ready: (0..count as u32).collect(),
@@ -235,7 +240,13 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     }
 
     fn rank(&self, local: u32) -> Rank {
-        Rank::new(self.first + local)
+        self.exchange.rank(self.first + local)
+    }
+
+    /// Returns the number of a process among those of this worker; of those of other workers, one that is too large.
+    #[inline]
+    fn local(&self, rank: Rank) -> u32 {
+        self.exchange.place(rank).wrapping_sub(self.first)
     }
 
     /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
@@ -243,7 +254,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         let mut next = 0;
         while let Some((to, token)) = self.outbox.packet(next) {
             next += 1;
-            let local = to.get().wrapping_sub(self.first);
+            let local = self.local(to);
             if (local as usize) < self.processes.len() {
                 self.deliver(local, token);
             } else {
@@ -286,7 +297,11 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         match message {
             Message::Batch(packets) => self.take_in(packets),
             Message::Frame(frame) => {
-                let packets = self.exchange.read(&frame);
+                let Some(packets) = self.exchange.read(&frame) else {
+                    self.commons.is_garbled.store(true, Ordering::Relaxed);
+                    self.exchange.stop_all();
+                    return false;
+                };
                 self.take_in(packets);
             }
             Message::Commit(rank) => self.grant(rank),
@@ -298,7 +313,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
 
     fn take_in(&mut self, packets: Vec<(Rank, P::Token)>) {
         for (to, token) in packets {
-            self.deliver(to.get() - self.first, token);
+            self.deliver(self.local(to), token);
         }
         self.dispatch();
     }
@@ -307,7 +322,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     fn grant(&mut self, rank: Rank) {
         let first = self.conditionals.pop_first();
         assert_eq!(first.map(|(_, rank)| rank), Some(rank), "a commit is for the earliest conditional event");
-        self.turn(rank.get() - self.first, true);
+        self.turn(self.local(rank), true);
     }
 
     /// Moves the horizon on, if there is anything before it, and unparks that.

@@ -2,12 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use std::ops::Range;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use pdes_core::{
-    Cluster, ClusterError, Ending, Engine, Fault, Progress, Rank, Run, RunAhead, SimDuration, SimTime,
+    Cluster, ClusterError, Ending, Engine, Fault, Partition, Progress, Rank, Run, RunAhead, SimDuration,
+    SimTime,
 };
 
 use super::station::{Failure, Log, Op, Phase, State, Station};
@@ -42,7 +42,7 @@ impl Network {
     /// Runs the network, and checks that all counts of steps agree.
     pub(crate) fn run(&self, engine: &Engine) -> Outcome {
         let log = Log::default();
-        let stations = self.stations(0..self.programs.len() as u32, &log);
+        let stations = self.stations((0..self.programs.len() as u32).map(Rank::new), &log);
         let progress = Progress::new(engine.workers());
         let run = engine.run_watched(stations, &progress);
         let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
@@ -55,8 +55,13 @@ impl Network {
         Outcome { ending: run.ending, states, log, peaks }
     }
 
-    fn stations(&self, ranks: Range<u32>, log: &Log) -> Vec<Station> {
-        ranks.map(|me| Station::new(me, self.programs[me as usize].clone(), log.clone())).collect()
+    fn stations(&self, ranks: impl IntoIterator<Item = Rank>, log: &Log) -> Vec<Station> {
+        let station = |me: Rank| Station::new(me.get(), self.programs[me.index()].clone(), log.clone());
+        ranks.into_iter().map(station).collect()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.programs.len() as u32
     }
 
     /// Runs this member's part of the network, and checks its counts of steps.
@@ -66,12 +71,13 @@ impl Network {
         cluster: &mut Cluster,
         log: &Log,
     ) -> Result<Run<Station, Option<Failure>>, ClusterError> {
-        let ranks = self.programs.len() as u32;
-        let stations = self.stations(engine.block(cluster, ranks), log);
+        let ranks = self.ranks();
+        let stations = self.stations(engine.ranks(cluster.member(), cluster.members(), ranks), log);
         let progress = Progress::new(engine.workers());
         let run = engine.run_across(cluster, ranks, stations, &progress)?;
         let steps: u64 = run.processes.iter().map(|station| station.state.steps).sum();
-        assert_eq!(progress.steps(), steps, "steps as published");
+        let published = if cluster.member() == 0 { run.steps } else { steps };
+        assert_eq!(progress.steps(), published, "steps as published");
         Ok(run)
     }
 
@@ -83,20 +89,19 @@ impl Network {
         expected: &Outcome,
         name: &str,
     ) {
-        let engine = schedule.engine();
+        let engine = schedule.engine(self.ranks());
         let log = Log::default();
         let run = self.run_part(&engine, cluster, &log).expect("all members do the same");
         let place = format!("{name} on member {} under {schedule:?}", cluster.member());
-        let block = engine.block(cluster, self.programs.len() as u32);
-        assert_eq!(run.first.get(), block.start, "{place}");
-        let events = expected.log.iter().filter(|(_, rank)| block.contains(&rank.get()));
+        let mine = engine.ranks(cluster.member(), cluster.members(), self.ranks());
+        let events = expected.log.iter().filter(|(_, rank)| mine.contains(rank));
         let log = std::mem::take(&mut *log.lock().unwrap());
         assert!(events.eq(&log), "conditional events of {place}");
         match (&run.ending, &expected.ending) {
             (Ending::Completed, Ending::Completed) => {}
             (Ending::Stalled(ranks), Ending::Stalled(expected)) => assert_eq!(ranks, expected, "{place}"),
             (Ending::Failed(rank, fault), Ending::Failed(of, expected)) => {
-                let error = block.contains(&rank.get()).then_some(expected.error);
+                let error = mine.contains(rank).then_some(expected.error);
                 let key = (rank, fault.at, fault.order, fault.error);
                 assert_eq!(key, (of, expected.at, expected.order, error), "{place}");
                 return;
@@ -104,8 +109,7 @@ impl Network {
             (ending, expected) => panic!("{place}: {ending:?} and not {expected:?}"),
         }
         let states = run.processes.iter().map(|station| &station.state);
-        let block = block.start as usize..block.end as usize;
-        assert!(states.eq(&expected.states[block]), "final states of {place}");
+        assert!(states.eq(mine.iter().map(|rank| &expected.states[rank.index()])), "final states of {place}");
     }
 
     /// Runs the network on a cluster of threads, and checks that its members agree.
@@ -115,20 +119,22 @@ impl Network {
             self.run_part(engine, &mut cluster, &log).expect("all members do the same")
         });
         let parts: Vec<_> = parts.into_iter().map(|part| part.expect("no member panics")).collect();
-        let (mut states, mut peaks) = (Vec::new(), Vec::new());
+        let mut stations: Vec<Option<Station>> = (0..self.ranks()).map(|_| None).collect();
         let mut ending = None;
         let all_steps = parts[0].steps;
-        for part in parts {
-            assert_eq!((part.first.index(), part.steps), (states.len(), all_steps));
-            peaks.extend(part.processes.iter().map(|station| station.peak));
-            states.extend(part.processes.into_iter().map(|station| station.state));
+        for (member, part) in parts.into_iter().enumerate() {
+            assert_eq!(part.steps, all_steps);
+            for (rank, station) in engine.ranks(member, members, self.ranks()).into_iter().zip(part.processes)
+            {
+                stations[rank.index()] = Some(station);
+            }
             ending = Some(agreed(ending, part.ending));
         }
-        assert_eq!(
-            states.iter().map(|state: &State| state.steps).sum::<u64>(),
-            all_steps,
-            "steps of the run"
-        );
+        let stations: Vec<Station> =
+            stations.into_iter().map(|station| station.expect("a member has it")).collect();
+        let peaks = stations.iter().map(|station| station.peak).collect();
+        let states: Vec<State> = stations.into_iter().map(|station| station.state).collect();
+        assert_eq!(states.iter().map(|state| state.steps).sum::<u64>(), all_steps, "steps of the run");
         let ending = match ending.expect("a cluster has members") {
             Ending::Completed => Ending::Completed,
             Ending::Stalled(ranks) => Ending::Stalled(ranks),
@@ -144,8 +150,8 @@ impl Network {
     /// Runs the network under a schedule.
     pub(crate) fn run_in(&self, schedule: &Schedule) -> Outcome {
         match schedule.members {
-            1 => self.run(&schedule.engine()),
-            members => self.run_on_cluster(&schedule.engine(), members),
+            1 => self.run(&schedule.engine(self.ranks())),
+            members => self.run_on_cluster(&schedule.engine(self.ranks()), members),
         }
     }
 
@@ -194,31 +200,48 @@ pub(crate) struct Schedule {
     pub(crate) run_ahead: RunAhead,
     pub(crate) batch: usize,
     pub(crate) jitter: Option<u64>,
+    /// Whether ranks lie on workers anyhow, or in blocks.
+    pub(crate) shuffle: bool,
 }
 
 impl Schedule {
-    /// Returns 166 schedules: 4 numbers of workers, 3 bounds on run-ahead, 3 sizes of batches, 4 kinds of jitter; and a
-    /// fifth of those with 3 sizes of clusters.
+    /// Returns 200 schedules: 4 numbers of workers, 3 bounds on run-ahead, 3 sizes of batches, 5 kinds of disturbance; and
+    /// a seventh of those with 3 sizes of clusters.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let alone = [1, 2, 3, 7].into_iter().flat_map(|workers| Self::of(1, workers));
         let clusters = [(2, 1), (3, 2), (4, 1)].into_iter();
-        alone.chain(clusters.flat_map(|(members, workers)| Self::of(members, workers)).step_by(5))
+        alone.chain(clusters.flat_map(|(members, workers)| Self::of(members, workers)).step_by(7))
     }
 
-    /// Returns 36 schedules for a number of members and of their workers.
+    /// Returns 45 schedules for a number of members and of their workers.
     pub(crate) fn of(members: usize, workers: usize) -> impl Iterator<Item = Self> {
         let window = |picos| RunAhead::Window(SimDuration::from_picos(picos));
         let run_aheads = [RunAhead::Auto, window(0), window(u64::MAX)];
-        let jitters = [None, Some(1), Some(0xDECAF), Some(u64::MAX)];
+        let jitters =
+            [(None, false), (None, true), (Some(1), false), (Some(0xDECAF), true), (Some(u64::MAX), false)];
         run_aheads.into_iter().flat_map(move |run_ahead| {
             [1, 3, 256].into_iter().flat_map(move |batch| {
-                jitters.into_iter().map(move |jitter| Self { members, workers, run_ahead, batch, jitter })
+                jitters.into_iter().map(move |(jitter, shuffle)| Self {
+                    members,
+                    workers,
+                    run_ahead,
+                    batch,
+                    jitter,
+                    shuffle,
+                })
             })
         })
     }
 
-    pub(crate) fn engine(&self) -> Engine {
-        let engine = Engine::new(self.workers).run_ahead(self.run_ahead).batch(self.batch);
+    /// Makes the engine for a network of so many ranks.
+    pub(crate) fn engine(&self, ranks: u32) -> Engine {
+        let mut engine = Engine::new(self.workers).run_ahead(self.run_ahead).batch(self.batch);
+        if self.shuffle {
+            let workers = self.members * self.workers;
+            let owner = |rank: u32| (rank.wrapping_mul(0x9E37_79B9) >> 16) % workers as u32;
+            let owners: Vec<u32> = (0..ranks).map(owner).collect();
+            engine = engine.partition(Partition::new(&owners, workers));
+        }
         match self.jitter {
             Some(seed) => engine.jitter(seed),
             None => engine,

@@ -1,39 +1,77 @@
 //! The main command: a replay.
 
+use std::sync::atomic::AtomicU64;
+
 use anyhow::{Context, Result};
-use pdes_core::Progress;
-use pdes_replay::{Config, Job, Report, Scene};
+use pdes_core::{Cluster, Progress};
+use pdes_replay::{Config, Job, Model, Outcome, Report, RunError, Scene};
 
 use super::arguments::RunArguments;
+use super::processes::agree;
 use super::{Misuse, progress, summary};
 
 /// Replays what the arguments say and prints the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let job = job(arguments)?;
     check_report(&job)?;
-    let scene = load(&job, arguments.quiet)?;
+    let scene = load(&job, arguments.quiet, |actions| Scene::load_watched(&job, actions))?;
+    announce(&scene, 1);
+    let outcome = replay(&scene, arguments.quiet, |counters| scene.replay(counters))?;
+    print(&scene, &outcome, arguments.quiet)
+}
+
+/// Replays what the arguments say on all processes of a cluster; the first one prints the result.
+pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
+    let is_first = cluster.member() == 0;
+    let quiet = arguments.quiet || !is_first;
+    let job = agree(cluster, job(arguments))?;
+    agree(cluster, if is_first { check_report(&job) } else { Ok(()) })?;
+    let scene = load(&job, quiet, |actions| Scene::load_across(&job, actions, cluster))?;
+    announce(&scene, cluster.members());
+    let outcome = replay(&scene, quiet, |counters| scene.replay_across(cluster, counters))?;
+    let printed = outcome.map_or(Ok(()), |outcome| print(&scene, &outcome, quiet));
+    agree(cluster, printed)
+}
+
+/// Says what is known of a run before it begins.
+fn announce(scene: &Scene, processes: usize) {
     for warning in scene.warnings() {
         tracing::warn!("{warning}");
     }
-    let trace = scene.trace();
+    let (job, trace) = (scene.job(), scene.trace());
     tracing::info!(
-        "replaying {} actions of {} ranks on {} ({}), {} thread(s)",
+        "replaying {} actions of {} ranks on {} ({}), {processes} process(es) with {} thread(s)",
         trace.actions(),
         trace.ranks(),
         job.platform,
         job.model.name(),
         job.threads
     );
-    let counters = Progress::new(job.threads);
-    let outcome =
-        progress::watch_replay(&counters, trace.actions(), arguments.quiet, || scene.replay(&counters))?;
-    let report = Report::new(&scene, &outcome);
-    if let Some(path) = &job.report {
+    if processes > 1 && job.model == Model::Flow {
+        tracing::info!(
+            "messages share links in the order of time: all ranks and the network stay on one process"
+        );
+    }
+    if processes > 1 && trace.is_in_memory() {
+        tracing::info!(
+            "each process reads the whole text of the trace; an archive (trace convert) is mapped instead"
+        );
+    }
+}
+
+fn replay<T>(scene: &Scene, quiet: bool, replay: impl FnOnce(&Progress) -> Result<T, RunError>) -> Result<T> {
+    let counters = Progress::new(scene.job().threads);
+    Ok(progress::watch_replay(&counters, scene.trace().actions(), quiet, || replay(&counters))?)
+}
+
+/// Prints the result and writes the report.
+fn print(scene: &Scene, outcome: &Outcome, quiet: bool) -> Result<()> {
+    let report = Report::new(scene, outcome);
+    if let Some(path) = &scene.job().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
         tracing::info!("wrote the report {}", path.display());
     }
-    summary::print(&report, &outcome, arguments.quiet)?;
-    Ok(())
+    summary::print(&report, outcome, quiet)
 }
 
 /// Puts the configuration file and the flags together.
@@ -78,8 +116,8 @@ fn check_report(job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn load(job: &Job, quiet: bool) -> Result<Scene> {
+fn load(job: &Job, quiet: bool, load: impl FnOnce(&AtomicU64) -> Result<Scene, RunError>) -> Result<Scene> {
     tracing::info!("reading {}", job.trace.display());
-    let actions = std::sync::atomic::AtomicU64::new(0);
-    Ok(progress::watch_load(&actions, quiet, || Scene::load_watched(job, &actions))?)
+    let actions = AtomicU64::new(0);
+    Ok(progress::watch_load(&actions, quiet, || load(&actions))?)
 }

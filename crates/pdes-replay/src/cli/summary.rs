@@ -49,9 +49,10 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "replayed in {:.3} s ({:.1} million actions/s, {} thread(s)) after {:.3} s of loading",
+        "replayed in {:.3} s ({:.1} million actions/s, {}{} thread(s)) after {:.3} s of loading",
         report.replay_s,
         report.actions_per_s / 1e6,
+        if report.processes > 1 { format!("{} processes with ", report.processes) } else { String::new() },
         report.threads,
         report.load_s
     )?;

@@ -1,0 +1,165 @@
+//! Replays on several processes of the operating system.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use mpi_model::{RankProcess, Statistics, Waiting, World};
+use netmodel::LogGps;
+use pdes_core::{Cluster, Ending, Process, Progress, Rank, Run, SimTime, Wire};
+use trace_mmap::TraceError;
+
+use crate::deadlock::Deadlock;
+use crate::job::{Job, Model};
+use crate::machine::PlacedMachine;
+use crate::report::peak_rss_bytes;
+use crate::scene::{Outcome, RunError, Scene};
+
+/// Has all processes succeed, or fail, together: where one has failed, the others get [`RunError::Elsewhere`], and of
+/// several that have failed the first keeps its error, to tell it.
+fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Result<T, RunError> {
+    match cluster.first_failure(own.is_ok())? {
+        Some(process) if process != cluster.member() => Err(RunError::Elsewhere { process }),
+        _ => own,
+    }
+}
+
+impl Scene {
+    /// Loads what a job names on each process, and makes sure that it is the same.
+    ///
+    /// # Errors
+    /// As [`load_watched`](Scene::load_watched), on any of the processes.
+    pub fn load_across(job: &Job, actions: &AtomicU64, cluster: &mut Cluster) -> Result<Self, RunError> {
+        let loaded = agree(cluster, Self::load_watched(job, actions))?;
+        let own = loaded.fingerprint();
+        let first = cluster.spread(own.clone())?;
+        let same = if own == first { Ok(()) } else { Err(RunError::Different) };
+        agree(cluster, same).map(|()| loaded)
+    }
+
+    /// What must be the same on all processes.
+    fn fingerprint(&self) -> Vec<u8> {
+        let job = Job { reading_threads: 0, ..self.job().clone() };
+        let trace = (self.trace().ranks(), self.trace().actions());
+        let text = format!("{} {job:?} {trace:?}", env!("CARGO_PKG_VERSION"));
+        blake3::hash(text.as_bytes()).as_bytes().to_vec()
+    }
+
+    /// Replays the trace on the platform, on all processes of a cluster; the first one gets the outcome, which is that of
+    /// [`replay`](Scene::replay). With contention the first one does all the work.
+    ///
+    /// # Errors
+    /// As [`replay`](Scene::replay); one of the processes has the error, the others have [`RunError::Elsewhere`].
+    pub fn replay_across(
+        &self,
+        cluster: &mut Cluster,
+        progress: &Progress,
+    ) -> Result<Option<Outcome>, RunError> {
+        let outcome = match self.job().model {
+            Model::LogGps => self.replay_parts(cluster, progress)?,
+            Model::Flow => {
+                let own = (cluster.member() == 0).then(|| self.replay(progress)).transpose();
+                agree(cluster, own)?
+            }
+        };
+        let peaks = cluster.gather(to_bytes(&peak_rss_bytes()))?;
+        let peaks = peaks.iter().filter_map(|bytes| Option::<u64>::read(&mut bytes.as_slice())?);
+        let (processes, peak_rss_bytes) = (cluster.members() as u32, peaks.max());
+        Ok(outcome.map(|outcome| Outcome { processes, peak_rss_bytes, ..outcome }))
+    }
+
+    /// Replays the ranks of this process without contention.
+    fn replay_parts(&self, cluster: &mut Cluster, progress: &Progress) -> Result<Option<Outcome>, RunError> {
+        let started = Instant::now();
+        let machine = PlacedMachine::new(self.platform(), self.placement(), LogGps::new(&self.job().network));
+        let engine = self.engine();
+        let (me, members, ranks) = (cluster.member(), cluster.members(), self.trace().ranks());
+        let others = (0..members).filter(|&member| member != me);
+        let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
+        let world = World::new(self.trace(), &machine, &self.job().mpi).beside(elsewhere.collect());
+        let mine = engine.ranks(me, members, ranks);
+        let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
+        let processes = agree(cluster, processes)?;
+        let run = engine.run_across(cluster, ranks, processes, progress)?;
+        let replay_time = started.elapsed();
+        let sound = self.trace().integrity().map_err(|damage| TraceError::from(damage).into());
+        agree(cluster, sound)?;
+        let parts = self.gather_ending(cluster, &mine, run)?;
+        let outcome = || {
+            let mut outcome = Outcome::empty(ranks, replay_time);
+            for (part, member) in parts.iter().zip(0..) {
+                outcome.take_in(&engine.ranks(member, members, ranks), part);
+            }
+            outcome
+        };
+        Ok((me == 0).then(outcome))
+    }
+
+    /// Brings the results of all processes to the first one, or finds out why there are none.
+    fn gather_ending(
+        &self,
+        cluster: &mut Cluster,
+        mine: &[Rank],
+        run: Run<RankProcess<'_, PlacedMachine<'_>>, Option<ReplayFailure>>,
+    ) -> Result<Vec<Vec<u8>>, RunError> {
+        match run.ending {
+            Ending::Completed => {
+                let mut bytes = Vec::new();
+                for process in &run.processes {
+                    process.clock().write(&mut bytes);
+                    process.statistics().write(&mut bytes);
+                }
+                Ok(cluster.gather(bytes)?)
+            }
+            Ending::Failed(_, fault) => {
+                let own = fault.error.map_or(Ok(Vec::new()), |error| Err(self.locate(error)));
+                agree(cluster, own)
+            }
+            Ending::Stalled(ranks) => {
+                let waits = mine.iter().zip(&run.processes);
+                let waits = waits.filter_map(|(&rank, process)| Some((rank, process.waiting()?)));
+                let mut bytes = Vec::new();
+                waits.for_each(|wait| wait.write(&mut bytes));
+                let parts = cluster.gather(bytes)?;
+                let own = if cluster.member() == 0 {
+                    Err(RunError::Deadlock(self.deadlock(&ranks, &parts)))
+                } else {
+                    Ok(Vec::new())
+                };
+                agree(cluster, own)
+            }
+        }
+    }
+
+    fn deadlock(&self, stalled: &[Rank], parts: &[Vec<u8>]) -> Deadlock {
+        let mut waits = vec![None; self.trace().ranks() as usize];
+        for mut part in parts.iter().map(Vec::as_slice) {
+            while let Some((rank, waiting)) = <(Rank, Waiting)>::read(&mut part) {
+                waits[rank.index()] = Some(waiting);
+            }
+        }
+        Deadlock::find(self.trace(), stalled, |rank| waits[rank.index()])
+    }
+}
+
+type ReplayFailure = <RankProcess<'static, PlacedMachine<'static>> as Process>::Error;
+
+fn to_bytes(value: &impl Wire) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    value.write(&mut bytes);
+    bytes
+}
+
+impl Outcome {
+    /// Takes in what a process has found out of its ranks.
+    fn take_in(&mut self, ranks: &[Rank], mut part: &[u8]) {
+        for rank in ranks {
+            let end = SimTime::read(&mut part);
+            let totals = Statistics::read(&mut part);
+            let (Some(end), Some(totals)) = (end, totals) else {
+                panic!("the results of rank {rank} are those of another version of this program");
+            };
+            self.ends[rank.index()] = end;
+            self.statistics[rank.index()] = totals;
+        }
+    }
+}

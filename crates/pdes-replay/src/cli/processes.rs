@@ -1,0 +1,77 @@
+//! The processes of one replay, which `mpirun` has started.
+
+use anyhow::Result;
+use pdes_core::{Cluster, ClusterError};
+use pdes_replay::RunError;
+
+/// What launchers tell a process: how many there are, and which it is.
+const LAUNCHERS: [(&str, &str); 4] = [
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("PMI_SIZE", "PMI_RANK"),
+    ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+];
+
+/// Returns how many processes were started with this one, and its number.
+fn launched() -> Option<(usize, usize)> {
+    let number = |name| std::env::var(name).ok()?.trim().parse().ok();
+    LAUNCHERS.iter().find_map(|(size, rank)| Some((number(size)?, number(rank)?)))
+}
+
+/// Whether another process of the same command is to say what is to be said once.
+pub(crate) fn is_not_the_first() -> bool {
+    launched().is_some_and(|(_, number)| number > 0)
+}
+
+/// Joins the processes that were started together; `None` where this one is alone.
+///
+/// Without an MPI library every process would run on its own, which nobody wants.
+#[cfg(feature = "mpi")]
+pub(crate) fn join() -> Result<Option<Cluster>> {
+    match launched() {
+        Some((2.., _)) => Ok(Some(Cluster::from_mpi()?)),
+        _ => Ok(None),
+    }
+}
+
+/// Joins the processes that were started together; `None` where this one is alone.
+///
+/// Without an MPI library every process would run on its own, which nobody wants.
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn join() -> Result<Option<Cluster>> {
+    let Some((processes @ 2.., number)) = launched() else { return Ok(None) };
+    if number > 0 {
+        // The launcher ends all processes when the first of them fails: give that one the time to say why.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    anyhow::bail!(
+        "started as one of {processes} processes, but this program was built without MPI; build it with `cargo build --release \
+         --features mpi`, or start one process with --threads N"
+    )
+}
+
+/// Has all processes succeed, or fail, together. Where several have failed the first of them tells its error.
+pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T>) -> Result<T> {
+    let first = cluster.first_failure(own.is_ok()).map_err(RunError::from)?;
+    match (own, first.filter(|&process| process != cluster.member())) {
+        (own, None) => own,
+        (Ok(_), Some(process)) => Err(RunError::Elsewhere { process }.into()),
+        // The exit status is still that of its own error.
+        (Err(error), Some(process)) => Err(error.context(RunError::Elsewhere { process })),
+    }
+}
+
+/// Whether another process tells of an error.
+pub(crate) fn is_told_elsewhere(error: &anyhow::Error, cluster: Option<&Cluster>) -> bool {
+    let Some(cluster) = cluster else { return is_not_the_first() };
+    match error.downcast_ref() {
+        Some(RunError::Elsewhere { .. }) => true,
+        // Whoever panics says so itself.
+        Some(RunError::Cluster(ClusterError::Departed { message: Some(_), .. })) => true,
+        Some(RunError::Cluster(ClusterError::Departed { member, .. })) => {
+            cluster.member() != usize::from(*member == 0)
+        }
+        Some(RunError::Cluster(ClusterError::Mismatch { .. })) => cluster.member() != 0,
+        _ => false,
+    }
+}
