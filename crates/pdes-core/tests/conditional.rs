@@ -67,6 +67,18 @@ fn equal_times_on_all_workers_go_round_by_rank() {
 }
 
 #[test]
+fn a_process_may_have_many_events_at_one_instant() {
+    // Nothing but the event tells a grant from the one before, neither its time nor a token.
+    let program = |me| vec![Op::Commit { after: if me == 1 { 30 } else { 20 } }];
+    let again = vec![Op::Commit { after: 0 }; 10];
+    let outcome = Network::of((0..4).map(|me| [program(me), again.clone()].concat())).run_everywhere();
+    let events = |at, me| std::iter::repeat_n(event(at, me), 11);
+    let expected: Vec<_> =
+        [(20, 0), (20, 2), (20, 3), (30, 1)].into_iter().flat_map(|(at, me)| events(at, me)).collect();
+    assert_eq!(outcome.log, expected);
+}
+
+#[test]
 fn events_past_a_failure_are_not_granted() {
     // Rank 0 learns at 200 that it must fail at 300; the events of the others lie at 200, 300 and 400.
     let failing = vec![Op::Receive { from: 1 }, Op::Compute(100), Op::Fail];

@@ -263,6 +263,10 @@ impl<'a> Gateway<'a> {
         let abroad = member != self.me();
         if abroad {
             self.send(member, &Frame::Commit(rank).to_bytes());
+        } else {
+            // What is reported next may be the same again, of a process with another event at the same instant, and
+            // must still count as news: no frame has told them apart.
+            self.reported = None;
         }
         abroad
     }
