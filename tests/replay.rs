@@ -14,6 +14,10 @@ mod contention;
 mod determinism;
 #[path = "replay/exchanges.rs"]
 mod exchanges;
+#[path = "replay/matrix.rs"]
+mod matrix;
+#[path = "replay/processes.rs"]
+mod processes;
 #[path = "replay/reference.rs"]
 mod reference;
 #[path = "replay/trace_commands.rs"]

@@ -17,7 +17,7 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
     }
     let mut scene = Scene::load(&config.resolve().unwrap()).unwrap();
     if let Some(seed) = jitter {
-        scene = scene.with_jitter(seed);
+        scene = scene.with_jitter(Some(seed));
     }
     let outcome = scene.replay(&Progress::new(scene.job().threads)).unwrap();
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
@@ -62,7 +62,7 @@ fn check_with(trace: &Path, platform: &Path, settings: &[String]) {
     }
 }
 
-fn committed_platform(name: &str) -> PathBuf {
+pub(crate) fn committed_platform(name: &str) -> PathBuf {
     reference::repository().join("configs/platforms").join(name)
 }
 
@@ -86,6 +86,13 @@ fn random_programs() {
 /// Tests look at simulated time, and share a counter.
 #[test]
 fn programs_that_test_requests() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("tests.txt");
+    std::fs::write(&trace, tests_of_requests()).unwrap();
+    check(&trace, &committed_platform("crossbar-gbe.toml"));
+}
+
+pub(crate) fn tests_of_requests() -> String {
     let mut text = String::new();
     for rank in 0..6 {
         let (next, previous) = ((rank + 1) % 6, (rank + 5) % 6);
@@ -101,10 +108,7 @@ fn programs_that_test_requests() {
             text.push_str(&format!("{rank} test {previous} {rank} {round}\n{rank} waitall\n"));
         }
     }
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("tests.txt");
-    std::fs::write(&trace, text).unwrap();
-    check(&trace, &committed_platform("crossbar-gbe.toml"));
+    text
 }
 
 /// Every call that depends on time or goes on beside the program, with outcomes that differ from the trace.
@@ -160,7 +164,7 @@ fn operations_that_serve_ranks_as_they_arrive() {
 }
 
 /// A master takes results as they come, by all ways of waiting for them; six ranks in two halves work beside.
-fn all_calls(master: u32) -> String {
+pub(crate) fn all_calls(master: u32) -> String {
     let mut text = String::new();
     for rank in 0..6_u32 {
         let mut line = |line: String| text.push_str(&format!("{rank} {line}\n"));
@@ -256,7 +260,7 @@ fn the_first_failure() {
                 config.set("network.model='loggps'").unwrap();
                 config.set(&format!("engine.threads={threads}")).unwrap();
                 config.set(&format!("engine.run_ahead_s={run_ahead}")).unwrap();
-                let scene = Scene::load(&config.resolve().unwrap()).unwrap().with_jitter(seed);
+                let scene = Scene::load(&config.resolve().unwrap()).unwrap().with_jitter(Some(seed));
                 let error = scene.replay(&Progress::new(threads)).unwrap_err().to_string();
                 assert!(error.contains("failures.txt:10: rank 2, action 1"), "{error}");
             }

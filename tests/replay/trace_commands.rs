@@ -7,7 +7,7 @@ use predicates::str::{contains, ends_with};
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::reference::repository;
 
-fn trace(arguments: &[&str], paths: &[&Path]) -> assert_cmd::assert::Assert {
+pub(crate) fn trace(arguments: &[&str], paths: &[&Path]) -> assert_cmd::assert::Assert {
     let mut command = command();
     command.arg("trace").args(arguments).args(paths);
     command.assert()

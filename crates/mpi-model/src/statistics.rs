@@ -283,8 +283,7 @@ impl Statistics {
         let mut totals = Self::default();
         for _ in 0..u8::read(bytes)? {
             let (kind, count, time): (ActionKind, u64, u64) = Wire::read(bytes)?;
-            totals.counts[kind as usize] = count;
-            totals.times[kind as usize] = SimDuration::from_picos(time);
+            *totals.total_mut(kind) = Total { time: SimDuration::from_picos(time), count };
         }
         (totals.messages, totals.bytes) = Wire::read(bytes)?;
         let (decided, different, first_different) = Wire::read(bytes)?;

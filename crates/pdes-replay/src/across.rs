@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use mpi_model::{RankProcess, Statistics, Waiting, World};
 use netmodel::LogGps;
-use pdes_core::{Cluster, Ending, Process, Progress, Rank, Run, SimTime, Wire};
+use pdes_core::{Cluster, Ending, Partition, Process, Progress, Rank, Run, SimTime, Wire};
 use trace_mmap::TraceError;
 
 use crate::deadlock::Deadlock;
 use crate::job::{Job, Model};
 use crate::machine::PlacedMachine;
+use crate::partition::{Division, PartitionSource};
 use crate::report::peak_rss_bytes;
 use crate::scene::{Outcome, RunError, Scene};
 
@@ -71,8 +72,9 @@ impl Scene {
     fn replay_parts(&self, cluster: &mut Cluster, progress: &Progress) -> Result<Option<Outcome>, RunError> {
         let started = Instant::now();
         let machine = PlacedMachine::new(self.platform(), self.placement(), LogGps::new(&self.job().network));
-        let engine = self.engine();
         let (me, members, ranks) = (cluster.member(), cluster.members(), self.trace().ranks());
+        let Division { partition, cuts } = self.divide(cluster)?;
+        let engine = self.engine(partition);
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
         let world = World::new(self.trace(), &machine, &self.job().mpi).beside(elsewhere.collect());
@@ -85,13 +87,34 @@ impl Scene {
         agree(cluster, sound)?;
         let parts = self.gather_ending(cluster, &mine, run)?;
         let outcome = || {
-            let mut outcome = Outcome::empty(ranks, replay_time);
+            let mut outcome = Outcome { cuts, ..Outcome::empty(ranks, replay_time) };
             for (part, member) in parts.iter().zip(0..) {
                 outcome.take_in(&engine.ranks(member, members, ranks), part);
             }
             outcome
         };
         Ok((me == 0).then(outcome))
+    }
+
+    /// Puts ranks on workers; all processes do as the first one says.
+    fn divide(&self, cluster: &mut Cluster) -> Result<Division, RunError> {
+        let workers = cluster.members() * self.job().threads;
+        if self.job().partition == PartitionSource::Blocks {
+            return Ok(PartitionSource::Blocks.divide(self.trace(), workers)?);
+        }
+        let own = (cluster.member() == 0).then(|| self.job().partition.divide(self.trace(), workers));
+        let own = agree(cluster, own.transpose().map_err(RunError::from))?;
+        let ranks = || (0..self.trace().ranks()).map(Rank::new);
+        let mut owners = Vec::new();
+        if let Some(Division { partition, .. }) = &own {
+            ranks().for_each(|rank| (partition.worker(rank) as u32).write(&mut owners));
+        }
+        let told = cluster.spread(owners)?;
+        let mut told = told.as_slice();
+        let owners: Option<Vec<u32>> = ranks().map(|_| Wire::read(&mut told)).collect();
+        let owners = owners.ok_or(RunError::Different)?;
+        let cuts = own.and_then(|division| division.cuts);
+        Ok(Division { partition: Partition::new(&owners, workers), cuts })
     }
 
     /// Brings the results of all processes to the first one, or finds out why there are none.

@@ -76,6 +76,7 @@ impl Config {
         for (section, key) in PATHS {
             if let Some(toml::Value::String(value)) =
                 table.get_mut(section).and_then(|section| section.get_mut(key))
+                && !(section == "parallel" && PARTITIONS.contains(&value.as_str()))
             {
                 *value = directory.join(&value).to_string_lossy().into_owned();
             }
@@ -135,8 +136,16 @@ impl Config {
 }
 
 /// The keys whose values are paths.
-const PATHS: [(&str, &str); 4] =
-    [("trace", "path"), ("platform", "file"), ("platform", "hosts"), ("output", "report")];
+const PATHS: [(&str, &str); 5] = [
+    ("trace", "path"),
+    ("platform", "file"),
+    ("platform", "hosts"),
+    ("parallel", "partition"),
+    ("output", "report"),
+];
+
+/// Partitions that are not files.
+const PARTITIONS: [&str; 2] = ["blocks", "auto"];
 
 /// Keys of the section `platform` that exclude each other.
 const OTHER_PLATFORM: [(&str, &str); 2] = [("file", "topology"), ("topology", "file")];
@@ -150,6 +159,7 @@ struct Sections {
     network: NetworkSection,
     mpi: MpiSection,
     engine: EngineSection,
+    parallel: ParallelSection,
     output: OutputSection,
 }
 
@@ -234,6 +244,12 @@ struct TableRow {
 struct EngineSection {
     threads: Option<usize>,
     run_ahead_s: Option<toml::Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ParallelSection {
+    partition: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -6,6 +6,8 @@ use mpi_model::Parameters;
 use netmodel::{NetworkParameters, PlatformDescription, Preset, RoutingRule};
 use pdes_core::RunAhead;
 
+use crate::partition::PartitionSource;
+
 /// A run, with every choice made.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -33,6 +35,8 @@ pub struct Job {
     pub threads: usize,
     /// Threads that read the trace.
     pub reading_threads: usize,
+    /// Which worker runs which rank.
+    pub partition: PartitionSource,
     /// The bound on run-ahead.
     pub run_ahead: RunAhead,
     /// Where the report goes.

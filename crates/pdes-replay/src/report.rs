@@ -10,6 +10,7 @@ use netmodel::{NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 
 use crate::digest::Digest;
+use crate::partition::Cuts;
 use crate::scene::{Outcome, Scene};
 
 /// The version of the format: it grows when a field changes its meaning or goes.
@@ -56,6 +57,10 @@ pub struct Report {
     pub threads: usize,
     /// Processes of the run.
     pub processes: u32,
+    /// Which worker ran which rank: `"blocks"`, `"auto"`, or a file.
+    pub partition: String,
+    /// What the partition cuts, beside what blocks would; null where ranks lay on workers in blocks.
+    pub cuts: Option<Cuts>,
     /// The rank that ended last.
     pub slowest_rank: Option<RankEnd>,
     /// The rank that ended first.
@@ -206,6 +211,8 @@ impl Report {
             peak_rss_bytes: outcome.peak_rss_bytes,
             threads: job.threads,
             processes: outcome.processes,
+            partition: job.partition.name(),
+            cuts: outcome.cuts,
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),

@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use mpi_model::collective::SelectionError;
 use mpi_model::{Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
 use netmodel::{LogGps, Platform, PlatformError, RouteError};
-use pdes_core::{ClusterError, Ending, Engine, OrderedEngine, Process, Progress, Rank, Run, SimTime};
+use pdes_core::{
+    ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, Run, RunAhead, SimTime,
+};
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::contention::{Contention, SharedMachine};
 use crate::deadlock::Deadlock;
 use crate::job::{Job, Model, PlatformSource};
 use crate::machine::PlacedMachine;
+use crate::partition::{Cuts, Division, PartitionError, PartitionSource};
 use crate::placement::{Placement, PlacementError};
 use crate::report::peak_rss_bytes;
 
@@ -26,6 +29,7 @@ pub struct Scene {
     placement: Placement,
     load_time: Duration,
     jitter: Option<u64>,
+    batch: Option<usize>,
 }
 
 /// What comes out of a replay.
@@ -37,6 +41,8 @@ pub struct Outcome {
     pub statistics: Vec<Statistics>,
     /// How long the replay took on the wall clock.
     pub replay_time: Duration,
+    /// What the partition cuts, unless ranks lay on workers in blocks.
+    pub cuts: Option<Cuts>,
     /// Processes of the operating system on which it ran.
     pub processes: u32,
     /// The largest resident memory of one of them \[B\]; `None` where the system does not tell.
@@ -66,6 +72,9 @@ pub enum RunError {
         /// What is wrong.
         error: Box<ReplayError<RouteError>>,
     },
+    /// Ranks cannot be put on workers.
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
     /// The program deadlocks.
     #[error("{0}")]
     Deadlock(Deadlock),
@@ -129,15 +138,33 @@ impl Scene {
             None => Placement::cyclic(&platform, trace.ranks())?,
         };
         let load_time = started.elapsed();
-        Ok(Self { job: job.clone(), trace, platform, placement, load_time, jitter: None })
+        Ok(Self { job: job.clone(), trace, platform, placement, load_time, jitter: None, batch: None })
     }
 
-    /// Disturbs the schedule of the replay at random, to test that the result does not depend on it.
-    pub fn with_jitter(self, seed: u64) -> Self {
-        Self { jitter: Some(seed), ..self }
+    /// Disturbs the schedule of the replay at random, or does not, to test that the result does not depend on it.
+    pub fn with_jitter(self, seed: Option<u64>) -> Self {
+        Self { jitter: seed, ..self }
     }
 
-    /// Returns the job with another number of threads.
+    /// Sets how many tokens for one worker are gathered before they are sent, to test that the result does not depend on
+    /// it.
+    pub fn with_batch(self, tokens: usize) -> Self {
+        Self { batch: Some(tokens), ..self }
+    }
+
+    /// Returns the scene with ranks put on workers in another way.
+    pub fn with_partition(mut self, partition: PartitionSource) -> Self {
+        self.job.partition = partition;
+        self
+    }
+
+    /// Returns the scene with another bound on run-ahead.
+    pub fn with_run_ahead(mut self, run_ahead: RunAhead) -> Self {
+        self.job.run_ahead = run_ahead;
+        self
+    }
+
+    /// Returns the scene with another number of threads.
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.job.threads = threads;
         self
@@ -180,7 +207,14 @@ impl Scene {
                     host.name, host.cores
                 )
             }));
-        } else if self.job.threads > 1 {
+        }
+        if self.job.model == Model::Flow && self.job.partition != PartitionSource::Blocks {
+            warnings.push(
+                "a partition helps \"loggps\" only: the model \"flow\" has all ranks on one thread"
+                    .to_owned(),
+            );
+        }
+        if self.job.model == Model::Flow && self.job.threads > 1 {
             let threads = self.job.threads;
             warnings.push(format!(
                 "the model \"flow\" runs on one thread; {threads} threads help \"loggps\" only"
@@ -209,12 +243,15 @@ impl Scene {
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
         let world = World::new(&self.trace, &machine, &self.job.mpi);
         let processes = world.processes().map_err(|error| self.locate(error))?;
-        self.conclude(started, self.engine().run_watched(processes, progress))
+        let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
+        let run = self.engine(partition).run_watched(processes, progress);
+        Ok(Outcome { cuts, ..self.conclude(started, run)? })
     }
 
     /// The engine for a replay without contention.
-    pub(crate) fn engine(&self) -> Engine {
-        let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead);
+    pub(crate) fn engine(&self, partition: Partition) -> Engine {
+        let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead).partition(partition);
+        let engine = self.batch.map_or(engine.clone(), |tokens| engine.batch(tokens));
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
     }
 
@@ -241,6 +278,7 @@ impl Scene {
                 ends: run.processes.iter().map(Process::clock).collect(),
                 statistics: run.processes.iter().map(|process| process.statistics().clone()).collect(),
                 replay_time: started.elapsed(),
+                cuts: None,
                 processes: 1,
                 peak_rss_bytes: peak_rss_bytes(),
             }),
@@ -292,6 +330,7 @@ impl Outcome {
             ends: vec![SimTime::ZERO; ranks as usize],
             statistics: vec![Statistics::default(); ranks as usize],
             replay_time,
+            cuts: None,
             processes: 1,
             peak_rss_bytes: None,
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Result;
-use pdes_replay::{Outcome, RankEnd, Report};
+use pdes_replay::{Cuts, Outcome, RankEnd, Report};
 
 /// Prints the summary, unless the command is quiet, and the simulated time.
 pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool) -> Result<()> {
@@ -56,6 +56,15 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
         report.threads,
         report.load_s
     )?;
+    if let Some(Cuts { messages, bytes, blocks_messages, blocks_bytes }) = report.cuts {
+        writeln!(
+            text,
+            "partition {}: {messages} messages with {} between workers, {blocks_messages} with {} if they had blocks",
+            report.partition,
+            size(bytes),
+            size(blocks_bytes)
+        )?;
+    }
     writeln!(text, "digest: {}", report.digest)
 }
 

@@ -8,12 +8,13 @@ use pdes_core::{Bytes, RunAhead, SimDuration};
 
 use super::{ConfigError, EngineSection, MpiSection, NetworkSection, PlatformSection, Sections};
 use crate::job::{Job, Model, PlatformSource};
+use crate::partition::PartitionSource;
 
 /// The most threads that make sense to ask for.
 const MAX_THREADS: usize = 1024;
 
 pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
-    let Sections { trace, platform, network, mpi, engine, output } = sections;
+    let Sections { trace, platform, network, mpi, engine, parallel, output } = sections;
     let Some(path) = trace.path else {
         return Err(value("trace", "path", "is missing: name a trace with --trace or in the configuration"));
     };
@@ -34,6 +35,11 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         threads: threads(&engine)?,
         // Reading has no answer to change, and takes longer than many a replay.
         reading_threads: engine.threads.unwrap_or_else(available_threads),
+        partition: match parallel.partition.as_deref() {
+            None | Some("blocks") => PartitionSource::Blocks,
+            Some("auto") => PartitionSource::Auto,
+            Some(path) => PartitionSource::File(path.into()),
+        },
         run_ahead: run_ahead(&engine)?,
         report: output.report,
     })

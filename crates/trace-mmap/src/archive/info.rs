@@ -73,6 +73,56 @@ pub struct Pair {
     pub bytes: Bytes,
 }
 
+impl Pair {
+    /// Returns all pairs of a trace between which point-to-point messages pass, by sender and then by receiver. An
+    /// archive has them in its tables; text is read as a whole.
+    ///
+    /// # Errors
+    /// Where sums exceed 64 bits.
+    ///
+    /// ```
+    /// use trace_mmap::{Pair, Trace};
+    /// let trace = Trace::from_text("0 init\n1 init\n0 send 1 7 8\n0 send 1 9 8\n1 recv 0 7 8\n1 recv 0 9 8\n")?;
+    /// let pairs = Pair::all(&trace)?;
+    /// assert_eq!((pairs.len(), pairs[0].messages, pairs[0].bytes.get()), (1, 2, 16));
+    /// # Ok::<(), trace_mmap::TraceError>(())
+    /// ```
+    pub fn all(trace: &Trace) -> Result<Vec<Self>, ArchiveError> {
+        let mut pairs = Vec::new();
+        for rank in (0..trace.ranks()).map(Rank::new) {
+            let of_rank = receivers(trace.rank(rank), &sends(trace.rank(rank), rank)?);
+            pairs.extend(of_rank.into_iter().map(|(to, (messages, bytes))| Self {
+                from: rank,
+                to,
+                messages,
+                bytes: Bytes::new(bytes),
+            }));
+        }
+        Ok(pairs)
+    }
+}
+
+/// Messages and bytes of each outgoing channel of a rank.
+fn sends(trace: &RankTrace, rank: Rank) -> Result<Vec<(u64, u64)>, ArchiveError> {
+    let sends = match &trace.body {
+        Body::Archive(body) => body.sends.to_vec(),
+        Body::Memory(_) => tally(trace, rank)?.sends,
+    };
+    Ok(sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect())
+}
+
+/// Adds up messages and bytes of the channels to each receiver.
+fn receivers(trace: &RankTrace, sends: &[(u64, u64)]) -> BTreeMap<Rank, (u64, u64)> {
+    let mut receivers = BTreeMap::new();
+    // A persistent send that is never started has a channel and no messages.
+    let used = trace.outgoing().iter().zip(sends).filter(|(_, (messages, _))| *messages > 0);
+    for (channel, (messages, bytes)) in used {
+        let sum: &mut (u64, u64) = receivers.entry(channel.peer).or_default();
+        *sum = (sum.0.saturating_add(*messages), sum.1.saturating_add(*bytes));
+    }
+    receivers
+}
+
 /// How an archive stores a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
@@ -106,8 +156,8 @@ impl Info {
     /// # Ok::<(), trace_mmap::TraceError>(())
     /// ```
     pub fn of(trace: &Trace) -> Result<Self, ArchiveError> {
-        let (mut by_kind, mut by_call, mut pairs) = ([0_u64; ACTION_KINDS], BTreeMap::new(), BTreeMap::new());
-        let mut max_receivers = 0;
+        let (mut by_kind, mut by_call) = ([0_u64; ACTION_KINDS], BTreeMap::new());
+        let (mut heaviest, mut max_receivers) = (Vec::<Pair>::new(), 0);
         for rank in (0..trace.ranks()).map(Rank::new) {
             let sums = Sums::of(trace.rank(rank), rank)?;
             by_kind.iter_mut().zip(sums.by_kind).for_each(|(sum, more)| *sum = sum.saturating_add(more));
@@ -115,19 +165,12 @@ impl Info {
                 let sum: &mut u64 = by_call.entry(name).or_default();
                 *sum = sum.saturating_add(more);
             }
-            let before = pairs.len();
-            // A persistent send that is never started has a channel and no messages.
-            let sends = trace.rank(rank).outgoing().iter().zip(sums.sends);
-            for (channel, (messages, bytes)) in sends.filter(|(_, (messages, _))| *messages > 0) {
-                let pair: &mut (u64, u64) = pairs.entry((rank, channel.peer)).or_default();
-                *pair = (pair.0.saturating_add(messages), pair.1.saturating_add(bytes));
-            }
-            max_receivers = max_receivers.max((pairs.len() - before) as u32);
+            let receivers = receivers(trace.rank(rank), &sums.sends);
+            max_receivers = max_receivers.max(receivers.len() as u32);
+            let pair = |(to, (messages, bytes))| Pair { from: rank, to, messages, bytes: Bytes::new(bytes) };
+            heaviest.extend(receivers.into_iter().map(pair));
         }
-        let mut heaviest: Vec<Pair> = pairs
-            .iter()
-            .map(|(&(from, to), &(messages, bytes))| Pair { from, to, messages, bytes: Bytes::new(bytes) })
-            .collect();
+        let pairs = heaviest.len() as u64;
         let messages = heaviest.iter().fold(0, |sum: u64, pair| sum.saturating_add(pair.messages));
         let message_bytes = heaviest.iter().map(|pair| u128::from(pair.bytes.get())).sum();
         heaviest.sort_by_key(|pair| std::cmp::Reverse(pair.bytes));
@@ -138,7 +181,7 @@ impl Info {
             by_kind: by_name(by_kind, by_call),
             messages,
             message_bytes,
-            pairs: pairs.len() as u64,
+            pairs,
             max_receivers,
             heaviest,
             storage: Storage::of(trace),

@@ -1,0 +1,267 @@
+//! Which rank runs on which worker: chosen by the user, or so that few messages pass between workers.
+
+mod bisection;
+mod graph;
+
+use std::path::{Path, PathBuf};
+
+use pdes_core::{Partition, Rank};
+use serde::Serialize;
+use trace_mmap::{ArchiveError, Pair, Trace};
+
+use graph::Graph;
+
+/// Where a partition comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PartitionSource {
+    /// Contiguous blocks of ranks.
+    #[default]
+    Blocks,
+    /// Chosen so that few messages pass between workers.
+    Auto,
+    /// A file with a line for each rank: the number of its worker.
+    File(PathBuf),
+}
+
+/// Why ranks cannot be put on workers.
+#[derive(Debug, thiserror::Error)]
+pub enum PartitionError {
+    /// The file cannot be read.
+    #[error("the partition {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A line does not name a worker.
+    #[error(
+        "{}:{line}: found {found:?}, expected a worker from 0 to {last} (processes x threads)", path.display()
+    )]
+    Worker {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What stands there.
+        found: String,
+        /// The last worker.
+        last: usize,
+    },
+    /// There are not as many lines as ranks.
+    #[error("{}: found {found} lines, expected one for each of {ranks} ranks", path.display())]
+    Lines {
+        /// The file.
+        path: PathBuf,
+        /// Lines of the file.
+        found: usize,
+        /// Ranks of the trace.
+        ranks: u32,
+    },
+    /// The messages of the trace cannot be added up.
+    #[error("the messages of the trace: {0}")]
+    Messages(#[from] ArchiveError),
+}
+
+/// A partition, and what it cuts.
+#[derive(Clone, Debug)]
+pub struct Division {
+    /// The partition.
+    pub partition: Partition,
+    /// What it cuts, where it is not blocks.
+    pub cuts: Option<Cuts>,
+}
+
+/// Point-to-point messages that pass between workers, and those that would if ranks lay on workers in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cuts {
+    /// Messages.
+    pub messages: u64,
+    /// Their payload \[B\].
+    pub bytes: u64,
+    /// Messages with blocks.
+    pub blocks_messages: u64,
+    /// Their payload \[B\].
+    pub blocks_bytes: u64,
+}
+
+impl PartitionSource {
+    /// Returns the name in configurations and reports.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Blocks => "blocks".to_owned(),
+            Self::Auto => "auto".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Puts the ranks of a trace on workers.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, or does not name a worker for each rank.
+    pub fn divide(&self, trace: &Trace, workers: usize) -> Result<Division, PartitionError> {
+        let blocks = Partition::blocks(trace.ranks(), workers);
+        let owners = match self {
+            Self::Blocks => return Ok(Division { partition: blocks, cuts: None }),
+            Self::File(path) => Some(read(path, trace.ranks(), workers)?),
+            Self::Auto => None,
+        };
+        let pairs = Pair::all(trace)?;
+        let (blocks_messages, blocks_bytes) = cut(&blocks, &pairs);
+        let mut partition = match owners {
+            Some(owners) => Partition::new(&owners, workers),
+            None => Partition::new(&choose(trace, &pairs, workers), workers),
+        };
+        let (mut messages, mut bytes) = cut(&partition, &pairs);
+        if *self == Self::Auto && messages >= blocks_messages {
+            (partition, messages, bytes) = (blocks, blocks_messages, blocks_bytes);
+        }
+        Ok(Division { partition, cuts: Some(Cuts { messages, bytes, blocks_messages, blocks_bytes }) })
+    }
+}
+
+fn read(path: &Path, ranks: u32, workers: usize) -> Result<Vec<u32>, PartitionError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| PartitionError::Read { path: path.to_owned(), source })?;
+    let mut owners = Vec::with_capacity(ranks as usize);
+    for (line, found) in text.lines().enumerate() {
+        let worker = found.trim().parse().ok().filter(|&worker: &u32| (worker as usize) < workers);
+        owners.push(worker.ok_or_else(|| PartitionError::Worker {
+            path: path.to_owned(),
+            line: line + 1,
+            found: found.to_owned(),
+            last: workers - 1,
+        })?);
+    }
+    if owners.len() != ranks as usize {
+        return Err(PartitionError::Lines { path: path.to_owned(), found: owners.len(), ranks });
+    }
+    Ok(owners)
+}
+
+/// Adds up messages, and their bytes, between workers.
+fn cut(partition: &Partition, pairs: &[Pair]) -> (u64, u64) {
+    let cut = pairs.iter().filter(|pair| partition.worker(pair.from) != partition.worker(pair.to));
+    cut.fold((0, 0), |(messages, bytes): (u64, u64), pair| {
+        (messages.saturating_add(pair.messages), bytes.saturating_add(pair.bytes.get()))
+    })
+}
+
+/// Cuts the graph of messages in two, and each part again, until there is a part for each worker. Parts are of equal
+/// numbers of actions, or nearly. Workers whose numbers are near each other, such as those of a process, get parts of
+/// the same larger part.
+///
+/// Each level costs a few times O(M log M) for M pairs of ranks.
+fn choose(trace: &Trace, pairs: &[Pair], workers: usize) -> Vec<u32> {
+    // A rank without actions has a load too, so that all workers get some.
+    let load = |rank| (trace.rank(Rank::new(rank)).len() + 1).min(MOST);
+    let edges: Vec<(u32, u32, u64)> =
+        pairs.iter().map(|pair| (pair.from.get(), pair.to.get(), pair.messages.min(MOST))).collect();
+    let graph = Graph::new((0..trace.ranks()).map(load).collect(), &edges);
+    let mut owners = vec![0; graph.len()];
+    split(&graph, &(0..graph.len() as u32).collect::<Vec<_>>(), 0, workers, &mut owners);
+    owners
+}
+
+/// No sum of a million of these exceeds 62 bits.
+const MOST: u64 = 1 << 42;
+
+/// Puts the vertices, which are those of this part of the graph, on workers from `first`.
+fn split(part: &Graph, vertices: &[u32], first: u32, workers: usize, owners: &mut [u32]) {
+    if workers == 1 {
+        vertices.iter().for_each(|&vertex| owners[vertex as usize] = first);
+        return;
+    }
+    let half = workers / 2;
+    let sides = bisection::bisect(part, half as u64, workers as u64);
+    for (side, first, workers) in [(false, first, half), (true, first + half as u32, workers - half)] {
+        let local: Vec<u32> = (0..part.len() as u32).filter(|&one| sides[one as usize] == side).collect();
+        let of_side: Vec<u32> = local.iter().map(|&one| vertices[one as usize]).collect();
+        split(&part.part(&local), &of_side, first, workers, owners);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A torus of 8 x 8 ranks, each of which sends to its right and lower neighbour, numbered anyhow.
+    fn scrambled_grid() -> (Trace, Vec<u32>) {
+        let number = |row: u32, column: u32| (row % 8 * 8 + column % 8) * 37 % 64;
+        let mut text = String::new();
+        for (row, column) in (0..64).map(|cell| (cell / 8, cell % 8)) {
+            let me = number(row, column);
+            text.push_str(&format!("{me} init\n"));
+            for (to, from) in [
+                (number(row, column + 1), number(row, column + 7)),
+                (number(row + 1, column), number(row + 7, column)),
+            ] {
+                text.push_str(&format!("{me} isend {to} 0 100\n{me} recv {from} 0 100\n{me} waitall\n"));
+            }
+        }
+        (Trace::from_text(&text).unwrap(), (0..64).map(|cell| number(cell / 8, cell % 8)).collect())
+    }
+
+    #[test]
+    fn a_scrambled_torus_is_cut_as_well_as_by_hand() {
+        let (trace, _) = scrambled_grid();
+        let division = PartitionSource::Auto.divide(&trace, 4).unwrap();
+        let cuts = division.cuts.unwrap();
+        // Two rings of eight cut the torus in half, and each half needs another two of four: 32 messages. Blocks of
+        // ranks numbered anyhow cut most of 128.
+        assert!(cuts.messages <= 36, "{cuts:?}");
+        assert!(cuts.blocks_messages > 60, "{cuts:?}");
+        assert_eq!(cuts.bytes, 100 * cuts.messages);
+        let sizes: Vec<usize> = (0..4).map(|worker| division.partition.ranks(worker).count()).collect();
+        assert!(sizes.iter().all(|size| (14..=18).contains(size)), "{sizes:?}");
+    }
+
+    #[test]
+    fn a_chain_is_cut_into_blocks() {
+        let mut text = String::new();
+        for me in 0..12 {
+            text.push_str(&format!("{me} init\n"));
+            if me > 0 {
+                text.push_str(&format!("{me} recv {} 0 8\n", me - 1));
+            }
+            if me < 11 {
+                text.push_str(&format!("{me} send {} 0 8\n", me + 1));
+            }
+        }
+        let trace = Trace::from_text(&text).unwrap();
+        for workers in [1, 2, 3, 5, 12] {
+            let cuts = PartitionSource::Auto.divide(&trace, workers).unwrap().cuts.unwrap();
+            assert_eq!(cuts.messages, workers as u64 - 1, "{workers} workers");
+        }
+    }
+
+    #[test]
+    fn more_workers_than_ranks_do_no_harm() {
+        let trace = Trace::from_text("0 init\n1 init\n").unwrap();
+        let division = PartitionSource::Auto.divide(&trace, 7).unwrap();
+        assert_eq!((division.partition.len(), division.partition.workers()), (2, 7));
+    }
+
+    #[test]
+    fn a_file_names_a_worker_for_each_rank() {
+        let trace = Trace::from_text("0 init\n1 init\n2 init\n0 send 2 0 5\n2 recv 0 0 5\n").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("partition.txt");
+        let divide = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            PartitionSource::File(path.clone()).divide(&trace, 2)
+        };
+        let division = divide("1\n0\n1\n").unwrap();
+        assert_eq!(division.partition, Partition::new(&[1, 0, 1], 2));
+        let cuts = Cuts { messages: 0, bytes: 0, blocks_messages: 1, blocks_bytes: 5 };
+        assert_eq!(division.cuts, Some(cuts));
+        for (text, words) in [
+            ("1\n0\n2\n", ":3: found \"2\", expected a worker from 0 to 1"),
+            ("1\nx\n0\n", ":2: found \"x\", expected"),
+            ("1\n0\n", ": found 2 lines, expected one for each of 3 ranks"),
+        ] {
+            let error = divide(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Cuts a graph in two.
+//!
+//! Candidates are the vertices in their order, and a part that is grown from a corner of the graph (Karypis and Kumar,
+//! SIAM J. Sci. Comput. 20(1) 1998); both are refined by moving vertices one by one, also uphill for a while
+//! (Fiduccia and Mattheyses, DAC 1982), and the better one is taken. Ties go to the lower number, so that the answer is
+//! the same on every host.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::graph::Graph;
+
+/// The most rounds of moves; few cuts gain from the last ones.
+const ROUNDS: usize = 8;
+/// Moves that a round goes on without finding a better cut, and the part of the vertices for which it does at least.
+const PATIENCE: (usize, usize) = (500, 50);
+/// The part of its load by which a side may miss it.
+const SLACK: u64 = 64;
+
+/// What a cut should be like.
+#[derive(Clone, Copy)]
+struct Goal {
+    /// The load of the first side.
+    load: u64,
+    /// By how much it may be missed in the end.
+    slack: u64,
+    /// By how much it may be missed meanwhile: by a vertex at least, or nothing could move.
+    reach: u64,
+}
+
+/// Returns which vertices are on the second side of a cut where the first side has about `one` of `all` parts of the
+/// load.
+pub(super) fn bisect(graph: &Graph, one: u64, all: u64) -> Vec<bool> {
+    if graph.len() == 0 {
+        return Vec::new();
+    }
+    let total: u64 = graph.loads.iter().sum();
+    let load = (u128::from(total) * u128::from(one) / u128::from(all)) as u64;
+    let largest = graph.loads.iter().max().copied().unwrap_or_default();
+    let slack = (load.min(total - load) / SLACK).max(largest / 2);
+    let goal = Goal { load, slack, reach: slack.max(largest) };
+    let refined = |sides| Cut::new(graph, sides, goal).refine();
+    let in_order = refined(fill(graph, goal.load, 0..graph.len() as u32));
+    let grown = refined(fill(graph, goal.load, grow(graph).into_iter()));
+    // Of two that miss the goal by little, the one with the lesser cut.
+    let key = |cut: &Cut<'_>| (cut.excess(), cut.weight);
+    if key(&grown) < key(&in_order) { grown.sides } else { in_order.sides }
+}
+
+/// Puts vertices on the first side in this order until it has its load.
+fn fill(graph: &Graph, goal: u64, order: impl Iterator<Item = u32>) -> Vec<bool> {
+    let mut sides = vec![true; graph.len()];
+    let mut sum = 0;
+    for vertex in order {
+        let load = graph.loads[vertex as usize];
+        // The vertex that crosses the line belongs where more of it lies.
+        if sum + load / 2 >= goal {
+            break;
+        }
+        sum += load;
+        sides[vertex as usize] = false;
+    }
+    sides
+}
+
+/// Returns the vertices in the order in which a part grows that always takes in the one that is tied to it most.
+fn grow(graph: &Graph) -> Vec<u32> {
+    let mut ties = vec![0_u64; graph.len()];
+    let mut is_in = vec![false; graph.len()];
+    let mut order = Vec::with_capacity(graph.len());
+    let mut frontier = BinaryHeap::new();
+    for seed in [corner(graph)].into_iter().chain(0..graph.len() as u32) {
+        frontier.push((0, Reverse(seed)));
+        while let Some((tie, Reverse(vertex))) = frontier.pop() {
+            if is_in[vertex as usize] || tie < ties[vertex as usize] {
+                continue;
+            }
+            is_in[vertex as usize] = true;
+            order.push(vertex);
+            for &(to, weight) in graph.neighbours(vertex) {
+                if !is_in[to as usize] {
+                    ties[to as usize] += weight;
+                    frontier.push((ties[to as usize], Reverse(to)));
+                }
+            }
+        }
+    }
+    order
+}
+
+/// Returns a vertex far from others.
+fn corner(graph: &Graph) -> u32 {
+    (0..2).fold(0, |start, _| farthest(graph, start))
+}
+
+fn farthest(graph: &Graph, start: u32) -> u32 {
+    let mut seen = vec![false; graph.len()];
+    let mut queue = VecDeque::from([start]);
+    let mut last = start;
+    seen[start as usize] = true;
+    while let Some(vertex) = queue.pop_front() {
+        last = vertex;
+        for &(to, _) in graph.neighbours(vertex) {
+            if !std::mem::replace(&mut seen[to as usize], true) {
+                queue.push_back(to);
+            }
+        }
+    }
+    last
+}
+
+/// A cut that is being refined.
+struct Cut<'a> {
+    graph: &'a Graph,
+    goal: Goal,
+    sides: Vec<bool>,
+    /// Load of the first side.
+    load: u64,
+    /// Weight of the edges that are cut.
+    weight: u64,
+    /// How much less would be cut if the vertex were on the other side.
+    gains: Vec<i64>,
+    /// Vertices of each side by gain; entries whose gain has changed since are skipped.
+    queues: [BinaryHeap<(i64, Reverse<u32>)>; 2],
+}
+
+impl<'a> Cut<'a> {
+    fn new(graph: &'a Graph, sides: Vec<bool>, goal: Goal) -> Self {
+        let load = graph.loads.iter().zip(&sides).filter(|(_, side)| !**side).map(|(load, _)| load).sum();
+        let weight = graph.cut(|vertex| u32::from(sides[vertex as usize]));
+        let gains = vec![0; graph.len()];
+        Self { graph, goal, sides, load, weight, gains, queues: Default::default() }
+    }
+
+    /// By how much the load misses the goal beyond the slack.
+    fn excess(&self) -> u64 {
+        self.load.abs_diff(self.goal.load).saturating_sub(self.goal.slack)
+    }
+
+    fn refine(mut self) -> Self {
+        for _ in 0..ROUNDS {
+            let before = (self.excess(), self.weight);
+            self.round();
+            if (self.excess(), self.weight) >= before {
+                break;
+            }
+        }
+        self
+    }
+
+    /// Moves vertices, each once, the best first, and takes back what did not help in the end.
+    fn round(&mut self) {
+        self.queue_all();
+        let patience = PATIENCE.0.max(self.graph.len() / PATIENCE.1);
+        let mut moved = Vec::new();
+        let (mut best, mut best_len) = ((self.excess(), self.weight), 0);
+        let mut locked = vec![false; self.graph.len()];
+        while moved.len() - best_len < patience {
+            let Some(vertex) = self.next_move(&locked) else { break };
+            locked[vertex as usize] = true;
+            self.shift(vertex);
+            moved.push(vertex);
+            if (self.excess(), self.weight) < best {
+                (best, best_len) = ((self.excess(), self.weight), moved.len());
+            }
+        }
+        for &vertex in moved[best_len..].iter().rev() {
+            self.shift(vertex);
+        }
+    }
+
+    fn queue_all(&mut self) {
+        self.queues.iter_mut().for_each(BinaryHeap::clear);
+        for vertex in 0..self.graph.len() as u32 {
+            let side = self.sides[vertex as usize];
+            let gain = self.graph.neighbours(vertex).iter().map(|&(to, weight)| {
+                if self.sides[to as usize] == side { -(weight as i64) } else { weight as i64 }
+            });
+            self.gains[vertex as usize] = gain.sum();
+            self.queues[usize::from(side)].push((self.gains[vertex as usize], Reverse(vertex)));
+        }
+    }
+
+    /// Returns the vertex whose move gains most, of those that leave the loads near the goal, or bring them nearer.
+    fn next_move(&mut self, locked: &[bool]) -> Option<u32> {
+        let mut best = None;
+        for side in [false, true] {
+            let queue = &mut self.queues[usize::from(side)];
+            while let Some(&(gain, Reverse(vertex))) = queue.peek() {
+                let index = vertex as usize;
+                if locked[index] || self.sides[index] != side || self.gains[index] != gain {
+                    queue.pop();
+                    continue;
+                }
+                let load = self.graph.loads[index];
+                let after = if side { self.load + load } else { self.load - load };
+                let (miss, missed) = (after.abs_diff(self.goal.load), self.load.abs_diff(self.goal.load));
+                if (miss <= self.goal.reach || miss < missed)
+                    && best.is_none_or(|best| (gain, Reverse(vertex)) > best)
+                {
+                    best = Some((gain, Reverse(vertex)));
+                }
+                break;
+            }
+        }
+        best.map(|(_, Reverse(vertex))| vertex)
+    }
+
+    /// Moves a vertex to the other side.
+    fn shift(&mut self, vertex: u32) {
+        let index = vertex as usize;
+        let from = self.sides[index];
+        let load = self.graph.loads[index];
+        self.load = if from { self.load + load } else { self.load - load };
+        self.weight = self.weight.wrapping_add_signed(-self.gains[index]);
+        self.sides[index] = !from;
+        self.gains[index] = -self.gains[index];
+        for &(to, weight) in self.graph.neighbours(vertex) {
+            let side = self.sides[to as usize];
+            let change = 2 * weight as i64;
+            self.gains[to as usize] += if side == from { change } else { -change };
+            self.queues[usize::from(side)].push((self.gains[to as usize], Reverse(to)));
+        }
+    }
+}

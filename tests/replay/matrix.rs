@@ -1,0 +1,156 @@
+//! One digest, however a replay without contention is divided: over threads and processes, in blocks or anyhow, with any
+//! bound on run-ahead and any size of batches, and with workers held up at random.
+//!
+//! Processes are threads here; the module `processes` has those of `mpirun`.
+
+use std::path::{Path, PathBuf};
+
+use pdes_core::{Cluster, Progress, RunAhead, SimDuration};
+use pdes_replay::{Config, Digest, Outcome, PartitionSource, Scene};
+
+use crate::command_line::Folder;
+use crate::determinism::{all_calls, committed_platform, tests_of_requests};
+use crate::reference;
+use crate::trace_commands::trace;
+
+/// A way to divide a replay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) threads: usize,
+    pub(crate) processes: usize,
+    pub(crate) partition: Kind,
+    run_ahead: RunAhead,
+    batch: usize,
+    jitter: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Blocks,
+    Auto,
+    Shuffled,
+}
+
+impl Way {
+    /// Returns 1,296 ways: 4 numbers of threads, 4 of processes, 3 partitions, 3 bounds on run-ahead, 3 sizes of
+    /// batches, and 3 kinds of disturbance.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let window = |picos| RunAhead::Window(SimDuration::from_picos(picos));
+        let run_aheads = [RunAhead::Auto, window(0), window(1 << 50)];
+        (0..1296).map(move |number: usize| {
+            let mut rest = number;
+            let mut pick = |choices: usize| {
+                let choice = rest % choices;
+                rest /= choices;
+                choice
+            };
+            Self {
+                threads: [1, 2, 3, 7][pick(4)],
+                processes: [1, 2, 3, 4][pick(4)],
+                partition: [Kind::Blocks, Kind::Auto, Kind::Shuffled][pick(3)],
+                run_ahead: run_aheads[pick(3)],
+                batch: [1, 5, 256][pick(3)],
+                jitter: [None, Some(1), Some(u64::MAX)][pick(3)],
+            }
+        })
+    }
+
+    /// Writes the file of a partition, where it is one.
+    pub(crate) fn partition(&self, ranks: u32, folder: &Folder) -> PartitionSource {
+        let workers = (self.threads * self.processes) as u32;
+        let shuffled = |rank: u32| (rank.wrapping_mul(0x9E37_79B9) >> 16) % workers;
+        match self.partition {
+            Kind::Blocks => PartitionSource::Blocks,
+            Kind::Auto => PartitionSource::Auto,
+            Kind::Shuffled => {
+                let lines: String = (0..ranks).map(|rank| format!("{}\n", shuffled(rank))).collect();
+                PartitionSource::File(folder.write(&format!("on-{workers}.txt"), &lines))
+            }
+        }
+    }
+
+    fn replay(&self, scene: &Scene) -> Outcome {
+        let outcomes = Cluster::in_memory(self.processes, |mut cluster| {
+            scene.replay_across(&mut cluster, &Progress::new(self.threads)).unwrap()
+        });
+        let mut outcomes: Vec<Outcome> =
+            outcomes.into_iter().filter_map(|outcome| outcome.expect("no process panics")).collect();
+        assert_eq!((outcomes.len(), outcomes[0].processes), (1, self.processes as u32));
+        outcomes.remove(0)
+    }
+}
+
+pub(crate) fn scene(trace: &Path, model: &str) -> Scene {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
+    config.set(&format!("network.model='{model}'")).unwrap();
+    Scene::load(&config.resolve().unwrap()).unwrap()
+}
+
+pub(crate) fn digest(outcome: &Outcome) -> Digest {
+    Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
+}
+
+/// Replays in every so many of all ways.
+fn check(trace: &Path, every: usize) {
+    let mut scene = scene(trace, "loggps");
+    let expected = digest(&scene.replay(&Progress::new(1)).unwrap());
+    let folder = Folder::new();
+    for way in Way::all().step_by(every) {
+        let partition = way.partition(scene.trace().ranks(), &folder);
+        scene = scene.with_threads(way.threads).with_partition(partition);
+        scene = scene.with_run_ahead(way.run_ahead).with_batch(way.batch).with_jitter(way.jitter);
+        assert_eq!(digest(&way.replay(&scene)), expected, "{} {way:?}", trace.display());
+    }
+}
+
+/// Generates a trace.
+fn generated(arguments: &[&str], folder: &Folder) -> PathBuf {
+    let path = folder.path("trace.pdt");
+    trace(&[&["generate"], arguments, &["--output"]].concat(), &[&path]).success();
+    path
+}
+
+/// Tests of traces, each in every so many of all ways: numbers that share no factor with 1,296, so that all choices meet.
+macro_rules! one_digest {
+    ($($name:ident: every $every:literal of |$folder:ident| $trace:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            let $folder = &Folder::new();
+            check(&$trace, $every);
+        }
+    )*};
+}
+
+one_digest! {
+    of_a_master_and_its_workers: every 11 of |folder|
+        generated(&["master-worker", "--ranks=9", "--tasks=60", "--jitter=0.5"], folder);
+    of_random_partners: every 11 of |folder|
+        generated(&["random-sparse", "--ranks=24", "--steps=6", "--rounds=3", "--jitter=0.3"], folder);
+    of_neighbours_in_a_grid: every 13 of |folder|
+        generated(&["halo3d", "--cells=24,24,24", "--processes=3,3,3", "--iterations=8", "--jitter=0.3"], folder);
+    of_a_wavefront: every 41 of |_folder| reference::repository().join("configs/traces/lu.S.8");
+    of_receives_from_anybody: every 11 of |folder| folder.write("calls.txt", &all_calls(3));
+    of_looks_that_share_a_counter: every 11 of |folder| folder.write("tests.txt", &tests_of_requests());
+}
+
+#[test]
+fn of_all_small_real_traces() {
+    let Some(traces) = reference::shared("traces") else { return };
+    let unpacked = reference::unpack(&traces);
+    let names = ["cg.S.8", "dt.S.21", "ep.S.32", "ft.S.8", "is.S.8", "mg.S.8", "sp.S.16"];
+    for name in names {
+        check(&unpacked.path().join(name), 157);
+    }
+}
+
+/// With contention the first process does all the work.
+#[test]
+fn of_messages_that_share_links() {
+    let scene = scene(&reference::repository().join("configs/traces/lu.S.8"), "flow");
+    let expected = digest(&scene.replay(&Progress::new(1)).unwrap());
+    for way in Way::all().filter(|way| way.threads == 1).take(4) {
+        assert_eq!(digest(&way.replay(&scene)), expected, "{way:?}");
+    }
+}

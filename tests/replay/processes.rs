@@ -1,0 +1,147 @@
+//! The command under `mpirun`, or what the variable `MPIRUN` says.
+
+use std::path::Path;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+
+use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
+use crate::determinism::{all_calls, tests_of_requests};
+use crate::matrix::{Way, digest, scene};
+use crate::reference::repository;
+
+/// Runs the command on this many processes; `None` where there is no `mpirun`.
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
+    let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
+    if std::process::Command::new(&launcher).arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no {launcher}");
+        return None;
+    }
+    let mut mpirun = Command::new(&launcher);
+    mpirun.args(["-np", &processes.to_string()]).arg(command().get_program()).args(arguments);
+    // For Open MPI: more processes than processors, as any user.
+    for (name, value) in [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        ("OMPI_MCA_mpi_yield_when_idle", "1"),
+    ] {
+        mpirun.env(name, value);
+    }
+    // Longer than any of these runs takes on a busy machine.
+    Some(mpirun.env_remove("RUST_LOG").timeout(Duration::from_secs(120)).assert())
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn replay<'a>(trace: &'a str, platform: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["--trace", trace, "--platform", platform, "--model=loggps"], more].concat()
+}
+
+fn platform() -> String {
+    text(&repository().join("configs/platforms/fattree-hdr.toml"))
+}
+
+/// What a process that was started alone says of the launcher's variables.
+#[test]
+#[cfg_attr(feature = "mpi", ignore = "the program has MPI")]
+fn a_program_without_mpi_says_so_under_mpirun() {
+    for (size, number) in [("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"), ("PMI_SIZE", "PMI_RANK")] {
+        let start = |me: &str| {
+            let mut command = command();
+            command.arg("--config").arg(repository().join("configs/lu-s-8.toml"));
+            command.env(size, "2").env(number, me).assert().code(FAILED).stdout("")
+        };
+        start("0").stderr(contains("started as one of 2 processes")).stderr(contains("--features mpi"));
+        start("1").stderr("");
+    }
+}
+
+/// A diagonal of the matrix of ways to divide a replay.
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn one_digest() {
+    let folder = Folder::new();
+    let traces = [
+        repository().join("configs/traces/lu.S.8"),
+        folder.write("calls.txt", &all_calls(3)),
+        folder.write("tests.txt", &tests_of_requests()),
+    ];
+    for trace in traces {
+        let scene = scene(&trace, "loggps");
+        let expected = digest(&scene.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
+        for way in Way::all().step_by(121) {
+            let report = folder.path("report.json");
+            let partition = way.partition(scene.trace().ranks(), &folder).name();
+            let settings = [
+                format!("--threads={}", way.threads),
+                format!("--set=parallel.partition={partition:?}"),
+                format!("--report={}", report.display()),
+            ];
+            let (trace, platform) = (text(&trace), platform());
+            let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+            let Some(assert) = try_mpirun(way.processes, &replay(&trace, &platform, &settings)) else {
+                return;
+            };
+            assert.code(DONE);
+            let report: serde_json::Value =
+                serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
+            assert_eq!(report["digest"], expected.as_str(), "{trace} {way:?}");
+            assert_eq!(report["processes"], way.processes, "{trace} {way:?}");
+        }
+    }
+}
+
+/// Fails on three processes with this status, and says these words once.
+fn expect_failure(arguments: &[&str], status: i32, words: &str) {
+    let Some(assert) = try_mpirun(3, arguments) else { return };
+    let assert = assert.code(status).stdout("");
+    let stderr = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert_eq!(stderr.matches(words).count(), 1, "{words:?} once in:\n{stderr}");
+    assert_eq!(stderr.matches("pdes-replay: ").count(), 1, "{stderr}");
+    assert!(!stderr.contains("MPI_ABORT"), "{stderr}");
+}
+
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn failures_are_told_once() {
+    let folder = Folder::new();
+    let rank_3_fails =
+        "0 init\n1 init\n2 init\n3 init\n0 recv 1 0 8\n2 send 3 0 100\n3 recv 2 0 10\n1 send 0 0 8\n";
+    let waits =
+        |me: u32| format!("{me} init\n{me} recv {} 0 8\n{me} send {} 0 8\n", (me + 1) % 6, (me + 5) % 6);
+    let cycle: String = (0..6).map(waits).collect();
+    let of_rank_3 = text(&folder.write("truncated.txt", rank_3_fails));
+    let cycle = text(&folder.write("cycle.txt", &cycle));
+    let missing = text(&folder.path("missing.txt"));
+    let damaged = text(&folder.write("damaged.txt", "0 init\n0 nothing\n"));
+    let platform = platform();
+    expect_failure(&replay(&of_rank_3, &platform, &[]), FAILED, "truncated.txt:7: rank 3, action 1");
+    let all_of_the_cycle = "6 ranks wait for each other\n  rank 0 waits in action 1 at ";
+    expect_failure(&replay(&cycle, &platform, &["--threads=2"]), FAILED, all_of_the_cycle);
+    expect_failure(&replay(&cycle, &platform, &["--set=network.model=flow"]), FAILED, all_of_the_cycle);
+    expect_failure(&replay(&missing, &platform, &[]), FAILED, "missing.txt: No such file");
+    expect_failure(&replay(&damaged, &platform, &[]), FAILED, "nothing");
+    expect_failure(&replay(&cycle, &platform, &["--threads=0"]), MISUSE, "[engine] threads");
+    expect_failure(&replay(&cycle, &platform, &["--report=/nowhere/at/all.json"]), FAILED, "does not exist");
+    let partition = text(&folder.write("partition.txt", "0\n1\n2\n0\n1\n3\n"));
+    let partition = format!("--set=parallel.partition={partition}");
+    expect_failure(&replay(&cycle, &platform, &[&partition]), FAILED, "partition.txt:6: found \"3\"");
+}
+
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn the_first_process_speaks_for_all() {
+    let config = text(&repository().join("configs/lu-s-8.toml"));
+    let Some(assert) = try_mpirun(3, &["--config", &config, "--set=parallel.partition=auto"]) else { return };
+    let output = assert.code(DONE).get_output().clone();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(stdout.matches("simulated time: 0.003802913 s").count(), 1, "{stdout}");
+    assert_eq!(stdout.matches("partition auto: ").count(), 1, "{stdout}");
+    assert_eq!(stderr.matches("3 process(es) with 2 thread(s)").count(), 1, "{stderr}");
+}
