@@ -98,6 +98,51 @@ fn the_report_holds_what_the_contract_names() {
     assert!((report["simulated_time_s"].as_f64().unwrap() - expected).abs() < 1e-12);
 }
 
+/// A pipeline of four ranks and 100 rounds, in which rank `r` can begin when the first round has passed `r` ranks.
+#[test]
+fn the_profile_tells_the_parallelism_of_a_pipeline() {
+    let folder = Folder::new();
+    let round = |rank: u32| {
+        let receive = if rank > 0 { format!("{rank} recv {} 0 100\n", rank - 1) } else { String::new() };
+        let send = if rank < 3 { format!("{rank} send {} 0 100\n", rank + 1) } else { String::new() };
+        format!("{receive}{rank} compute 1e7\n{send}")
+    };
+    let lines: String = (0..4).map(|rank| format!("{rank} init\n{}", round(rank).repeat(100))).collect();
+    let (trace, path) = (folder.write("trace.txt", &lines), folder.path("profile.json"));
+    let digest = |arguments: &[&str]| {
+        let report = folder.path("report.json");
+        replay(&trace).arg("--model=loggps").args(arguments).arg("--report").arg(&report).assert().code(DONE);
+        let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+        report["digest"].clone()
+    };
+    assert_eq!(digest(&[]), digest(&[&format!("--profile={}", path.display())]));
+    let profile: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(profile["actions"], 4 + 2 * 200 + 2 * 300);
+    assert_eq!(profile["tokens"], 300);
+    // The first round of rank 0, all rounds of rank 1, and the last ones of ranks 2 and 3.
+    assert_eq!(profile["critical_path"], 3 + 300 + 3 + 2);
+    let cuts: Vec<_> =
+        profile["predicted"].as_array().unwrap().iter().map(|row| &row["cut_tokens"]).collect();
+    assert_eq!(cuts, [100, 300]);
+    for row in profile["predicted"].as_array().unwrap() {
+        let times: Vec<f64> =
+            row["replay_s"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
+        assert!(times[0] <= times[1] && times[1] <= times[2], "{row}");
+    }
+    let missing = folder.path("nowhere/profile.json");
+    replay(&trace)
+        .args(["--model=loggps", "--profile"])
+        .arg(&missing)
+        .assert()
+        .code(FAILED)
+        .stderr(contains("create it first"));
+    replay(&trace)
+        .args(["--model=flow", "--profile=profile.json"])
+        .assert()
+        .code(MISUSE)
+        .stderr(contains("loggps"));
+}
+
 #[test]
 fn settings_override_the_configuration_and_paths_are_relative_to_it() {
     let folder = Folder::new();

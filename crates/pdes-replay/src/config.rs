@@ -136,12 +136,13 @@ impl Config {
 }
 
 /// The keys whose values are paths.
-const PATHS: [(&str, &str); 5] = [
+const PATHS: [(&str, &str); 6] = [
     ("trace", "path"),
     ("platform", "file"),
     ("platform", "hosts"),
     ("parallel", "partition"),
     ("output", "report"),
+    ("output", "profile"),
 ];
 
 /// Partitions that are not files.
@@ -256,6 +257,7 @@ struct ParallelSection {
 #[serde(deny_unknown_fields, default)]
 struct OutputSection {
     report: Option<PathBuf>,
+    profile: Option<PathBuf>,
 }
 
 impl PlatformSection {

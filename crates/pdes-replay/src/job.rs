@@ -41,6 +41,8 @@ pub struct Job {
     pub run_ahead: RunAhead,
     /// Where the report goes.
     pub report: Option<PathBuf>,
+    /// Where the profile of the parallelism goes.
+    pub profile: Option<PathBuf>,
 }
 
 /// Where a platform comes from.

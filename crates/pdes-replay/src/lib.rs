@@ -36,6 +36,7 @@ mod job;
 mod machine;
 mod partition;
 mod placement;
+mod profile;
 mod report;
 mod scene;
 
@@ -47,5 +48,6 @@ pub use job::{Job, Model, PlatformSource};
 pub use machine::PlacedMachine;
 pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
+pub use profile::{Measured, ParallelProfile, Predicted};
 pub use report::{ActionTotal, RankEnd, Report, TableRow};
 pub use scene::{Outcome, RunError, Scene};

@@ -227,13 +227,18 @@ impl Report {
     /// # Errors
     /// Where the file cannot be written.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
-        let mut text = serde_json::to_string_pretty(self)?;
-        text.push('\n');
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".part");
-        std::fs::write(&draft, text)?;
-        std::fs::rename(&draft, path)
+        write_json(self, path)
     }
+}
+
+/// Writes a file, whole or not at all.
+pub(crate) fn write_json(value: &impl Serialize, path: &Path) -> std::io::Result<()> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".part");
+    std::fs::write(&draft, text)?;
+    std::fs::rename(&draft, path)
 }
 
 fn rate(actions: u64, time: Duration) -> f64 {

@@ -101,6 +101,9 @@ pub(crate) struct RunArguments {
     /// Where to write the report (JSON).
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Replays a second time, and writes what parallelism there is and the times predicted for up to 4096 workers (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub(crate) set: Vec<String>,

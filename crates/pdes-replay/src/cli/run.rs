@@ -13,10 +13,16 @@ use super::{Misuse, progress, summary};
 /// Replays what the arguments say and prints the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let job = job(arguments)?;
-    check_report(&job)?;
+    check_outputs(&job)?;
     let scene = load(&job, arguments.quiet, |actions| Scene::load_watched(&job, actions))?;
     announce(&scene, 1);
     let outcome = replay(&scene, arguments.quiet, |counters| scene.replay(counters))?;
+    if let Some(path) = &job.profile {
+        tracing::info!("replaying again for the profile");
+        let profile = replay(&scene, arguments.quiet, |counters| scene.profile(&outcome, counters))?;
+        profile.write(path).with_context(|| format!("the profile {}", path.display()))?;
+        tracing::info!("wrote the profile {}", path.display());
+    }
     print(&scene, &outcome, arguments.quiet)
 }
 
@@ -25,7 +31,11 @@ pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Res
     let is_first = cluster.member() == 0;
     let quiet = arguments.quiet || !is_first;
     let job = agree(cluster, job(arguments))?;
-    agree(cluster, if is_first { check_report(&job) } else { Ok(()) })?;
+    agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
+    if job.profile.is_some() {
+        let hint = "a profile comes from one process, on any number of threads: run without mpirun";
+        agree(cluster, if is_first { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })?;
+    }
     let scene = load(&job, quiet, |actions| Scene::load_across(&job, actions, cluster))?;
     announce(&scene, cluster.members());
     let outcome = replay(&scene, quiet, |counters| scene.replay_across(cluster, counters))?;
@@ -91,6 +101,7 @@ fn job(arguments: &RunArguments) -> Result<Job> {
         ("trace", "path", &arguments.trace),
         ("platform", "file", &arguments.platform),
         ("output", "report", &arguments.report),
+        ("output", "profile", &arguments.profile),
     ];
     for (section, key, path) in paths {
         if let Some(path) = path {
@@ -107,11 +118,17 @@ fn job(arguments: &RunArguments) -> Result<Job> {
 }
 
 /// A long run should not end with a report that cannot be written.
-fn check_report(job: &Job) -> Result<()> {
-    let Some(path) = &job.report else { return Ok(()) };
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    if directory.is_some_and(|directory| !directory.is_dir()) {
-        anyhow::bail!("the report {}: its directory does not exist; create it first", path.display());
+fn check_outputs(job: &Job) -> Result<()> {
+    for (what, path) in [("report", &job.report), ("profile", &job.profile)] {
+        let Some(path) = path else { continue };
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        if directory.is_some_and(|directory| !directory.is_dir()) {
+            anyhow::bail!("the {what} {}: its directory does not exist; create it first", path.display());
+        }
+    }
+    if job.profile.is_some() && job.model == Model::Flow {
+        let hint = "a profile needs the model \"loggps\": with \"flow\" the network stays on one worker";
+        return Err(Misuse(hint.to_owned()).into());
     }
     Ok(())
 }

@@ -42,6 +42,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         },
         run_ahead: run_ahead(&engine)?,
         report: output.report,
+        profile: output.profile,
     })
 }
 
