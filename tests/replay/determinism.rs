@@ -126,8 +126,7 @@ fn programs_of_all_calls() {
 
 /// Collective operations that look who is there, on the world and in two halves at once, beside the program, and among
 /// probes of the program, which share their price with them.
-#[test]
-fn operations_that_serve_ranks_as_they_arrive() {
+pub(crate) fn operations_among_probes() -> String {
     let mut text = String::new();
     for rank in 0..6_u32 {
         let mut line = |line: String| text.push_str(&format!("{rank} {line}\n"));
@@ -149,9 +148,14 @@ fn operations_that_serve_ranks_as_they_arrive() {
             line("alltoall 1000 1000 6 6".to_owned());
         }
     }
+    text
+}
+
+#[test]
+fn operations_that_serve_ranks_as_they_arrive() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("arrivals.txt");
-    std::fs::write(&trace, text).unwrap();
+    std::fs::write(&trace, operations_among_probes()).unwrap();
     for bcast in ["arrival_pattern_aware", "arrival_pattern_aware_wait", "arrival_scatter", "automatic"] {
         let choices = [("bcast", bcast), ("reduce", "arrival_pattern_aware"), ("alltoall", "pair_rma")];
         let mut settings: Vec<String> =

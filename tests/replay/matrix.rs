@@ -9,7 +9,7 @@ use pdes_core::{Cluster, Progress, RunAhead, SimDuration};
 use pdes_replay::{Config, Digest, Outcome, PartitionSource, Scene};
 
 use crate::command_line::Folder;
-use crate::determinism::{all_calls, committed_platform, tests_of_requests};
+use crate::determinism::{all_calls, committed_platform, operations_among_probes, tests_of_requests};
 use crate::reference;
 use crate::trace_commands::trace;
 
@@ -81,10 +81,14 @@ impl Way {
 }
 
 pub(crate) fn scene(trace: &Path, model: &str) -> Scene {
+    scene_with(trace, &[&format!("network.model='{model}'")])
+}
+
+fn scene_with(trace: &Path, settings: &[&str]) -> Scene {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
-    config.set(&format!("network.model='{model}'")).unwrap();
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
     Scene::load(&config.resolve().unwrap()).unwrap()
 }
 
@@ -94,14 +98,17 @@ pub(crate) fn digest(outcome: &Outcome) -> Digest {
 
 /// Replays in every so many of all ways.
 fn check(trace: &Path, every: usize) {
-    let mut scene = scene(trace, "loggps");
+    check_scene(scene(trace, "loggps"), every);
+}
+
+fn check_scene(mut scene: Scene, every: usize) {
     let expected = digest(&scene.replay(&Progress::new(1)).unwrap());
     let folder = Folder::new();
     for way in Way::all().step_by(every) {
         let partition = way.partition(scene.trace().ranks(), &folder);
         scene = scene.with_threads(way.threads).with_partition(partition);
         scene = scene.with_run_ahead(way.run_ahead).with_batch(way.batch).with_jitter(way.jitter);
-        assert_eq!(digest(&way.replay(&scene)), expected, "{} {way:?}", trace.display());
+        assert_eq!(digest(&way.replay(&scene)), expected, "{} {way:?}", scene.job().trace.display());
     }
 }
 
@@ -142,6 +149,17 @@ fn of_all_small_real_traces() {
     let names = ["cg.S.8", "dt.S.21", "ep.S.32", "ft.S.8", "is.S.8", "mg.S.8", "sp.S.16"];
     for name in names {
         check(&unpacked.path().join(name), 157);
+    }
+}
+
+#[test]
+fn of_operations_that_serve_ranks_as_they_arrive() {
+    let folder = Folder::new();
+    let trace = folder.write("arrivals.txt", &operations_among_probes());
+    for bcast in ["arrival_pattern_aware", "arrival_pattern_aware_wait", "arrival_scatter", "automatic"] {
+        let bcast = format!("mpi.bcast='{bcast}'");
+        let reduce = "mpi.reduce='arrival_pattern_aware'";
+        check_scene(scene_with(&trace, &["network.model='loggps'", &bcast, reduce]), 67);
     }
 }
 

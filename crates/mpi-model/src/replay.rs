@@ -226,8 +226,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         turn: &mut Turn,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Pause, Failure<M::Error>> {
+        let looks = turn.granted.then(|| self.world.looks());
         let granted = turn.granted && !self.open_mail(outbox)? && !self.look_for_member(outbox)?;
-        let looks = granted.then(|| self.world.looks());
         let flow = self.proceed(granted, outbox)?;
         if let Some(before) = looks {
             self.world.tell_looks(before, outbox);
