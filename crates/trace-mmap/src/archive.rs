@@ -41,12 +41,15 @@ pub use writer::{ArchiveWriter, Summary};
 use std::path::Path;
 use std::sync::Arc;
 
+use layout::{Header, Section};
 use map::MappedFile;
+use tables::Tables;
 
 /// An open archive: its files.
 #[derive(Debug)]
 pub(crate) struct Archive {
     file: Arc<MappedFile>,
+    header: Header,
     shards: Vec<Shard>,
 }
 
@@ -54,6 +57,16 @@ impl Archive {
     /// Returns the name of its main file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// Returns entries that were within their section when the archive was opened.
+    fn rows<const WORDS: usize>(
+        &self,
+        section: Section,
+        (first, count): (u64, u64),
+    ) -> impl Iterator<Item = [u64; WORDS]> + '_ {
+        let tables = Tables::opened(&self.file, &self.header);
+        tables.rows(section, first, count, (section, first)).expect("the entries were there at the open")
     }
 
     /// Checks that no file that was opened was written to since.

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use pdes_core::Rank;
 
+use crate::archive::layout::Section;
 use crate::archive::tally::Traffic;
 use crate::archive::unroll::Unrolled;
 use crate::archive::{Archive, Damage, Shard};
@@ -80,11 +81,12 @@ pub(crate) struct ArchivedRank {
     /// Where the blocks of the columns begin in the data of the shard.
     pub(crate) blocks: u64,
     pub(crate) columns: Arc<[Column]>,
-    pub(crate) limits: Limits,
-    /// Messages and bytes of each outgoing channel, by the table.
-    pub(crate) sends: Box<[Traffic]>,
-    /// Receives of each incoming channel, by the table.
-    pub(crate) receives: Box<[u64]>,
+    /// Ranks with tables of the same sizes share them.
+    pub(crate) limits: Arc<Limits>,
+    /// Its first entry in the table of outgoing channels, and their number.
+    pub(crate) outgoing: (u64, u64),
+    /// Its first entry in the table of incoming channels, and their number.
+    pub(crate) incoming: (u64, u64),
     /// The first thing found wrong by any cursor.
     pub(crate) damage: OnceLock<Damage>,
 }
@@ -92,6 +94,17 @@ pub(crate) struct ArchivedRank {
 impl ArchivedRank {
     pub(crate) fn shard(&self) -> &Shard {
         &self.archive.shards[self.program.shard as usize]
+    }
+
+    /// Returns messages and bytes of each outgoing channel, by the table.
+    pub(crate) fn sends(&self) -> impl Iterator<Item = Traffic> + '_ {
+        let rows = self.archive.rows::<4>(Section::Outgoing, self.outgoing);
+        rows.map(|[_, _, messages, bytes]| Traffic { messages, bytes })
+    }
+
+    /// Returns receives of each incoming channel, by the table.
+    pub(crate) fn receives(&self) -> impl Iterator<Item = u64> + '_ {
+        self.archive.rows::<3>(Section::Incoming, self.incoming).map(|[_, _, receives]| receives)
     }
 
     /// Returns the records of the program, each of which refers to what the rank has.

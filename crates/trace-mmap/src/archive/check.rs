@@ -238,7 +238,7 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
 
 /// Compares the tables of a rank with what its program adds up to.
 fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Finding> {
-    let sends = body.sends.iter().enumerate().flat_map(|(channel, stored)| {
+    let sends = body.sends().enumerate().flat_map(|(channel, stored)| {
         let summed = tally.sends.get(channel).copied().unwrap_or_default();
         [
             ("number of messages of a channel", stored.messages, summed.messages),
@@ -246,8 +246,8 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
         ]
     });
     let received = tally.received().chain(std::iter::repeat(0));
-    let receives = body.receives.iter().zip(received);
-    let receives = receives.map(|(stored, summed)| ("number of receives of a channel", *stored, summed));
+    let receives = body.receives().zip(received);
+    let receives = receives.map(|(stored, summed)| ("number of receives of a channel", stored, summed));
     let columns = body.columns.iter().enumerate().map(|(column, stored)| {
         let summed = tally.columns.get(column).copied().unwrap_or_default();
         ("length of a column", stored.len, summed)

@@ -105,7 +105,7 @@ impl Pair {
 /// Messages and bytes of each outgoing channel of a rank.
 fn sends(trace: &RankTrace, rank: Rank) -> Result<Vec<(u64, u64)>, ArchiveError> {
     let sends = match &trace.body {
-        Body::Archive(body) => body.sends.to_vec(),
+        Body::Archive(body) => body.sends().collect(),
         Body::Memory(_) => tally(trace, rank)?.sends,
     };
     Ok(sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect())
@@ -240,7 +240,7 @@ impl Sums {
             let mut by_kind = body.program.by_kind;
             let gaps = body.columns.iter().map(|column| column.absent).sum::<u64>();
             by_kind[usize::from(COMPUTE)] = by_kind[usize::from(COMPUTE)].saturating_sub(gaps);
-            let sends = body.sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect();
+            let sends = body.sends().map(|traffic| (traffic.messages, traffic.bytes)).collect();
             let by_call = match by_kind[usize::from(CALL)] {
                 0 => BTreeMap::new(),
                 _ => by_call(&tally(trace, rank)?, &trace.side),

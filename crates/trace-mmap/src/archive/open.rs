@@ -16,7 +16,6 @@ use crate::archive::layout::{
 use crate::archive::map::MappedFile;
 use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
-use crate::archive::tally::Traffic;
 use crate::archive::{Archive, ArchiveError, ArchivedRank, Shard};
 use crate::channel::{Arrival, Incoming, Outgoing, PortId, Slot, Tag};
 use crate::column::{Column, Place};
@@ -44,7 +43,8 @@ pub(crate) fn open(path: &Path) -> Result<(Vec<RankTrace>, Option<Unreceived>), 
         return Err(ArchiveError::Length { file: path.to_path_buf(), found, expected: header.length });
     }
     let tables = Tables::new(&file, &header)?;
-    let archive = Arc::new(Archive { shards: shards(&tables, &header, &file)?, file: Arc::clone(&file) });
+    let shards = shards(&tables, &header, &file)?;
+    let archive = Arc::new(Archive { shards, header: header.clone(), file: Arc::clone(&file) });
     verify_first_pages(&archive)?;
     let ranks = Opening::new(&tables, &archive, &header)?.ranks()?;
     Ok((ranks, unreceived(&tables, &header)?))
@@ -137,6 +137,7 @@ struct Opening<'a> {
     ports: Vec<(u32, bool)>,
     /// Columns by their first entry and number: ranks share them.
     columns: FxHashMap<(u64, u64), Arc<[Column]>>,
+    limits: FxHashMap<TableSizes, Arc<Limits>>,
     /// Entries of each section that ranks have taken: no entry is taken twice, so that memory is bounded by the file.
     taken: [u64; Section::ALL.len()],
 }
@@ -211,6 +212,7 @@ impl<'a> Opening<'a> {
             world: Arc::new(Group::world(header.ranks)),
             ports: Vec::new(),
             columns: FxHashMap::default(),
+            limits: FxHashMap::default(),
             taken: Default::default(),
         };
         opening.programs = opening.read_programs()?;
@@ -323,8 +325,8 @@ impl<'a> Opening<'a> {
         let absent = absent.unwrap_or(u64::MAX);
         let actions =
             program.actions - tables.limit(named, "gaps of all columns", absent, program.actions)?;
-        let (outgoing, sends) = self.outgoing(named, entry)?;
-        let (incoming, receives) = self.incoming(named, entry)?;
+        let outgoing = self.outgoing(named, entry)?;
+        let incoming = self.incoming(named, entry)?;
         for (field, needed, len) in [
             ("slot of a call", needs.slots, entry.slots),
             ("outgoing channel of a call", needs.outgoing, outgoing.len() as u64),
@@ -337,7 +339,7 @@ impl<'a> Opening<'a> {
             return Err(self.malformed(named));
         }
         let names_requests = tables.limit(named, "flags", entry.names_requests, 1)? == 1;
-        let limits = Limits::new(&TableSizes {
+        let sizes = TableSizes {
             outgoing: outgoing.len(),
             incoming: incoming.len(),
             slots,
@@ -345,7 +347,9 @@ impl<'a> Opening<'a> {
             send_recvs: side.send_recvs.len(),
             locations: side.locations.len(),
             calls: side.calls.len(),
-        });
+        };
+        let limits = self.limits.entry(sizes).or_insert_with(|| Arc::new(Limits::new(&sizes)));
+        let limits = Arc::clone(limits);
         let pending_at_end = self.pending(named, entry)?;
         let (archive, blocks) = (Arc::clone(self.archive), entry.blocks);
         let body = ArchivedRank {
@@ -356,8 +360,8 @@ impl<'a> Opening<'a> {
             blocks,
             columns,
             limits,
-            sends: sends.into(),
-            receives: receives.into(),
+            outgoing: entry.outgoing,
+            incoming: entry.incoming,
             damage: OnceLock::new(),
         };
         let body = Body::Archive(Box::new(body));
@@ -396,13 +400,9 @@ impl<'a> Opening<'a> {
         Ok(columns)
     }
 
-    fn outgoing(
-        &self,
-        named: (Section, u64),
-        entry: &Entry,
-    ) -> Result<(Vec<Outgoing>, Vec<Traffic>), ArchiveError> {
+    fn outgoing(&self, named: (Section, u64), entry: &Entry) -> Result<Vec<Outgoing>, ArchiveError> {
         let rows = self.tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, named)?;
-        let channel = |[name, place, messages, bytes]: [u64; 4]| {
+        let channel = |[name, place, _, _]: [u64; 4]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64)?;
             let (ports, has_mailbox) = self.ports[peer.index()];
             let arrival = match place & 0xffff_ffff {
@@ -416,27 +416,22 @@ impl<'a> Opening<'a> {
                 _ => return Err(self.malformed(named)),
             };
             let communicator = self.communicator(named, place >> 32, entry)?;
-            let channel = Outgoing { peer, tag: Tag::new(tag as i32), communicator, arrival };
-            Ok((channel, Traffic { messages, bytes }))
+            Ok(Outgoing { peer, tag: Tag::new(tag as i32), communicator, arrival })
         };
-        rows.map(channel).collect()
+        exact(rows, channel)
     }
 
-    fn incoming(
-        &self,
-        named: (Section, u64),
-        entry: &Entry,
-    ) -> Result<(Vec<Incoming>, Vec<u64>), ArchiveError> {
+    fn incoming(&self, named: (Section, u64), entry: &Entry) -> Result<Vec<Incoming>, ArchiveError> {
         let rows = self.tables.rows::<3>(Section::Incoming, entry.incoming.0, entry.incoming.1, named)?;
-        let channel = |[name, place, receives]: [u64; 3]| {
+        let channel = |[name, place, _]: [u64; 3]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64 + 1)?;
             let communicator = self.communicator(named, place >> 32, entry)?;
             let port = place & 0xffff_ffff;
             let port = self.tables.below(named, "port of an incoming channel", port, entry.ports)?;
             let tag = tag.checked_sub(1).map(|tag| Tag::new(tag as i32));
-            Ok((Incoming { peer, tag, communicator, port: PortId::new(port as u32) }, receives))
+            Ok(Incoming { peer, tag, communicator, port: PortId::new(port as u32) })
         };
-        rows.map(channel).collect()
+        exact(rows, channel)
     }
 
     fn peer_and_tag(
@@ -458,4 +453,16 @@ impl<'a> Opening<'a> {
         };
         rows.map(slot).collect()
     }
+}
+
+/// Collects without room for more: there are millions of ranks.
+fn exact<T, U>(
+    rows: impl ExactSizeIterator<Item = T>,
+    make: impl Fn(T) -> Result<U, ArchiveError>,
+) -> Result<Vec<U>, ArchiveError> {
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        all.push(make(row)?);
+    }
+    Ok(all)
 }

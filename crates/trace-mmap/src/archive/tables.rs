@@ -31,6 +31,11 @@ impl<'a> Tables<'a> {
         Ok(tables)
     }
 
+    /// Returns the tables of a file that was verified when it was opened.
+    pub(crate) fn opened(file: &'a MappedFile, header: &'a Header) -> Self {
+        Self { file, header }
+    }
+
     /// Returns the name of the file.
     pub(crate) fn path(&self) -> &'a Path {
         self.file.path()
@@ -57,7 +62,7 @@ impl<'a> Tables<'a> {
         first: u64,
         count: u64,
         named: (Section, u64),
-    ) -> Result<impl ExactSizeIterator<Item = [u64; WORDS]> + 'a, ArchiveError> {
+    ) -> Result<impl ExactSizeIterator<Item = [u64; WORDS]> + use<'a, WORDS>, ArchiveError> {
         debug_assert_eq!(WORDS, section.words());
         let len = self.len(section);
         let end = first.saturating_add(count);

@@ -26,7 +26,8 @@ pub(crate) struct Walk<'a> {
     chunk: &'a [Record],
     end: u64,
     depth: usize,
-    levels: [Level; MAX_DEPTH],
+    /// As many as the program nests loops.
+    levels: Box<[Level]>,
     /// How many more iterations may be without an action. Each is so because columns left out a computation.
     idle: u64,
 }
@@ -41,14 +42,14 @@ impl<'a> Walk<'a> {
             chunk: &[],
             end: 0,
             depth: 0,
-            levels: [Level::default(); MAX_DEPTH],
+            levels: vec![Level::default(); rank.program.depth.min(MAX_DEPTH as u64) as usize].into(),
             idle: absent.saturating_mul(MAX_DEPTH as u64),
         }
     }
 
     /// Returns the bounds of the actions, `None` where they are known to be within.
     pub(crate) fn limits(&self) -> Option<&'a Limits> {
-        self.unrolled.is_none().then_some(&self.rank.limits)
+        self.unrolled.is_none().then_some(&*self.rank.limits)
     }
 
     /// Goes on to the records that follow after so many actions, none at the end of the program.

@@ -12,7 +12,7 @@ pub(crate) const MAX_BYTES: u64 = 1 << 48;
 pub(crate) const MAX_AMOUNT_BITS: u64 = f64::MAX.to_bits();
 
 /// Sizes of the tables that the records of a rank refer to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TableSizes {
     pub(crate) outgoing: usize,
     pub(crate) incoming: usize,
