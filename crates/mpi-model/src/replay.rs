@@ -164,6 +164,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         &self.statistics
     }
 
+    /// Returns what the rank did, and gives everything else of it up.
+    pub fn into_statistics(self) -> Statistics {
+        self.statistics
+    }
+
     /// Returns what the rank waits for, if it does.
     pub fn waiting(&self) -> Option<Waiting> {
         let operation = match self.pending {

@@ -274,14 +274,19 @@ impl Scene {
         // Damage of an archive shows while it is read; what was computed meanwhile means nothing.
         self.trace.integrity().map_err(TraceError::from)?;
         match run.ending {
-            Ending::Completed => Ok(Outcome {
-                ends: run.processes.iter().map(Process::clock).collect(),
-                statistics: run.processes.iter().map(|process| process.statistics().clone()).collect(),
-                replay_time: started.elapsed(),
-                cuts: None,
-                processes: 1,
-                peak_rss_bytes: peak_rss_bytes(),
-            }),
+            Ending::Completed => {
+                let ends = run.processes.iter().map(Process::clock).collect();
+                // One rank after the other, so that memory does not grow once more.
+                let statistics = run.processes.into_iter().map(RankProcess::into_statistics).collect();
+                Ok(Outcome {
+                    ends,
+                    statistics,
+                    replay_time: started.elapsed(),
+                    cuts: None,
+                    processes: 1,
+                    peak_rss_bytes: peak_rss_bytes(),
+                })
+            }
             Ending::Failed(_, fault) => Err(self.locate(fault.error)),
             Ending::Stalled(ranks) => {
                 let waiting = |rank: Rank| run.processes[rank.index()].waiting();
