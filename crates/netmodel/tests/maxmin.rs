@@ -296,6 +296,51 @@ proptest! {
     }
 }
 
+/// Links and flows whose ceilings are what a link has for them alone, or for a few of them, but for rounding.
+fn close_ceilings() -> impl Strategy<Value = Instance> {
+    let capacity = prop::sample::select(vec![125e6, 150e6, 62.5e6, 41.7e6]);
+    let link = capacity.prop_map(|capacity| (capacity, Sharing::Shared));
+    prop::collection::vec(link, 2..8).prop_flat_map(|links| {
+        let capacities: Vec<f64> = links.iter().map(|&(capacity, _)| capacity).collect();
+        let parts = (prop::sample::select(capacities), 1..4u32, -3..4i32);
+        let bound =
+            parts.prop_map(|(all, by, off)| all / f64::from(by) * (1.0 + f64::from(off) * f64::EPSILON));
+        let penalty = prop::sample::select(vec![1.0, 1.0 / 3_362.474_781_439_139_4, 1.0 / 3.0, 0.1]);
+        let removal = prop::option::weighted(0.3, any::<prop::sample::Index>());
+        let step = (demand(links.len()), penalty, bound, removal);
+        let steps = step.prop_map(|(demand, penalty, bound, removal)| {
+            (Demand { weights: vec![1.0; 5], penalty, bound, ..demand }, removal)
+        });
+        (Just(links), prop::collection::vec(steps, 1..40))
+            .prop_map(|(links, steps)| Instance { links, steps })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Flows that reach their own limits just when their links are full are shared with groups as without.
+    #[test]
+    fn ceilings_may_be_those_of_links_but_for_rounding(instance in close_ceilings(), afresh in 1..12usize) {
+        let (mut sharing, links) = solver(&instance.links);
+        let mut flows: Vec<(FlowIndex, Demand)> = Vec::new();
+        for (step, (demand, removal)) in instance.steps.iter().enumerate() {
+            match removal {
+                Some(position) if !flows.is_empty() => {
+                    sharing.remove_flow(flows.swap_remove(position.index(flows.len())).0);
+                }
+                _ => flows.push((add(&mut sharing, &links, demand), demand.clone())),
+            }
+            if step % afresh == 0 { sharing.solve_afresh() } else { sharing.solve() }
+            prop_assert_eq!(sharing.check(), Ok(()));
+            let demands: Vec<Demand> = flows.iter().map(|(_, demand)| demand.clone()).collect();
+            for ((flow, _), expected) in flows.iter().zip(fill(&instance.links, &demands)) {
+                assert_close(sharing.rate(*flow), expected);
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(50))]
 

@@ -206,10 +206,12 @@ impl MaxMin {
         self.refill.homes = homes;
     }
 
-    /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before.
+    /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before. Where a
+    /// flow would leave it at its ceiling below that, this link would have counted on the flow for nothing.
     fn is_tied(&self, index: u32, level: f64, other: u32) -> bool {
         let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
         (before == f64::INFINITY || other_before >= before * (1.0 - TOLERANCE))
+            && self.refill.stages[other as usize].least_ceiling > level * (1.0 + TOLERANCE)
             && self.level_of_groups(other, level) <= level * (1.0 + TIE)
     }
 
