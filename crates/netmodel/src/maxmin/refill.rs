@@ -115,10 +115,12 @@ impl MaxMin {
         self.sweep.rising.clear();
         self.expect_changes();
         self.open_lids();
-        if !self.fill_in_turn(HASTE) {
+        let steps = 4 * self.refill.turns.len() + 64;
+        if self.fill_in_turn(HASTE, steps) {
+            self.settle_all();
+        } else {
             self.fill_afresh();
         }
-        self.settle_all();
     }
 
     /// Does what [`MaxMin::refill`] does, without any expectations.
@@ -127,7 +129,6 @@ impl MaxMin {
         self.sweep.rising.clear();
         self.disturbed.clear();
         self.fill_afresh();
-        self.settle_all();
     }
 
     /// Lets the links at which flows came or went take their turns where their levels are expected.
@@ -185,14 +186,45 @@ impl MaxMin {
             }
         }
         self.refill.turns.sort_by(|one, other| one.level.total_cmp(&other.level));
-        self.fill_in_turn(1.0 + TOLERANCE);
+        let has_ended = self.fill_in_turn(1.0 + TOLERANCE, self.steps_afresh());
+        debug_assert!(has_ended, "links take turns for ever");
+        if has_ended { self.settle_all() } else { self.repair_afresh() }
+    }
+
+    /// Returns how many steps a filling from lower bounds takes at most.
+    ///
+    /// A step fills a link, takes it out, lets it wait, or leaves flows at their ceilings. Each link is filled or taken out
+    /// once. It waits where its level has risen, and so a flow of it has been frozen since it was looked at: not more often
+    /// than it has flows. Each flow is left at its ceiling once. Rounding
+    /// may let a link go back or come later, and others have another turn: all of them once more is enough for that.
+    fn steps_afresh(&self) -> usize {
+        let waits: usize = self.links.iter().map(|link| link.members.len()).sum();
+        2 * (waits + self.links.len() + self.flows.len())
+    }
+
+    /// Does what [`MaxMin::refill`] does by a sweep over all links, which ends whatever rounding does: there each link fills
+    /// once. Flows are not grouped any more.
+    pub(super) fn repair_afresh(&mut self) {
+        for index in 0..self.flows.len() as u32 {
+            let flow = &mut self.flows[index as usize];
+            if flow.home.is_none_or(|home| !self.links[home as usize].mark.left_out) {
+                flow.home = None;
+                self.begun.push(index);
+            }
+        }
+        for (index, link) in self.links.iter_mut().enumerate().filter(|(_, link)| !link.mark.left_out) {
+            link.level = f64::INFINITY;
+            self.disturbed.push(index as u32);
+        }
+        self.refill.misfits = 0;
+        self.ungroup_flows();
+        self.repair();
     }
 
     /// Lets the links fill one after the other; one that turns out to be so many times as high as the next one waits.
-    /// Returns whether that came to an end in reasonable time, as it does where expectations are lower bounds and there is
-    /// no haste.
-    fn fill_in_turn(&mut self, haste: f64) -> bool {
-        let mut left = if haste > 1.0 + TOLERANCE { 4 * self.refill.turns.len() + 64 } else { usize::MAX };
+    /// Returns whether that came to an end in so many steps.
+    fn fill_in_turn(&mut self, haste: f64, steps: usize) -> bool {
+        let mut left = steps;
         let mut place = 0;
         loop {
             while place < self.refill.turns.len() {
@@ -293,5 +325,49 @@ impl MaxMin {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MaxMin, Usage};
+    use crate::Sharing;
+
+    /// 30 flows between six links, some bounded, the last ones not solved yet.
+    fn dense() -> MaxMin {
+        let mut sharing = MaxMin::default();
+        let links: Vec<_> =
+            (0..6).map(|link| sharing.add_link(40.0 + 7.0 * f64::from(link), Sharing::Shared)).collect();
+        for flow in 0..30 {
+            let usages =
+                [flow % 6, (flow + 1 + flow / 6) % 6].map(|link| Usage { link: links[link], weight: 1.0 });
+            let bound = if flow % 7 == 0 { 3.0 } else { f64::INFINITY };
+            sharing.add_flow(&usages, 1.0 + (flow % 3) as f64, bound);
+            if flow == 20 {
+                sharing.solve_afresh();
+            }
+        }
+        sharing
+    }
+
+    /// The way out of a filling that does not end, which no input is known to take.
+    #[test]
+    fn a_sweep_over_all_links_ends_what_a_filling_began() {
+        let (mut filled, mut swept) = (dense(), dense());
+        filled.solve();
+        swept.begin_sweep();
+        swept.expect_changes();
+        swept.open_lids();
+        assert!(!swept.fill_in_turn(super::HASTE, 3), "three steps are not enough");
+        swept.repair_afresh();
+        assert_eq!(swept.check(), Ok(()));
+        assert!(!swept.refill.is_grouped);
+        let rates = |sharing: &MaxMin| -> Vec<f64> {
+            (0..30).map(|flow| sharing.rate(super::super::FlowIndex::new(flow))).collect()
+        };
+        for (swept, filled) in rates(&swept).into_iter().zip(rates(&filled)) {
+            assert!((swept - filled).abs() <= 1e-9 * filled, "{swept} instead of {filled}");
+        }
+        assert_eq!(swept.moved_flows().count(), 30);
     }
 }
