@@ -35,13 +35,21 @@ impl Link {
         }
     }
 
-    /// Sends messages and appends what has come in. Returns when the messages are on their way; until then it goes on
-    /// to receive, so that no two members wait for each other to receive.
+    /// Begins to send messages and appends what has come in. It never waits.
     pub(super) fn exchange(&mut self, outgoing: &mut Messages, incoming: &mut Messages) {
         match self {
             Self::Memory(link) => link.exchange(outgoing, incoming),
             #[cfg(feature = "mpi")]
             Self::Mpi(link) => link.exchange(outgoing, incoming),
+        }
+    }
+
+    /// Returns whether messages are not sent yet; they are, if this or `exchange` is called again and again.
+    pub(super) fn is_sending(&mut self) -> bool {
+        match self {
+            Self::Memory(_) => false,
+            #[cfg(feature = "mpi")]
+            Self::Mpi(link) => link.is_sending(),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::link::{Link, Messages};
 use crate::{SimTime, Wire};
 
-/// Bytes of a message, unless a single frame is longer. What is no longer than this, MPI libraries send without
-/// waiting for the receiver.
+/// Bytes of a message, unless a single frame is longer. What is no longer than this, MPI libraries bring to the
+/// receiver's side before it asks for it.
 const MESSAGE_BYTES: usize = 4000;
 /// Messages to one member of which it has not said that it has received them.
 const CREDIT: u32 = 64;
@@ -227,8 +227,10 @@ impl Mail {
         self.peers.iter().flat_map(|peer| &peer.backlog).map(Vec::len).sum()
     }
 
-    pub(crate) fn has_outgoing(&self) -> bool {
-        self.peers.iter().any(|peer| !peer.backlog.is_empty() && peer.farewell.is_none())
+    /// Returns whether anything has not been sent yet.
+    pub(crate) fn has_outgoing(&mut self) -> bool {
+        let waits = |peer: &Peer| !peer.backlog.is_empty() && peer.farewell.is_none();
+        self.peers.iter().any(waits) || self.link.is_sending()
     }
 
     pub(super) fn discard_outgoing(&mut self) {

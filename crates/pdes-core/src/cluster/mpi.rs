@@ -1,24 +1,35 @@
 //! Members that are processes of an MPI program.
 
+mod sending;
+
+use std::collections::VecDeque;
+
 use mpi::Threading;
 use mpi::datatype::Equivalence;
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, Destination, Source};
+use mpi::traits::{Communicator, Source};
 
 use super::MpiError;
 use super::link::Messages;
+use sending::Sending;
 
 /// The most messages that are received before the caller gets to see them.
 const MESSAGES_PER_LOOK: usize = 64;
+/// Messages that may have been sent before MPI is asked about the first of them: to ask may cost a system call, and the
+/// processor where others want it.
+const MESSAGES_KEPT: usize = 16;
 
 /// A communicator of all processes.
 pub(super) struct MpiLink {
     me: usize,
     members: usize,
+    /// In the order in which they were begun. Nobody waits for them: between processes of one host, Open MPI calls a
+    /// message sent, however short it is, when its receiver has looked for messages.
+    sending: VecDeque<Sending>,
     communicator: SimpleCommunicator,
-    /// Finalises MPI when it is dropped, which must happen after the communicator is freed: fields are dropped in their
-    /// order.
+    /// Finalises MPI when it is dropped, which must happen after all is sent and the communicator is freed: fields are
+    /// dropped in their order.
     _universe: Universe,
 }
 
@@ -35,6 +46,7 @@ impl MpiLink {
         Ok(Self {
             me: communicator.rank() as usize,
             members: communicator.size() as usize,
+            sending: VecDeque::new(),
             communicator,
             _universe: universe,
         })
@@ -49,31 +61,25 @@ impl MpiLink {
     }
 
     pub(super) fn exchange(&mut self, outgoing: &mut Messages, incoming: &mut Messages) {
-        if !outgoing.is_empty() {
-            self.send(outgoing, incoming);
-            outgoing.clear();
+        for (to, message) in outgoing.drain(..) {
+            let to = self.communicator.process_at_rank(to as i32);
+            self.sending.push_back(Sending::new(&to, message));
         }
         self.receive(incoming);
+        if self.sending.len() > MESSAGES_KEPT {
+            self.forget_sent();
+        }
     }
 
-    /// Sends, and receives until all is sent.
-    fn send(&self, outgoing: &Messages, incoming: &mut Messages) {
-        mpi::request::scope(|scope| {
-            let mut requests: Vec<_> = outgoing
-                .iter()
-                .map(|(to, message)| {
-                    self.communicator.process_at_rank(*to as i32).immediate_send(scope, message.as_slice())
-                })
-                .collect();
-            loop {
-                requests = requests.into_iter().filter_map(|request| request.test().err()).collect();
-                if requests.is_empty() {
-                    break;
-                }
-                self.receive(incoming);
-                std::thread::yield_now();
-            }
-        });
+    pub(super) fn is_sending(&mut self) -> bool {
+        self.forget_sent();
+        !self.sending.is_empty()
+    }
+
+    fn forget_sent(&mut self) {
+        while self.sending.front_mut().is_some_and(Sending::is_done) {
+            self.sending.pop_front();
+        }
     }
 
     /// Receives what has arrived.

@@ -13,7 +13,7 @@ use super::worker::Commons;
 use crate::cluster::patience::Patience;
 use crate::{Rank, SimTime};
 
-/// Bytes of a frame with tokens: not more than what is sent without waiting for the receiver.
+/// Bytes of a frame with tokens: they fill a message.
 const FRAME_BYTES: usize = 3_900;
 /// Turns between two looks at other members, and between two moments when tokens for them are sent.
 const TURNS_PER_LOOK: u32 = 64;
