@@ -1,12 +1,11 @@
 //! Collective algorithms that serve ranks as they arrive, one-sided ones, and all algorithms in turn, compared with
 //! SimGrid's programs; the ranks enter at different times.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use pdes_replay::Config;
 
-use crate::collectives::{ORDER, call, is_listed};
+use crate::collectives::{ORDER, call, calls_on_layouts, is_listed};
 use crate::reference::{self, Row, rows};
 
 /// Calls with another answer here, and why. They are checked to differ. As in the tests of all collectives.
@@ -55,21 +54,8 @@ fn is_close(ours: f64, theirs: f64) -> bool {
 /// Hosts with one rank each and with several, whose links are shared.
 #[test]
 fn ranks_that_enter_at_different_times() {
-    let folder = reference::data("collectives");
-    let temporary = tempfile::tempdir().unwrap();
-    let (trace, hosts) = (temporary.path().join("trace.txt"), temporary.path().join("hosts.txt"));
-    let layouts: BTreeMap<String, Vec<String>> = rows(&folder.join("layouts.tsv"))
-        .into_iter()
-        .map(|row| (row["layout"].clone(), row["hosts"].split(' ').map(str::to_owned).collect()))
-        .collect();
     let (mut checked, mut failures) = (0, Vec::new());
-    for row in rows(&folder.join("arrivals.tsv")) {
-        let layout = &layouts[&row["layout"]];
-        std::fs::write(&hosts, layout.join("\n")).unwrap();
-        let mut config = config(&row, layout.len(), &trace, &folder.join("cluster.xml"));
-        config.set_path("platform", "hosts", &hosts);
-        let theirs: f64 = row["end_s"].parse().unwrap();
-        let ours = reference::try_simulated_time(config);
+    for (row, ours, theirs) in calls_on_layouts("arrivals.tsv", config) {
         let key = ["collective", "algorithm", "layout", "count_bytes"].map(|column| row[column].as_str());
         checked += 1;
         if ours.as_ref().is_ok_and(|&ours| is_close(ours, theirs)) == is_listed(DIFFERENT, &key) {

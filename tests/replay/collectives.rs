@@ -122,9 +122,11 @@ fn every_algorithm() {
     assert_eq!(checked, 2112);
 }
 
-/// Calls from programs, for what SimGrid's replay cannot do: two-level algorithms with several ranks per node, and selectors.
-#[test]
-fn calls_of_programs() {
+/// Replays each row of a table of calls on the hosts of its layout; returns the rows with our times and SimGrid's.
+pub(crate) fn calls_on_layouts(
+    table: &str,
+    config: impl Fn(&Row, usize, &Path, &Path) -> Config,
+) -> Vec<(Row, Result<f64, String>, f64)> {
     let folder = reference::data("collectives");
     let temporary = tempfile::tempdir().unwrap();
     let (trace, hosts) = (temporary.path().join("trace.txt"), temporary.path().join("hosts.txt"));
@@ -132,14 +134,22 @@ fn calls_of_programs() {
         .into_iter()
         .map(|row| (row["layout"].clone(), row["hosts"].split(' ').map(str::to_owned).collect()))
         .collect();
-    let (mut checked, mut failures) = (0, Vec::new());
-    for row in rows(&folder.join("calls.tsv")) {
+    let replay = |row: Row| {
         let layout = &layouts[&row["layout"]];
         std::fs::write(&hosts, layout.join("\n")).unwrap();
         let mut config = config(&row, layout.len(), &trace, &folder.join("cluster.xml"));
         config.set_path("platform", "hosts", &hosts);
         let theirs: f64 = row["end_s"].parse().unwrap();
-        let ours = reference::try_simulated_time(config);
+        (row, reference::try_simulated_time(config), theirs)
+    };
+    rows(&folder.join(table)).into_iter().map(replay).collect()
+}
+
+/// Calls from programs, for what SimGrid's replay cannot do: two-level algorithms with several ranks per node, and selectors.
+#[test]
+fn calls_of_programs() {
+    let (mut checked, mut failures) = (0, Vec::new());
+    for (row, ours, theirs) in calls_on_layouts("calls.tsv", config) {
         let equal = ours.as_ref().is_ok_and(|&ours| (ours - theirs).abs() <= 1e-8 + 1e-6 * theirs);
         let key =
             ["collective", "algorithm", "layout", "count_bytes", "root"].map(|column| row[column].as_str());

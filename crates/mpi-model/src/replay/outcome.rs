@@ -185,10 +185,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let now = self.strand.clock;
         let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
         let complete: Vec<(Slot, Completion)> = self.complete_by(call, now).collect();
-        let succeeds = match self.trace.call(call) {
-            Call::Testany { .. } | Call::Testsome { .. } => !complete.is_empty(),
-            _ => complete.len() == active,
-        };
+        let takes_first = matches!(self.trace.call(call), Call::Testany { .. } | Call::Testsome { .. });
+        let succeeds = if takes_first { !complete.is_empty() } else { complete.len() == active };
         let recorded = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
         let was_recorded = recorded > 0;
         if succeeds {
@@ -196,26 +194,20 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         } else if !was_recorded && self.world.parameters.test_grows {
             self.world.tests.fail();
         }
-        match self.trace.call(call) {
-            Call::Testany { .. } | Call::Testsome { .. } if was_recorded => {
-                self.places.chosen.clear();
-                return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
-            }
-            _ => self.statistics.add_outcome(self.strand.action, succeeds == was_recorded),
+        if takes_first && was_recorded {
+            self.places.chosen.clear();
+            return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
         }
-        match self.trace.call(call) {
-            _ if succeeds => {
-                let first_only = matches!(self.trace.call(call), Call::Testany { .. });
-                let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
-                for (slot, completion) in taken {
-                    self.requests.set(self.request(slot), Request::Inactive);
-                    self.settle(completion);
-                }
+        self.statistics.add_outcome(self.strand.action, succeeds == was_recorded);
+        if succeeds {
+            let first_only = matches!(self.trace.call(call), Call::Testany { .. });
+            let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
+            for (slot, completion) in taken {
+                self.requests.set(self.request(slot), Request::Inactive);
+                self.settle(completion);
             }
-            _ if was_recorded => {
-                return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });
-            }
-            _ => {}
+        } else if was_recorded {
+            return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });
         }
         Ok(self.end(ActionKind::Test))
     }

@@ -240,7 +240,7 @@ impl Sums {
             let mut by_kind = body.program.by_kind;
             let gaps = body.columns.iter().map(|column| column.absent).sum::<u64>();
             by_kind[usize::from(COMPUTE)] = by_kind[usize::from(COMPUTE)].saturating_sub(gaps);
-            let sends = body.sends().map(|traffic| (traffic.messages, traffic.bytes)).collect();
+            let sends = sends(trace, rank)?;
             let by_call = match by_kind[usize::from(CALL)] {
                 0 => BTreeMap::new(),
                 _ => by_call(&tally(trace, rank)?, &trace.side),
