@@ -43,6 +43,7 @@ mod matching;
 mod notice;
 mod overhead;
 mod parameters;
+mod queue;
 mod replay;
 mod request;
 mod statistics;

@@ -5,12 +5,11 @@
 //! issued them (MPI's non-overtaking rule), whatever their times: neither the engine's schedule nor simulated time
 //! decides. Where a rank has receives from any source, its mailbox matches all its messages instead.
 
-use std::collections::VecDeque;
-
 use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
 use trace_mmap::CommId;
 
+use crate::queue::{Queue, Slab};
 use crate::request::RequestId;
 use crate::token::{Flight, Message};
 
@@ -59,94 +58,21 @@ pub(crate) struct Port<Path> {
     pub(crate) peer: Rank,
     /// Looked up before the first receive is posted.
     pub(crate) path: Option<Path>,
-    letters: VecDeque<Letter>,
-    receives: VecDeque<Receive>,
+    letters: Queue,
+    receives: Queue,
 }
 
 impl<Path: Copy> Port<Path> {
     pub(crate) fn new(peer: Rank, path: Option<Path>) -> Self {
-        Self { peer, path, letters: VecDeque::new(), receives: VecDeque::new() }
-    }
-
-    /// Gives a message to the first receive that accepts it, or queues it. O(1) unless tags are filtered.
-    #[inline]
-    pub(crate) fn arrive(&mut self, letter: Letter) -> Option<Receive> {
-        let found = take_first(&mut self.receives, |receive| receive.accepts(&letter.message));
-        if found.is_none() {
-            push(&mut self.letters, letter);
-        }
-        found
-    }
-
-    /// Gives a receive the first message that it accepts, or queues it. O(1) unless tags are filtered.
-    #[inline]
-    pub(crate) fn post(&mut self, receive: Receive) -> Option<Letter> {
-        let found = take_first(&mut self.letters, |letter| receive.accepts(&letter.message));
-        if found.is_none() {
-            push(&mut self.receives, receive);
-        }
-        found
-    }
-
-    /// Returns the first message with this tag, or with any tag, that no receive has taken yet.
-    pub(crate) fn first(&self, tag: Option<u32>) -> Option<&Message> {
-        let mut messages = self.letters.iter().map(|letter| &letter.message);
-        messages.find(|message| tag.is_none_or(|tag| tag == message.tag))
-    }
-
-    /// Takes a receive back that has got no message.
-    fn withdraw(&mut self, request: RequestId) -> bool {
-        let found = self.receives.iter().position(|receive| receive.request == request);
-        found.is_some_and(|index| self.receives.remove(index).is_some())
-    }
-
-    /// Takes out the first message with this tag.
-    pub(crate) fn take(&mut self, tag: u32) -> Option<Letter> {
-        take_first(&mut self.letters, |letter| letter.message.tag == tag)
-    }
-
-    /// Returns a message and a receive that wait here although their tags contradict each other.
-    #[inline]
-    pub(crate) fn clash(&self, contradict: impl Fn(u32, u32) -> bool) -> Option<(Message, Receive)> {
-        if self.letters.is_empty() {
-            return None;
-        }
-        self.receives.iter().find_map(|receive| {
-            let message = self.contradicting(receive.tag?, &contradict)?;
-            Some((*message, *receive))
-        })
-    }
-
-    /// Returns a message that waits here although its tag contradicts this one.
-    pub(crate) fn contradicting(&self, tag: u32, contradict: impl Fn(u32, u32) -> bool) -> Option<&Message> {
-        self.letters.iter().map(|letter| &letter.message).find(|message| contradict(tag, message.tag))
+        Self { peer, path, letters: Queue::new(), receives: Queue::new() }
     }
 }
 
-#[inline]
-fn push<T>(queue: &mut VecDeque<T>, item: T) {
-    if queue.len() == queue.capacity() {
-        grow(queue);
-    }
-    queue.push_back(item);
-}
-
-/// Most ports hold one at a time, and there are millions of them.
-#[cold]
-fn grow<T>(queue: &mut VecDeque<T>) {
-    queue.reserve_exact(queue.len().max(1));
-}
-
-#[inline(always)]
-fn take_first<T>(queue: &mut VecDeque<T>, accepts: impl Fn(&T) -> bool) -> Option<T> {
-    match queue.front() {
-        None => None,
-        Some(front) if accepts(front) => queue.pop_front(),
-        Some(_) => {
-            let index = queue.iter().position(accepts)?;
-            queue.remove(index)
-        }
-    }
+/// What waits at the ports of a rank.
+#[derive(Debug, Default)]
+struct Waiting {
+    letters: Slab<Letter>,
+    receives: Slab<Receive>,
 }
 
 /// The ports of a rank: those of its trace, then those for collective operations and for its mailbox, which come into
@@ -154,21 +80,17 @@ fn take_first<T>(queue: &mut VecDeque<T>, accepts: impl Fn(&T) -> bool) -> Optio
 #[derive(Debug)]
 pub(crate) struct Ports<Path> {
     table: Vec<Port<Path>>,
-    by_context: FxHashMap<(Context, Rank), u32>,
+    waiting: Waiting,
+    by_context: Option<Box<FxHashMap<(Context, Rank), u32>>>,
 }
 
 impl<Path: Copy> Ports<Path> {
     pub(crate) fn new(of_trace: Vec<Port<Path>>) -> Self {
-        Self { table: of_trace, by_context: FxHashMap::default() }
+        Self { table: of_trace, waiting: Waiting::default(), by_context: None }
     }
 
     pub(crate) fn get(&self, index: usize) -> &Port<Path> {
         &self.table[index]
-    }
-
-    /// Takes a receive back that has got no message; returns whether there was one.
-    pub(crate) fn withdraw(&mut self, request: RequestId) -> bool {
-        self.table.iter_mut().any(|port| port.withdraw(request))
     }
 
     #[inline]
@@ -176,10 +98,82 @@ impl<Path: Copy> Ports<Path> {
         &mut self.table[index]
     }
 
+    /// Gives a message to the first receive that accepts it, or queues it. O(1) unless tags are filtered.
+    #[inline]
+    pub(crate) fn arrive(&mut self, port: usize, letter: Letter) -> Option<Receive> {
+        let port = &mut self.table[port];
+        let accepts = |receive: &Receive| receive.accepts(&letter.message);
+        let found = port.receives.take_first(&mut self.waiting.receives, accepts);
+        if found.is_none() {
+            port.letters.push(&mut self.waiting.letters, letter);
+        }
+        found
+    }
+
+    /// Gives a receive the first message that it accepts, or queues it. O(1) unless tags are filtered.
+    #[inline]
+    pub(crate) fn post(&mut self, port: usize, receive: Receive) -> Option<Letter> {
+        let port = &mut self.table[port];
+        let accepts = |letter: &Letter| receive.accepts(&letter.message);
+        let found = port.letters.take_first(&mut self.waiting.letters, accepts);
+        if found.is_none() {
+            port.receives.push(&mut self.waiting.receives, receive);
+        }
+        found
+    }
+
+    /// Takes out the first message with this tag.
+    pub(crate) fn take(&mut self, port: usize, tag: u32) -> Option<Letter> {
+        self.table[port].letters.take_first(&mut self.waiting.letters, |letter| letter.message.tag == tag)
+    }
+
+    /// Takes a receive back that has got no message; returns whether there was one.
+    pub(crate) fn withdraw(&mut self, request: RequestId) -> bool {
+        let receives = &mut self.waiting.receives;
+        let is_it = |receive: &Receive| receive.request == request;
+        self.table.iter_mut().any(|port| port.receives.take_first(receives, is_it).is_some())
+    }
+
+    /// Returns the first message with this tag, or with any tag, that no receive has taken yet.
+    pub(crate) fn first(&self, port: usize, tag: Option<u32>) -> Option<&Message> {
+        self.messages(port).find(|message| tag.is_none_or(|tag| tag == message.tag))
+    }
+
+    /// Returns a message and a receive that wait at a port although their tags contradict each other.
+    #[inline]
+    pub(crate) fn clash(
+        &self,
+        port: usize,
+        contradict: impl Fn(u32, u32) -> bool,
+    ) -> Option<(Message, Receive)> {
+        if self.table[port].letters.is_empty() {
+            return None;
+        }
+        self.table[port].receives.iter(&self.waiting.receives).find_map(|receive| {
+            let message = self.contradicting(port, receive.tag?, &contradict)?;
+            Some((*message, *receive))
+        })
+    }
+
+    /// Returns a message that waits at a port although its tag contradicts this one.
+    pub(crate) fn contradicting(
+        &self,
+        port: usize,
+        tag: u32,
+        contradict: impl Fn(u32, u32) -> bool,
+    ) -> Option<&Message> {
+        self.messages(port).find(|message| contradict(tag, message.tag))
+    }
+
+    fn messages(&self, port: usize) -> impl Iterator<Item = &Message> {
+        self.table[port].letters.iter(&self.waiting.letters).map(|letter| &letter.message)
+    }
+
     /// Returns the place of the port for messages from a rank, which is made where there is none yet.
     pub(crate) fn of(&mut self, context: Context, peer: Rank) -> usize {
         let table = &mut self.table;
-        let index = *self.by_context.entry((context, peer)).or_insert_with(|| {
+        let by_context = self.by_context.get_or_insert_default();
+        let index = *by_context.entry((context, peer)).or_insert_with(|| {
             table.push(Port::new(peer, None));
             table.len() as u32 - 1
         });
@@ -214,6 +208,10 @@ mod tests {
         }
     }
 
+    fn ports() -> Ports<()> {
+        Ports::new(vec![Port::new(Rank::new(0), Some(()))])
+    }
+
     fn letter(message: Message) -> Letter {
         Letter { message, departure: Departure::Received }
     }
@@ -225,29 +223,30 @@ mod tests {
 
     #[test]
     fn an_earlier_message_of_another_tag_is_passed_over_and_keeps_its_place() {
-        let mut port = Port::new(Rank::new(0), Some(()));
-        assert!(port.arrive(letter(message(7))).is_none());
-        assert!(port.arrive(letter(message(5))).is_none());
-        assert_eq!(port.post(receive(Some(5))).map(|letter| letter.message.tag), Some(5));
-        assert_eq!(port.post(receive(None)).map(|letter| letter.message.tag), Some(7));
-        assert!(port.post(receive(None)).is_none());
+        let mut ports = ports();
+        assert!(ports.arrive(0, letter(message(7))).is_none());
+        assert!(ports.arrive(0, letter(message(5))).is_none());
+        assert_eq!(ports.post(0, receive(Some(5))).map(|letter| letter.message.tag), Some(5));
+        assert_eq!(ports.post(0, receive(None)).map(|letter| letter.message.tag), Some(7));
+        assert!(ports.post(0, receive(None)).is_none());
     }
 
     /// The pairs (message, receive) of a sequence of tags and filters where the k-th step is a message if `order[k]`.
     fn pairs(messages: &[u32], receives: &[Option<u32>], order: &[bool]) -> Vec<(usize, usize)> {
-        let mut port = Port::new(Rank::new(0), Some(()));
+        let mut ports = ports();
         let (mut sent, mut posted, mut found) = (0, 0, Vec::new());
         let number = |bytes: Bytes| bytes.get() as usize;
         for &is_message in order {
             if is_message {
                 let message = Message { bytes: Bytes::new(sent as u64), ..message(messages[sent]) };
                 sent += 1;
-                found
-                    .extend(port.arrive(letter(message)).map(|receive| (sent - 1, number(receive.capacity))));
+                found.extend(
+                    ports.arrive(0, letter(message)).map(|receive| (sent - 1, number(receive.capacity))),
+                );
             } else {
                 let receive = Receive { capacity: Bytes::new(posted as u64), ..receive(receives[posted]) };
                 posted += 1;
-                found.extend(port.post(receive).map(|letter| (number(letter.message.bytes), posted - 1)));
+                found.extend(ports.post(0, receive).map(|letter| (number(letter.message.bytes), posted - 1)));
             }
         }
         found.sort_unstable();

@@ -450,7 +450,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         if let Some(request) = completed {
             let goes_on = match self.requests.operation(request) {
                 Some(index) => self.part_completed(index, outbox)?,
-                None => self.awaited == completed,
+                None => self.awaited == completed && self.is_last_awaited(),
             };
             if goes_on {
                 return Ok(Wake::Ready);

@@ -82,13 +82,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let now = operation.strand.clock;
         let tag = Side::Announcement.of(operation.tag);
         let port = self.ports.of(Context::Collective(operation.communicator.id), from);
-        let port = self.ports.get(port);
-        let found = port.first(Some(tag)).is_some_and(|message| message.posted <= now);
+        let found = self.ports.first(port, Some(tag)).is_some_and(|message| message.posted <= now);
         if found {
             self.world.probes.succeed();
             operation.vain = 0;
         } else {
-            let other = port.contradicting(tag, contradict).filter(|message| message.posted <= now);
+            let other =
+                self.ports.contradicting(port, tag, contradict).filter(|message| message.posted <= now);
             if let Some(message) = other {
                 let (expected, found) = (operation.kind, kind_of(message.tag));
                 let kind = ReplayErrorKind::CollectiveMismatch { peer: from, expected, found };
@@ -128,7 +128,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     fn drop_message(&mut self, port: usize, tag: u32) -> bool {
-        let letter = self.ports.get_mut(port).take(tag);
+        let letter = self.ports.take(port, tag);
         if let Some(Letter { departure: Departure::Flying(flight), .. }) = letter {
             self.rare().flights.give_up(flight);
         }

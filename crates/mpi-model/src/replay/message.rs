@@ -202,9 +202,8 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Posts a receive.
     #[inline(always)]
     fn post(&mut self, port: usize, receive: Receive, outbox: &mut Outbox<Token, M::Order>) {
-        let queue = self.ports.get_mut(port);
-        let awaited = Awaited::Sender(queue.peer);
-        let found = queue.post(receive);
+        let awaited = Awaited::Sender(self.ports.get(port).peer);
+        let found = self.ports.post(port, receive);
         // Pending until a match completes it: it may fail, or take until the data has arrived.
         self.requests.set(receive.request, Request::Pending(awaited));
         if let Some(letter) = found
@@ -272,7 +271,7 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Refuses a message and a receive of one operation by its number but of two by their kinds.
     #[inline]
     pub(super) fn check_operation(&mut self, port: usize) -> Result<(), Failure<M::Error>> {
-        match self.ports.get(port).clash(contradict) {
+        match self.ports.clash(port, contradict) {
             Some((message, receive)) => Err(self.mismatch(self.ports.get(port).peer, message, receive)),
             None => Ok(()),
         }
@@ -306,7 +305,7 @@ impl<M: Machine> RankProcess<'_, M> {
             let pair = self.mailbox.as_mut().and_then(|mailbox| mailbox.arrive(Rank::new(from), letter));
             return pair.map_or(Ok(None), |pair| self.pair(pair, outbox));
         }
-        match self.ports.get_mut(port).arrive(letter) {
+        match self.ports.arrive(port, letter) {
             Some(receive) => {
                 let complete = self.matched(port, letter, receive, outbox)?;
                 Ok(complete.then_some(receive.request))

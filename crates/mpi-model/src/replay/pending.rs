@@ -108,6 +108,17 @@ impl<M: Machine> RankProcess<'_, M> {
         self.blocked()
     }
 
+    /// Returns whether the program can go on, now that the request for which it waited is complete; else it waits for the
+    /// next one of its action.
+    #[inline]
+    pub(super) fn is_last_awaited(&mut self) -> bool {
+        let Pending::All { to, scanned, .. } = &mut self.pending else { return true };
+        let Some(missing) = self.requests.first_pending(*scanned, *to) else { return true };
+        *scanned = missing;
+        self.awaited = Some(missing);
+        false
+    }
+
     /// Completes all requests of a range, none of which is pending.
     fn take_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Flow {
         if self.world.parameters.receive.is_zero() {

@@ -76,7 +76,7 @@ impl<M: Machine> RankProcess<'_, M> {
             (Some(mailbox), _) => mailbox.first(wanted).map(|(_, message)| message.posted),
             (None, Source::Rank(channel)) => {
                 let port = self.trace.incoming()[channel.index()].port;
-                self.ports.get(port.index()).first(wanted.tag).map(|message| message.posted)
+                self.ports.first(port.index(), wanted.tag).map(|message| message.posted)
             }
             (None, _) => None,
         }

@@ -66,7 +66,7 @@ impl<M: Machine> RankProcess<'_, M> {
     ) {
         let port = self.ports.of(Context::Times(communicator), from);
         self.requests.set(receive.request, Request::Pending(Awaited::Sender(from)));
-        if let Some(letter) = self.ports.get_mut(port).post(receive) {
+        if let Some(letter) = self.ports.post(port, receive) {
             self.heard(letter.message, receive.request);
         }
         if let Err(failure) = self.check_operation(port) {
@@ -81,7 +81,7 @@ impl<M: Machine> RankProcess<'_, M> {
         message: Message,
     ) -> Result<Option<RequestId>, Failure<M::Error>> {
         let port = self.ports.of(Context::Times(message.communicator), from);
-        let found = self.ports.get_mut(port).arrive(Letter { message, departure: Departure::Received });
+        let found = self.ports.arrive(port, Letter { message, departure: Departure::Received });
         let request = found.map(|receive| receive.request);
         match request {
             Some(request) => self.heard(message, request),

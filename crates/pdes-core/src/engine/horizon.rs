@@ -9,12 +9,9 @@ use crate::{SimDuration, SimTime};
 
 /// How many windows a worker may be ahead of the slowest worker that is not idle.
 const WINDOWS_AHEAD: u64 = 16;
-/// The fewest and the most steps of a process in a window, on a single worker: fewer waste turns, more overflow the
-/// cache with tokens that wait to be read.
-const STEPS_ALONE: (u64, u64) = (32, 512);
-/// The same where workers depend on each other: what is shorter than the program's own pipeline keeps all of them
-/// busy.
-const STEPS_TOGETHER: (u64, u64) = (16, 128);
+/// The fewest and the most steps of a process in a window: fewer waste turns, more fill the memory with tokens that wait to
+/// be read.
+const STEPS: (u64, u64) = (64, 1024);
 
 /// A worker's window: how far its horizon lies beyond its least clock.
 pub(crate) struct Window {
@@ -24,10 +21,9 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(run_ahead: RunAhead, workers: usize) -> Self {
-        let steps = if workers == 1 { STEPS_ALONE } else { STEPS_TOGETHER };
+    pub(crate) fn new(run_ahead: RunAhead) -> Self {
         match run_ahead {
-            RunAhead::Auto => Self { length: SimDuration::from_picos(1_000_000), steps: Some(steps) },
+            RunAhead::Auto => Self { length: SimDuration::from_picos(1_000_000), steps: Some(STEPS) },
             RunAhead::Window(length) => Self { length, steps: None },
         }
     }
@@ -230,16 +226,16 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_density_of_steps() {
-        let mut window = Window::new(RunAhead::Auto, 1);
+        let mut window = Window::new(RunAhead::Auto);
         let start = window.length();
         window.adapt(10, 4);
         assert_eq!(window.length(), start * 2);
-        window.adapt(4 * 600, 4);
+        window.adapt(4 * 1100, 4);
         assert_eq!(window.length(), start);
         assert!(!window.shorten(64, SimDuration::ZERO));
         assert!(window.shorten(4096, SimDuration::from_picos(1_000)));
         assert_eq!(window.length().as_picos(), 500);
-        let mut fixed = Window::new(RunAhead::Window(start), 1);
+        let mut fixed = Window::new(RunAhead::Window(start));
         fixed.adapt(0, 1);
         assert!(!fixed.shorten(4096, SimDuration::ZERO));
         assert_eq!(fixed.length(), start);

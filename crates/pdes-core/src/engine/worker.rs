@@ -113,7 +113,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         progress: &'a Progress,
     ) -> Self {
         let count = processes.len();
-        let window = Window::new(engine.run_ahead, exchange.all_workers());
+        let window = Window::new(engine.run_ahead);
         Self {
             first: exchange.first_place(),
             processes,
@@ -286,7 +286,10 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             Wake::Ready => {
                 self.conditionals.remove(rank);
                 self.states[local as usize] = State::Ready;
-                self.ready.push_back(local);
+                // What has just been sent is read first, while it is in the cache. Above all, a process that goes on after its
+                // sender has come as far as the horizon has as much to do; where all take turns, each waits for the next
+                // token of another.
+                self.ready.push_front(local);
             }
             Wake::Conditional(at) => self.conditionals.set(rank, at),
         }

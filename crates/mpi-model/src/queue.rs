@@ -1,0 +1,208 @@
+//! Queues that share their memory.
+//!
+//! A rank has a queue or two for each of its peers, most of which are empty most of the time. Their items lie in one slab
+//! per rank, where an item that leaves makes room for the next one to come, whichever queue that is in.
+
+/// What stands for no item.
+const NONE: u32 = u32::MAX;
+/// A slab that has become empty keeps its memory up to this capacity: more comes and goes in waves, of which a worker sees
+/// one rank's after the other's.
+const KEPT: usize = 32;
+/// Up to this capacity a slab has room for what it holds, and no more: there are millions of them.
+const TIGHT: usize = 8;
+
+/// The items of queues.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    nodes: Vec<Node<T>>,
+    /// The first node without an item; the others follow it.
+    vacant: u32,
+    items: u32,
+    /// The most items since the memory was given back before the last time.
+    expected: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node<T> {
+    item: T,
+    /// The next node of the same queue, or without an item.
+    next: u32,
+}
+
+/// The order of some items of a slab. All calls must name the same slab.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    first: u32,
+    /// Of an empty queue, any.
+    last: u32,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), vacant: NONE, items: 0, expected: 0 }
+    }
+}
+
+impl<T: Copy> Slab<T> {
+    #[inline]
+    fn add(&mut self, item: T) -> u32 {
+        self.items += 1;
+        let node = Node { item, next: NONE };
+        match self.nodes.get_mut(self.vacant as usize) {
+            Some(room) => {
+                let place = self.vacant;
+                self.vacant = room.next;
+                *room = node;
+                place
+            }
+            None => {
+                if self.nodes.len() == self.nodes.capacity() {
+                    self.grow();
+                }
+                let place = self.nodes.len() as u32;
+                self.nodes.push(node);
+                place
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = self.nodes.len();
+        let more = if len < TIGHT { 1 } else { len };
+        // A second item may well be the start of another wave.
+        let expected = if len == 0 { 0 } else { self.expected as usize };
+        self.nodes.reserve_exact(more.max(expected.saturating_sub(len)));
+        assert!(self.nodes.capacity() < NONE as usize, "fewer than 2^32 - 1 messages wait at a rank");
+    }
+
+    /// Takes an item out; returns it and what follows it in its queue.
+    #[inline]
+    fn remove(&mut self, place: u32) -> (T, u32) {
+        let node = &mut self.nodes[place as usize];
+        let (item, next) = (node.item, node.next);
+        node.next = self.vacant;
+        self.vacant = place;
+        self.items -= 1;
+        if self.items == 0 && self.nodes.len() > KEPT {
+            self.give_back();
+        }
+        (item, next)
+    }
+
+    #[cold]
+    fn give_back(&mut self) {
+        let expected = self.nodes.len() as u32;
+        *self = Self { expected, ..Self::default() };
+    }
+}
+
+impl Queue {
+    pub(crate) fn new() -> Self {
+        Self { first: NONE, last: NONE }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+
+    #[inline]
+    pub(crate) fn push<T: Copy>(&mut self, slab: &mut Slab<T>, item: T) {
+        let place = slab.add(item);
+        if self.first == NONE {
+            self.first = place;
+        } else {
+            slab.nodes[self.last as usize].next = place;
+        }
+        self.last = place;
+    }
+
+    pub(crate) fn iter<'s, T>(&self, slab: &'s Slab<T>) -> impl Iterator<Item = &'s T> + use<'s, T> {
+        let node = |place: u32| slab.nodes.get(place as usize);
+        std::iter::successors(node(self.first), move |before| node(before.next)).map(|node| &node.item)
+    }
+
+    /// Takes out the first item that is accepted. O(1) where that is the first one.
+    #[inline(always)]
+    pub(crate) fn take_first<T: Copy>(
+        &mut self,
+        slab: &mut Slab<T>,
+        accepts: impl Fn(&T) -> bool,
+    ) -> Option<T> {
+        let first = slab.nodes.get(self.first as usize)?;
+        if !accepts(&first.item) {
+            return self.take_later(slab, accepts);
+        }
+        let (item, next) = slab.remove(self.first);
+        self.first = next;
+        Some(item)
+    }
+
+    /// Takes out the first item after the first one that is accepted.
+    #[cold]
+    fn take_later<T: Copy>(&mut self, slab: &mut Slab<T>, accepts: impl Fn(&T) -> bool) -> Option<T> {
+        let mut before = self.first;
+        loop {
+            let place = slab.nodes[before as usize].next;
+            if accepts(&slab.nodes.get(place as usize)?.item) {
+                let (item, next) = slab.remove(place);
+                slab.nodes[before as usize].next = next;
+                if self.last == place {
+                    self.last = before;
+                }
+                return Some(item);
+            }
+            before = place;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Deed {
+        Push(u32),
+        /// Takes the first item that is a multiple.
+        Take(u32),
+    }
+
+    fn deed() -> impl proptest::strategy::Strategy<Value = (usize, Deed)> {
+        use proptest::prelude::*;
+        (
+            0..3_usize,
+            prop_oneof![3 => any::<u32>().prop_map(Deed::Push), 2 => (1..4_u32).prop_map(Deed::Take)],
+        )
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn queues_of_a_slab_are_queues(deeds in proptest::collection::vec(deed(), 0..400)) {
+            let mut slab = Slab::default();
+            let mut queues = [const { Queue { first: NONE, last: NONE } }; 3];
+            let mut models = [const { VecDeque::new() }; 3];
+            let emptying = (0..3).flat_map(|queue| std::iter::repeat_n((queue, Deed::Take(1)), 400));
+            for (at, deed) in deeds.into_iter().chain(emptying) {
+                let (queue, model) = (&mut queues[at], &mut models[at]);
+                match deed {
+                    Deed::Push(item) => {
+                        queue.push(&mut slab, item);
+                        model.push_back(item);
+                    }
+                    Deed::Take(factor) => {
+                        let index = model.iter().position(|item| item % factor == 0);
+                        let expected = index.and_then(|index| model.remove(index));
+                        proptest::prop_assert_eq!(queue.take_first(&mut slab, |item| item % factor == 0), expected);
+                    }
+                }
+                proptest::prop_assert!(queue.iter(&slab).eq(model.iter()));
+                proptest::prop_assert_eq!(queue.is_empty(), model.is_empty());
+            }
+            proptest::prop_assert_eq!(slab.items, 0);
+            proptest::prop_assert!(slab.nodes.capacity() <= KEPT);
+        }
+    }
+}
