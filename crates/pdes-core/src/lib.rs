@@ -66,6 +66,7 @@ mod process;
 mod profile;
 mod progress;
 mod quantity;
+mod regional;
 mod time;
 mod wire;
 
@@ -79,5 +80,6 @@ pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Level, Profile, Profiled, Traced};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
+pub use regional::{Filed, Region, RegionIndex, RegionalEngine};
 pub use time::{SimDuration, SimTime};
 pub use wire::Wire;

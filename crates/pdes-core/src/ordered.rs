@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use crate::engine::conditionals::Conditionals;
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
-use crate::process::Filed;
-use crate::{Arbiter, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn, Wake};
+use crate::{Arbiter, Filed, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn, Wake};
 
 /// Steps of one turn: a bound on the time between two looks of whoever watches.
 const STEPS_PER_TURN: u32 = 1 << 16;

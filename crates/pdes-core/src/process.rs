@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::{Rank, SimTime};
+use crate::{Filed, Rank, SimTime};
 
 /// A sequential program with its own clock that reads and writes timestamped tokens.
 ///
@@ -118,15 +118,6 @@ pub struct Outbox<T, O = Infallible> {
     /// The process that the engine has called.
     pub(crate) sender: Rank,
     pub(crate) orders: Vec<Filed<O>>,
-}
-
-/// An order on its way to the arbiter.
-#[derive(Debug)]
-pub(crate) struct Filed<O> {
-    pub(crate) at: SimTime,
-    pub(crate) place: u64,
-    pub(crate) from: Rank,
-    pub(crate) order: O,
 }
 
 impl<T: Copy, O: Copy> Outbox<T, O> {

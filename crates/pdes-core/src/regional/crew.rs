@@ -1,0 +1,165 @@
+//! The workers, and the phases through which they take all domains.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::domain::Domain;
+use super::meeting::{Meeting, Standing};
+use super::post::{Letters, PostOffice};
+use super::{Region, RegionIndex, Seat};
+use crate::{Process, Progress, SimDuration, SimTime};
+
+/// What the workers share.
+pub(super) struct Commons<'a, P: Process, R: Region<P>> {
+    domains: &'a [Mutex<Domain<P, R>>],
+    seats: &'a [Seat],
+    office: &'a PostOffice<P::Token, R::Mail>,
+    /// The last phase in which each domain has been taken care of.
+    claims: Box<[AtomicU64]>,
+    meeting: Meeting,
+    epoch: SimDuration,
+    workers: usize,
+    progress: &'a Progress,
+}
+
+/// What is done with domains in a phase.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    /// Runs what happens before the end of the epoch.
+    Run,
+    /// Acts on what processes have sent each other.
+    TakeIn,
+    /// Takes part in a conversation.
+    Converse { conversation: u32, round: u32 },
+    /// Begins the next epoch.
+    Enter,
+}
+
+/// A worker.
+pub(super) struct Crew<'c, 'a, P: Process, R: Region<P>> {
+    commons: &'c Commons<'a, P, R>,
+    me: usize,
+    phase: u64,
+    meetings: usize,
+    /// The boundary at the end of the epoch in progress.
+    end: SimTime,
+    /// The earliest failure of all, as far as is known.
+    failure: SimTime,
+    steps: u64,
+    letters: Letters<P::Token, R::Mail>,
+}
+
+impl<'a, P: Process, R: Region<P>> Commons<'a, P, R> {
+    pub(super) fn new(
+        domains: &'a [Mutex<Domain<P, R>>],
+        seats: &'a [Seat],
+        office: &'a PostOffice<P::Token, R::Mail>,
+        epoch: SimDuration,
+        workers: usize,
+        progress: &'a Progress,
+    ) -> Self {
+        let claims = domains.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { domains, seats, office, claims, meeting: Meeting::new(workers), epoch, workers, progress }
+    }
+}
+
+impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
+    pub(super) fn new(commons: &'c Commons<'a, P, R>, me: usize) -> Self {
+        let end = SimTime::ZERO.saturating_add(commons.epoch);
+        let (failure, letters) = (SimTime::MAX, Vec::new());
+        Self { commons, me, phase: 0, meetings: 0, end, failure, steps: 0, letters }
+    }
+
+    /// Runs domains until nothing happens any more, or a worker panics.
+    pub(super) fn run(mut self) {
+        while self.epoch().is_some() {}
+    }
+
+    /// Takes all domains through an epoch and over the boundary at its end; returns whether there is another one.
+    fn epoch(&mut self) -> Option<()> {
+        let mut all = self.phase(Task::Run)?;
+        while all.letters > 0 {
+            all = self.phase(Task::TakeIn)?;
+        }
+        if all.boundary <= self.end && all.failure >= self.end {
+            for conversation in 0..R::CONVERSATIONS {
+                let mut round = 0;
+                while self.phase(Task::Converse { conversation, round })?.letters > 0 {
+                    round += 1;
+                }
+            }
+            all = self.phase(Task::Enter)?;
+        }
+        self.commons.progress.publish(self.me, self.steps, self.end);
+        self.end = self.next_end(all)?;
+        Some(())
+    }
+
+    /// Returns the end of the next epoch in which something happens; `None` where the run is over.
+    fn next_end(&self, all: Standing) -> Option<SimTime> {
+        let next = all.event.min(all.boundary);
+        if next == SimTime::MAX || next > all.failure || all.failure < self.end {
+            return None;
+        }
+        let epoch = self.commons.epoch.as_picos();
+        let of_event = (all.event.as_picos() / epoch).saturating_add(1).saturating_mul(epoch);
+        Some(SimTime::from_picos(of_event).min(all.boundary))
+    }
+
+    /// Does something with all domains that it concerns, together with the other workers.
+    fn phase(&mut self, task: Task) -> Option<Standing> {
+        let _guard = BreakUp(&self.commons.meeting);
+        self.phase += 1;
+        let count = self.commons.domains.len();
+        // Each worker begins with domains of its own, and then helps others with theirs.
+        let first = count * self.me / self.commons.workers;
+        let mut brought = Standing::NOTHING;
+        for number in (first..count).chain(0..first) {
+            let claim = &self.commons.claims[number];
+            // Relaxed: the lock of the domain orders what is done with it.
+            if claim.load(Ordering::Relaxed) < self.phase
+                && claim.fetch_max(self.phase, Ordering::Relaxed) < self.phase
+            {
+                brought.merge(self.serve(number as RegionIndex, task));
+            }
+        }
+        let all = self.commons.meeting.hold(self.meetings, self.me, brought)?;
+        self.meetings += 1;
+        self.failure = all.failure;
+        Some(all)
+    }
+
+    fn serve(&mut self, number: RegionIndex, task: Task) -> Standing {
+        let Commons { domains, seats, office, .. } = *self.commons;
+        let is_called = match task {
+            Task::Run | Task::Enter | Task::Converse { round: 0, .. } => true,
+            Task::TakeIn | Task::Converse { .. } => office.has_letters(self.phase, number),
+        };
+        let mut domain = domains[number as usize].lock().expect("no worker has panicked");
+        if is_called {
+            let before = domain.steps;
+            office.take(self.phase, number, &mut self.letters);
+            domain.take_in(&mut self.letters, self.failure, seats);
+            match task {
+                Task::Run => domain.run(self.end, self.failure, seats),
+                Task::TakeIn => {}
+                Task::Converse { conversation, round } => domain.converse(self.end, conversation, round),
+                Task::Enter => domain.enter(self.end),
+            }
+            self.steps += domain.steps - before;
+        }
+        let letters = office.send(self.phase, number, domain.sent.drain());
+        Standing { letters, ..domain.standing() }
+    }
+}
+
+/// Ends the wait of the other workers where this one panics.
+struct BreakUp<'a>(&'a Meeting);
+
+impl Drop for BreakUp<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.break_up();
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What regions and their processes send across regions.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::RegionIndex;
+use crate::Rank;
+
+/// A piece of mail on its way.
+#[derive(Debug)]
+pub(super) enum Letter<T, M> {
+    /// From a process to a process.
+    Token(Rank, T),
+    /// From a region to a region.
+    Mail(M),
+}
+
+/// Letters, by the regions that sent them.
+pub(super) type Letters<T, M> = Vec<(RegionIndex, Letter<T, M>)>;
+
+/// The inboxes of all regions: one that is read in the present phase, and one that is filled meanwhile.
+pub(super) struct PostOffice<T, M> {
+    inboxes: [Box<[Inbox<T, M>]>; 2],
+}
+
+struct Inbox<T, M> {
+    /// Relaxed: phases are parted by meetings, which order all of it.
+    is_filled: AtomicBool,
+    letters: Mutex<Letters<T, M>>,
+}
+
+impl<T, M> PostOffice<T, M> {
+    pub(super) fn new(regions: usize) -> Self {
+        let inbox = |_| Inbox { is_filled: AtomicBool::new(false), letters: Mutex::new(Vec::new()) };
+        Self { inboxes: [(0..regions).map(inbox).collect(), (0..regions).map(inbox).collect()] }
+    }
+
+    fn inbox(&self, phase: u64, region: RegionIndex) -> &Inbox<T, M> {
+        &self.inboxes[(phase % 2) as usize][region as usize]
+    }
+
+    /// Sends letters that will be read in the next phase.
+    pub(super) fn send(
+        &self,
+        phase: u64,
+        from: RegionIndex,
+        letters: impl Iterator<Item = (RegionIndex, Letter<T, M>)>,
+    ) -> u64 {
+        let mut count = 0;
+        for (to, letter) in letters {
+            let inbox = self.inbox(phase + 1, to);
+            inbox.is_filled.store(true, Ordering::Relaxed);
+            inbox.letters.lock().expect("no worker has panicked").push((from, letter));
+            count += 1;
+        }
+        count
+    }
+
+    /// Returns whether a region has letters to read in a phase.
+    pub(super) fn has_letters(&self, phase: u64, region: RegionIndex) -> bool {
+        self.inbox(phase, region).is_filled.load(Ordering::Relaxed)
+    }
+
+    /// Takes the letters that a region has to read in a phase, in the order of the regions that sent them.
+    pub(super) fn take(&self, phase: u64, region: RegionIndex, letters: &mut Letters<T, M>) {
+        let inbox = self.inbox(phase, region);
+        if !inbox.is_filled.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        letters.append(&mut inbox.letters.lock().expect("no worker has panicked"));
+        letters.sort_by_key(|&(from, _)| from);
+    }
+}
