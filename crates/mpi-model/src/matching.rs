@@ -5,6 +5,8 @@
 //! issued them (MPI's non-overtaking rule), whatever their times: neither the engine's schedule nor simulated time
 //! decides. Where a rank has receives from any source, its mailbox matches all its messages instead.
 
+use std::num::NonZeroU32;
+
 use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
 use trace_mmap::CommId;
@@ -14,7 +16,10 @@ use crate::request::RequestId;
 use crate::token::{Flight, Message};
 
 /// A receive that waits for its message.
+///
+/// Packed, because most of what a rank has waiting are receives.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
 pub(crate) struct Receive {
     pub(crate) posted: SimTime,
     pub(crate) request: RequestId,
@@ -24,9 +29,17 @@ pub(crate) struct Receive {
     pub(crate) action: u64,
     /// The size of the buffer.
     pub(crate) capacity: Bytes,
-    /// The tag asked for; `None` takes any.
-    pub(crate) tag: Option<u32>,
+    pub(crate) wanted: TagFilter,
 }
+
+const _: () = assert!(size_of::<Receive>() == 36);
+
+/// The tag that a receive asks for, if it does not take any.
+///
+/// Kept inverted: all bits of it are never set, because tags of programs are below 2^31, and those of operations end in
+/// the number of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TagFilter(Option<NonZeroU32>);
 
 /// A message that waits for its receive.
 #[derive(Clone, Copy, Debug)]
@@ -46,9 +59,23 @@ pub(crate) enum Departure {
     Flying(Flight),
 }
 
+impl TagFilter {
+    /// Asks for a tag; `None` takes any.
+    #[inline]
+    pub(crate) fn new(tag: Option<u32>) -> Self {
+        Self(tag.and_then(|tag| NonZeroU32::new(!tag)))
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> Option<u32> {
+        self.0.map(|inverted| !inverted.get())
+    }
+}
+
 impl Receive {
+    #[inline]
     pub(crate) fn accepts(&self, message: &Message) -> bool {
-        self.tag.is_none_or(|tag| tag == message.tag)
+        self.wanted.tag().is_none_or(|tag| tag == message.tag)
     }
 }
 
@@ -150,7 +177,7 @@ impl<Path: Copy> Ports<Path> {
             return None;
         }
         self.table[port].receives.iter(&self.waiting.receives).find_map(|receive| {
-            let message = self.contradicting(port, receive.tag?, &contradict)?;
+            let message = self.contradicting(port, receive.wanted.tag()?, &contradict)?;
             Some((*message, *receive))
         })
     }
@@ -218,7 +245,15 @@ mod tests {
 
     fn receive(tag: Option<u32>) -> Receive {
         let request = Requests::new(0).send();
-        Receive { posted: SimTime::ZERO, round: 0, request, action: 0, capacity: Bytes::ZERO, tag }
+        let wanted = TagFilter::new(tag);
+        Receive { posted: SimTime::ZERO, round: 0, request, action: 0, capacity: Bytes::ZERO, wanted }
+    }
+
+    #[test]
+    fn filters_keep_tags() {
+        for tag in [None, Some(0), Some(i32::MAX as u32), Some(u32::MAX - 1)] {
+            assert_eq!(TagFilter::new(tag).tag(), tag);
+        }
     }
 
     #[test]

@@ -30,10 +30,10 @@ struct Node<T> {
 }
 
 /// The order of some items of a slab. All calls must name the same slab.
+///
+/// The last item is followed by the first one.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    first: u32,
-    /// Of an empty queue, any.
     last: u32,
 }
 
@@ -98,28 +98,32 @@ impl<T: Copy> Slab<T> {
 }
 
 impl Queue {
-    pub(crate) fn new() -> Self {
-        Self { first: NONE, last: NONE }
+    pub(crate) const fn new() -> Self {
+        Self { last: NONE }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.first == NONE
+        self.last == NONE
     }
 
     #[inline]
     pub(crate) fn push<T: Copy>(&mut self, slab: &mut Slab<T>, item: T) {
         let place = slab.add(item);
-        if self.first == NONE {
-            self.first = place;
-        } else {
-            slab.nodes[self.last as usize].next = place;
-        }
+        let first = match slab.nodes.get_mut(self.last as usize) {
+            Some(last) => std::mem::replace(&mut last.next, place),
+            None => place,
+        };
+        slab.nodes[place as usize].next = first;
         self.last = place;
     }
 
     pub(crate) fn iter<'s, T>(&self, slab: &'s Slab<T>) -> impl Iterator<Item = &'s T> + use<'s, T> {
-        let node = |place: u32| slab.nodes.get(place as usize);
-        std::iter::successors(node(self.first), move |before| node(before.next)).map(|node| &node.item)
+        let last = self.last;
+        let place = slab.nodes.get(last as usize).map(|node| node.next);
+        let places = std::iter::successors(place, move |&place| {
+            (place != last).then(|| slab.nodes[place as usize].next)
+        });
+        places.map(|place| &slab.nodes[place as usize].item)
     }
 
     /// Takes out the first item that is accepted. O(1) where that is the first one.
@@ -129,22 +133,31 @@ impl Queue {
         slab: &mut Slab<T>,
         accepts: impl Fn(&T) -> bool,
     ) -> Option<T> {
-        let first = slab.nodes.get(self.first as usize)?;
-        if !accepts(&first.item) {
-            return self.take_later(slab, accepts);
+        let first = slab.nodes.get(self.last as usize)?.next;
+        if !accepts(&slab.nodes[first as usize].item) {
+            return self.take_later(slab, first, accepts);
         }
-        let (item, next) = slab.remove(self.first);
-        self.first = next;
+        let (item, next) = slab.remove(first);
+        if first == self.last {
+            self.last = NONE;
+        } else {
+            slab.nodes[self.last as usize].next = next;
+        }
         Some(item)
     }
 
-    /// Takes out the first item after the first one that is accepted.
+    /// Takes out the first item after this one, which is the first, that is accepted.
     #[cold]
-    fn take_later<T: Copy>(&mut self, slab: &mut Slab<T>, accepts: impl Fn(&T) -> bool) -> Option<T> {
-        let mut before = self.first;
-        loop {
+    fn take_later<T: Copy>(
+        &mut self,
+        slab: &mut Slab<T>,
+        first: u32,
+        accepts: impl Fn(&T) -> bool,
+    ) -> Option<T> {
+        let mut before = first;
+        while before != self.last {
             let place = slab.nodes[before as usize].next;
-            if accepts(&slab.nodes.get(place as usize)?.item) {
+            if accepts(&slab.nodes[place as usize].item) {
                 let (item, next) = slab.remove(place);
                 slab.nodes[before as usize].next = next;
                 if self.last == place {
@@ -154,6 +167,7 @@ impl Queue {
             }
             before = place;
         }
+        None
     }
 }
 
@@ -182,7 +196,7 @@ mod tests {
         #[test]
         fn queues_of_a_slab_are_queues(deeds in proptest::collection::vec(deed(), 0..400)) {
             let mut slab = Slab::default();
-            let mut queues = [const { Queue { first: NONE, last: NONE } }; 3];
+            let mut queues = [const { Queue::new() }; 3];
             let mut models = [const { VecDeque::new() }; 3];
             let emptying = (0..3).flat_map(|queue| std::iter::repeat_n((queue, Deed::Take(1)), 400));
             for (at, deed) in deeds.into_iter().chain(emptying) {

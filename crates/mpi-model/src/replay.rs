@@ -21,7 +21,7 @@ mod world;
 use std::collections::{BTreeMap, VecDeque};
 
 use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake, Wire};
-use trace_mmap::{Action, Cursor, RankTrace, SendRecv, Slot};
+use trace_mmap::{Action, CommId, Cursor, RankTrace, SendRecv, Slot};
 
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::{Machine, Work};
@@ -60,11 +60,12 @@ pub struct RankProcess<'t, M: Machine> {
     /// How many operations look for a member, and one more where there is a mailbox: what depends on time besides the
     /// action in progress.
     bound: u32,
-    /// How many operations were begun on each communicator.
-    operations_on: BTreeMap<trace_mmap::CommId, u32>,
+    /// How many operations were begun on the world.
+    on_world: u32,
     /// All messages to this rank, where it receives from any source.
     mailbox: Option<Box<Mailbox>>,
-    places: Places,
+    /// Where requests are, if some are not at their places.
+    places: Option<Box<Places>>,
     /// What most ranks never need: there are millions of them.
     rare: Option<Box<Rare<M>>>,
     picos_per_flop: f64,
@@ -74,6 +75,8 @@ pub struct RankProcess<'t, M: Machine> {
 /// The state of a rank that only some calls, errors and machines need.
 struct Rare<M: Machine> {
     flights: Flights,
+    /// How many operations were begun on each communicator but the world.
+    operations_on: BTreeMap<CommId, u32>,
     /// Failures of messages that were there before their receives were posted; see [`Token::Clash`].
     clashes: VecDeque<Failure<M::Error>>,
     /// How many operations that do not block were begun.
@@ -145,9 +148,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             ports: Ports::new(ports),
             operations: Vec::new(),
             bound: u32::from(trace.matches_by_time()),
-            operations_on: BTreeMap::new(),
+            on_world: 0,
             mailbox: trace.matches_by_time().then(|| Box::new(Mailbox::new(trace.cancels_receives()))),
-            places: Places::default(),
+            places: None,
             rare: None,
             picos_per_flop: 1e12 / world.machine.speed(me),
             statistics: Statistics::default(),
@@ -202,7 +205,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// The request at a place of the trace.
     #[inline]
     fn request(&self, slot: Slot) -> RequestId {
-        self.requests.slot(self.places.of(slot))
+        self.requests.slot(self.places.as_ref().map_or(slot, |places| places.of(slot)))
     }
 
     /// The failure of the action in progress.
@@ -470,6 +473,7 @@ impl<M: Machine> Default for Rare<M> {
     fn default() -> Self {
         Self {
             flights: Flights::default(),
+            operations_on: BTreeMap::new(),
             clashes: VecDeque::new(),
             branches: 0,
             persistent: BTreeMap::new(),

@@ -133,12 +133,36 @@ impl OperationIndex {
 /// The requests of a rank.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    table: Vec<Request>,
-    slots: usize,
-    parts: Vec<Part>,
+    /// Those of the program, then those of blocking sends and receives.
+    table: Box<[Stored]>,
+    /// Those of operations, once there is one.
+    parts: Option<Box<Parts>>,
+}
+
+/// A [`Request`] of the program, in two words: there are many of them.
+///
+/// | `word`               | state                                          |
+/// |----------------------|------------------------------------------------|
+/// | 0                    | complete at `at`, nothing received             |
+/// | 1 to 2^63 - 1        | complete at `at`, received one byte less       |
+/// | from 2^63            | pending: what for in bits 32 and 33, and whom   |
+/// | 2^64 - 1             | inactive                                       |
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    at: SimTime,
+    word: u64,
+}
+
+const INACTIVE: Stored = Stored { at: SimTime::ZERO, word: u64::MAX };
+const PENDING: u64 = 1 << 63;
+
+/// The requests that operations made.
+#[derive(Debug, Default)]
+struct Parts {
+    table: Vec<Part>,
     vacant: Vec<RequestId>,
     /// How many parts of each operation are pending.
-    pending_parts: Vec<u32>,
+    pending: Vec<u32>,
 }
 
 /// A request that an operation made.
@@ -148,11 +172,55 @@ struct Part {
     operation: OperationIndex,
 }
 
+impl Stored {
+    #[inline]
+    fn is_pending(self) -> bool {
+        self.word >= PENDING && self.word != INACTIVE.word
+    }
+}
+
+impl From<Request> for Stored {
+    #[inline]
+    fn from(request: Request) -> Self {
+        let pending = |what: u64, whom: u32| PENDING | what << 32 | u64::from(whom);
+        let (at, word) = match request {
+            Request::Complete(Completion { at, received }) => {
+                // No trace has messages above 2^48 bytes.
+                debug_assert!(received.is_none_or(|bytes| bytes.get() < PENDING - 1));
+                (at, received.map_or(0, |bytes| bytes.get() + 1))
+            }
+            Request::Inactive => return INACTIVE,
+            Request::Pending(Awaited::Receiver(rank)) => (SimTime::ZERO, pending(0, rank.get())),
+            Request::Pending(Awaited::Sender(rank)) => (SimTime::ZERO, pending(1, rank.get())),
+            Request::Pending(Awaited::AnySender) => (SimTime::ZERO, pending(2, 0)),
+            Request::Pending(Awaited::Operation(kind)) => (SimTime::ZERO, pending(3, kind as u32)),
+        };
+        Self { at, word }
+    }
+}
+
+impl From<Stored> for Request {
+    #[inline]
+    fn from(Stored { at, word }: Stored) -> Self {
+        if word < PENDING {
+            return Self::Complete(Completion { at, received: word.checked_sub(1).map(Bytes::new) });
+        }
+        if word == INACTIVE.word {
+            return Self::Inactive;
+        }
+        let whom = word as u32;
+        Self::Pending(match word >> 32 & 3 {
+            0 => Awaited::Receiver(Rank::new(whom)),
+            1 => Awaited::Sender(Rank::new(whom)),
+            2 => Awaited::AnySender,
+            _ => Awaited::Operation(ActionKind::ALL[whom as usize]),
+        })
+    }
+}
+
 impl Requests {
     pub(crate) fn new(slots: u32) -> Self {
-        let slots = slots as usize;
-        let table = vec![Request::Inactive; slots + 2];
-        Self { table, slots, parts: Vec::new(), vacant: Vec::new(), pending_parts: Vec::new() }
+        Self { table: vec![INACTIVE; slots as usize + 2].into(), parts: None }
     }
 
     pub(crate) fn slot(&self, slot: Slot) -> RequestId {
@@ -161,51 +229,61 @@ impl Requests {
 
     /// The request of a blocking send.
     pub(crate) fn send(&self) -> RequestId {
-        RequestId::new(self.slots)
+        RequestId::new(self.table.len() - 2)
     }
 
     /// The request of a blocking receive.
     pub(crate) fn receive(&self) -> RequestId {
-        RequestId::new(self.slots + 1)
+        RequestId::new(self.table.len() - 1)
     }
 
     /// The place after the last request of the program, those of blocking calls included.
     pub(crate) fn end(&self) -> RequestId {
-        RequestId::new(self.slots + 2)
+        RequestId::new(self.table.len())
     }
 
     /// Makes a request of an operation.
     pub(crate) fn add_part(&mut self, operation: OperationIndex) -> RequestId {
-        if operation.index() >= self.pending_parts.len() {
-            self.pending_parts.resize(operation.index() + 1, 0);
+        let parts = self.parts.get_or_insert_default();
+        if operation.index() >= parts.pending.len() {
+            parts.pending.resize(operation.index() + 1, 0);
         }
         let part = Part { state: Request::Inactive, operation };
-        if let Some(request) = self.vacant.pop() {
-            self.parts[request.index()] = part;
+        if let Some(request) = parts.vacant.pop() {
+            parts.table[request.index()] = part;
             return request;
         }
-        self.parts.push(part);
-        RequestId::part(self.parts.len() - 1)
+        parts.table.push(part);
+        RequestId::part(parts.table.len() - 1)
     }
 
     /// Gives up a request of an operation, which is not pending.
     pub(crate) fn release_part(&mut self, request: RequestId) {
-        self.vacant.push(request);
+        self.parts_mut().vacant.push(request);
     }
 
     /// Returns the operation that made a request, if one did.
     pub(crate) fn operation(&self, request: RequestId) -> Option<OperationIndex> {
-        request.is_part().then(|| self.parts[request.index()].operation)
+        request.is_part().then(|| self.part(request).operation)
     }
 
     /// Returns how many requests of an operation are pending.
     pub(crate) fn pending_parts(&self, operation: OperationIndex) -> u32 {
-        self.pending_parts.get(operation.index()).copied().unwrap_or_default()
+        let pending = |parts: &Parts| parts.pending.get(operation.index()).copied();
+        self.parts.as_deref().and_then(pending).unwrap_or_default()
+    }
+
+    fn part(&self, request: RequestId) -> &Part {
+        &self.parts.as_ref().expect("an operation has made the request").table[request.index()]
+    }
+
+    fn parts_mut(&mut self) -> &mut Parts {
+        self.parts.as_mut().expect("an operation has made the request")
     }
 
     #[inline]
     pub(crate) fn get(&self, request: RequestId) -> Request {
-        if request.is_part() { self.parts[request.index()].state } else { self.table[request.index()] }
+        if request.is_part() { self.part(request).state } else { self.table[request.index()].into() }
     }
 
     #[inline]
@@ -213,23 +291,23 @@ impl Requests {
         if request.is_part() {
             self.set_part(request.index(), state);
         } else {
-            self.table[request.index()] = state;
+            self.table[request.index()] = state.into();
         }
     }
 
     #[cold]
     fn set_part(&mut self, index: usize, state: Request) {
         let is_pending = |state| u32::from(matches!(state, Request::Pending(_)));
-        let Part { state: before, operation } = self.parts[index];
-        let pending = &mut self.pending_parts[operation.index()];
-        *pending = *pending + is_pending(state) - is_pending(before);
-        self.parts[index].state = state;
+        let Parts { table, pending, .. } = self.parts_mut();
+        let part = &mut table[index];
+        let pending = &mut pending[part.operation.index()];
+        *pending = *pending + is_pending(state) - is_pending(part.state);
+        part.state = state;
     }
 
     /// Returns the first pending request of the range.
     pub(crate) fn first_pending(&self, from: RequestId, to: RequestId) -> Option<RequestId> {
-        let pending = |request: &Request| matches!(request, Request::Pending(_));
-        let found = self.table[from.index()..to.index()].iter().position(pending)?;
+        let found = self.table[from.index()..to.index()].iter().position(|request| request.is_pending())?;
         Some(RequestId::new(from.index() + found))
     }
 
@@ -248,10 +326,41 @@ impl Requests {
         to: RequestId,
     ) -> impl Iterator<Item = Completion> + '_ {
         self.table[from.index()..to.index()].iter_mut().filter_map(|request| {
-            match std::mem::replace(request, Request::Inactive) {
+            match std::mem::replace(request, INACTIVE).into() {
                 Request::Complete(completion) => Some(completion),
                 Request::Inactive | Request::Pending(_) => None,
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_message_keeps_its_size() {
+        let mut requests = Requests::new(1);
+        let (slot, at) = (requests.slot(Slot::new(0)), SimTime::MAX);
+        for received in [None, Some(Bytes::ZERO), Some(Bytes::new(1 << 48))] {
+            requests.set(slot, Request::Complete(Completion { at, received }));
+            let taken = requests.take(slot).unwrap();
+            assert_eq!((taken.at, taken.received), (at, received));
+            assert!(requests.take(slot).is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_awaited_is_kept() {
+        let mut requests = Requests::new(1);
+        let (slot, rank) = (requests.slot(Slot::new(0)), Rank::new(u32::MAX));
+        let kinds = ActionKind::ALL.into_iter().map(Awaited::Operation);
+        for awaited in kinds.chain([Awaited::Receiver(rank), Awaited::Sender(rank), Awaited::AnySender]) {
+            requests.set(slot, Request::Pending(awaited));
+            assert!(matches!(requests.get(slot), Request::Pending(found) if found == awaited));
+            assert_eq!(requests.first_pending(slot, requests.end()), Some(slot));
+        }
+        requests.set(slot, Request::Inactive);
+        assert_eq!(requests.first_pending(slot, requests.end()), None);
     }
 }

@@ -185,8 +185,8 @@ pub struct Statistics {
     pub messages: u64,
     /// Payload of the messages sent.
     pub bytes: Bytes,
-    /// What depended on time.
-    pub outcomes: OutcomeCount,
+    /// What depended on time, where anything did.
+    outcomes: Option<Box<OutcomeCount>>,
 }
 
 /// Totals of a kind of action.
@@ -221,6 +221,11 @@ impl Statistics {
         self.total(kind).count
     }
 
+    /// Returns what depended on time.
+    pub fn outcomes(&self) -> OutcomeCount {
+        self.outcomes.as_deref().copied().unwrap_or_default()
+    }
+
     fn total(&self, kind: ActionKind) -> Total {
         let other = || self.other.iter().find(|(of, _)| *of == kind).map(|&(_, total)| total);
         self.common.get(kind as usize).copied().or_else(other).unwrap_or_default()
@@ -249,6 +254,8 @@ impl Statistics {
     fn other_mut(other: &mut Vec<(ActionKind, Total)>, kind: ActionKind) -> &mut Total {
         let known = other.iter().position(|(of, _)| *of == kind);
         let place = known.unwrap_or_else(|| {
+            // No room for more: there are millions of ranks.
+            other.reserve_exact(1);
             other.push((kind, Total::default()));
             other.len() - 1
         });
@@ -257,7 +264,7 @@ impl Statistics {
 
     /// Counts an outcome of an action.
     pub(crate) fn add_outcome(&mut self, action: u64, as_recorded: bool) {
-        let outcomes = &mut self.outcomes;
+        let outcomes = self.outcomes.get_or_insert_default();
         outcomes.decided += 1;
         if !as_recorded {
             outcomes.different += 1;
@@ -274,7 +281,7 @@ impl Statistics {
             (kind, self.count(kind), self.time(kind).as_picos()).write(bytes);
         }
         (self.messages, self.bytes).write(bytes);
-        let OutcomeCount { decided, different, first_different } = self.outcomes;
+        let OutcomeCount { decided, different, first_different } = self.outcomes();
         (decided, different, first_different).write(bytes);
     }
 
@@ -287,7 +294,8 @@ impl Statistics {
         }
         (totals.messages, totals.bytes) = Wire::read(bytes)?;
         let (decided, different, first_different) = Wire::read(bytes)?;
-        totals.outcomes = OutcomeCount { decided, different, first_different };
+        let outcomes = OutcomeCount { decided, different, first_different };
+        totals.outcomes = (outcomes != OutcomeCount::default()).then(|| Box::new(outcomes));
         Some(totals)
     }
 

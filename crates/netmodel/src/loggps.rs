@@ -9,6 +9,9 @@
 //! time that the way back does. On a shared link these add up, on a fat pipe the largest counts. The name is that of
 //! the parameters: latency, overhead and gap per byte are step functions of the message size, as in LogGPS.
 
+use std::fmt;
+use std::num::NonZeroU64;
+
 use pdes_core::{Bytes, SimDuration};
 
 use crate::route_cost::{RouteCost, SizeFactors};
@@ -29,11 +32,31 @@ pub struct LogGps {
 pub struct PathCost {
     /// The latency of the route in picoseconds.
     latency: f64,
-    /// The time per byte [ps/B].
-    gap: f64,
+    gap: Gap,
 }
 
-const _: () = assert!(size_of::<PathCost>() == 16);
+const _: () = assert!(size_of::<Option<PathCost>>() == 16, "there are millions of them");
+
+/// The time per byte [ps/B], by its bits, inverted: as it is no NaN, they are never zero.
+#[derive(Clone, Copy, PartialEq)]
+struct Gap(NonZeroU64);
+
+impl Gap {
+    fn new(picos: f64) -> Self {
+        Self(NonZeroU64::new(!picos.to_bits()).expect("a time per byte is a number"))
+    }
+
+    #[inline]
+    fn picos(self) -> f64 {
+        f64::from_bits(!self.0.get())
+    }
+}
+
+impl fmt::Debug for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.picos().fmt(f)
+    }
+}
 
 impl PathCost {
     /// Returns the sum of the latencies of the route in seconds.
@@ -44,7 +67,7 @@ impl PathCost {
     /// Returns the rate of a lone flow on the route before its factor [B/s]: the bandwidth of the bottleneck over the
     /// flow's share of it, or the limit by the TCP window.
     pub fn bandwidth(self) -> f64 {
-        PICOS / self.gap
+        PICOS / self.gap.picos()
     }
 }
 
@@ -65,7 +88,7 @@ impl LogGps {
         let rate = |&(link, weight): &(_, f64)| platform.link(link).bandwidth / weight;
         // The bound of SimGrid's flows, the least bandwidth of the route, binds where a route crosses fat pipes only.
         let bandwidth = cost.weights.iter().map(rate).fold(cost.bound, f64::min);
-        Ok(PathCost { latency: cost.latency * PICOS, gap: PICOS / bandwidth })
+        Ok(PathCost { latency: cost.latency * PICOS, gap: Gap::new(PICOS / bandwidth) })
     }
 
     /// Returns the time from the start of a flow to the arrival of its last byte.
@@ -89,6 +112,6 @@ impl LogGps {
     #[inline]
     fn picos(&self, path: PathCost, size_on_the_wire: Bytes) -> f64 {
         let factors = self.factors.of(size_on_the_wire);
-        path.latency * factors.latency + size_on_the_wire.get() as f64 * (path.gap * factors.gap)
+        path.latency * factors.latency + size_on_the_wire.get() as f64 * (path.gap.picos() * factors.gap)
     }
 }

@@ -30,8 +30,8 @@ impl Digest {
             }
             hasher.update(&statistics.messages.to_le_bytes());
             hasher.update(&statistics.bytes.get().to_le_bytes());
-            hasher.update(&statistics.outcomes.decided.to_le_bytes());
-            hasher.update(&statistics.outcomes.different.to_le_bytes());
+            hasher.update(&statistics.outcomes().decided.to_le_bytes());
+            hasher.update(&statistics.outcomes().different.to_le_bytes());
         }
         Self(hasher.finalize())
     }

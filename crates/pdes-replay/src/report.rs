@@ -261,7 +261,7 @@ fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
 }
 
 fn outcomes(outcome: &Outcome) -> Outcomes {
-    let ranks = || (0..).zip(&outcome.statistics).map(|(rank, statistics)| (rank, statistics.outcomes));
+    let ranks = || (0..).zip(&outcome.statistics).map(|(rank, statistics)| (rank, statistics.outcomes()));
     let first = |(rank, outcomes): (u32, OutcomeCount)| {
         outcomes.first_different.map(|action| ActionIndex { rank, action })
     };

@@ -23,7 +23,7 @@ mod unroll;
 mod walk;
 mod writer;
 
-pub(crate) use body::ArchivedRank;
+pub(crate) use body::{ArchivedRank, Form};
 pub use check::{CheckReport, Finding, check};
 pub use compile::StructureError;
 pub use convert::{ConvertOptions, Converted, convert};
@@ -38,8 +38,11 @@ pub(crate) use shard::Shard;
 pub(crate) use walk::Walk;
 pub use writer::{ArchiveWriter, Summary};
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pdes_core::Rank;
 
 use layout::{Header, Section};
 use map::MappedFile;
@@ -51,6 +54,8 @@ pub(crate) struct Archive {
     file: Arc<MappedFile>,
     header: Header,
     shards: Vec<Shard>,
+    /// The first thing that any cursor of a rank found wrong.
+    damage: Mutex<BTreeMap<Rank, Damage>>,
 }
 
 impl Archive {
@@ -69,8 +74,25 @@ impl Archive {
         tables.rows(section, first, count, (section, first)).expect("the entries were there at the open")
     }
 
+    /// Remembers the first damage of a rank. Of several cursors that find some, any may be first.
+    pub(crate) fn report(&self, rank: Rank, damage: Damage) {
+        let mut found = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+        found.entry(rank).or_insert(damage);
+    }
+
+    /// Checks that no cursor has met damage, and that no file that was opened was written to since.
+    pub(crate) fn integrity(&self) -> Result<(), ArchiveError> {
+        let found = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+        match found.first_key_value() {
+            Some((&rank, &damage)) => {
+                Err(ArchiveError::Damaged { file: self.path().to_path_buf(), rank, damage })
+            }
+            None => self.check_unchanged(),
+        }
+    }
+
     /// Checks that no file that was opened was written to since.
-    pub(crate) fn check_unchanged(&self) -> Result<(), ArchiveError> {
+    fn check_unchanged(&self) -> Result<(), ArchiveError> {
         let mut files = std::iter::once(&*self.file).chain(self.shards.iter().filter_map(Shard::mapped));
         match files.find(|file| !file.is_unchanged()) {
             Some(file) => Err(ArchiveError::Changed { file: file.path().to_path_buf() }),

@@ -1,6 +1,7 @@
 //! Channels: who sends to whom with which tag, resolved to dense indices.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use pdes_core::Rank;
 
@@ -34,8 +35,11 @@ macro_rules! index {
 pub(crate) use index;
 
 /// The tag of a message, never negative: "any tag" is the absence of a tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tag(i32);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(
+    /// One more than the number, so that a tag that may be absent takes no room for that.
+    NonZeroU32,
+);
 
 impl Tag {
     /// Makes the tag with this number.
@@ -44,18 +48,24 @@ impl Tag {
     /// Where the number is negative.
     pub const fn new(number: i32) -> Self {
         assert!(number >= 0, "a tag is never negative");
-        Self(number)
+        Self(NonZeroU32::MIN.saturating_add(number as u32))
     }
 
     /// Returns the number.
     pub const fn get(self) -> i32 {
-        self.0
+        (self.0.get() - 1) as i32
     }
 }
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.get().fmt(f)
+    }
+}
+
+impl fmt::Debug for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tag").field(&self.get()).finish()
     }
 }
 
@@ -99,8 +109,34 @@ pub struct Outgoing {
     pub tag: Tag,
     /// The communicator.
     pub communicator: CommIdx,
-    /// Where the messages arrive.
-    pub arrival: Arrival,
+    /// Where the messages arrive, as in archives: 0 nowhere, 1 the mailbox, else the port plus 2.
+    arrival: u32,
+}
+
+impl Outgoing {
+    pub(crate) fn new(peer: Rank, tag: Tag, communicator: CommIdx, arrival: Arrival) -> Self {
+        let mut channel = Self { peer, tag, communicator, arrival: 0 };
+        channel.set_arrival(arrival);
+        channel
+    }
+
+    /// Returns where the messages arrive.
+    #[inline]
+    pub fn arrival(&self) -> Arrival {
+        match self.arrival {
+            0 => Arrival::Nowhere,
+            1 => Arrival::Mailbox,
+            port => Arrival::Port(PortId::new(port - 2)),
+        }
+    }
+
+    pub(crate) fn set_arrival(&mut self, arrival: Arrival) {
+        self.arrival = match arrival {
+            Arrival::Nowhere => 0,
+            Arrival::Mailbox => 1,
+            Arrival::Port(port) => port.get() + 2,
+        };
+    }
 }
 
 /// What a rank receives under one source, tag and communicator.
@@ -116,3 +152,5 @@ pub struct Incoming {
     /// match by their tag, in the order in which they were sent.
     pub port: PortId,
 }
+
+const _: () = assert!(size_of::<Outgoing>() == 16 && size_of::<Incoming>() == 16);

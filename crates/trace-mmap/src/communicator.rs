@@ -1,7 +1,8 @@
 //! Communicators: contexts of communication, each with a group of ranks.
 
-use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::{fmt, slice};
 
 use pdes_core::Rank;
 use rustc_hash::FxHashSet;
@@ -60,6 +61,49 @@ impl Communicator {
     /// Makes the communicator of all of this many ranks.
     pub(crate) fn world(rank: Rank, ranks: u32) -> Self {
         Self { id: CommId::WORLD, rank: rank.get(), group: Arc::new(Group::world(ranks)) }
+    }
+}
+
+/// The communicators of a rank; the first one is the world.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnCommunicators {
+    /// No other: so it is in most ranks, of which there are millions.
+    World(Communicator),
+    Several(Box<[Communicator]>),
+}
+
+impl Default for OwnCommunicators {
+    fn default() -> Self {
+        Self::Several(Box::default())
+    }
+}
+
+impl From<Vec<Communicator>> for OwnCommunicators {
+    fn from(list: Vec<Communicator>) -> Self {
+        match <[Communicator; 1]>::try_from(list) {
+            Ok([world]) => Self::World(world),
+            Err(list) => Self::Several(list.into()),
+        }
+    }
+}
+
+impl Deref for OwnCommunicators {
+    type Target = [Communicator];
+
+    fn deref(&self) -> &[Communicator] {
+        match self {
+            Self::World(world) => slice::from_ref(world),
+            Self::Several(list) => list,
+        }
+    }
+}
+
+impl DerefMut for OwnCommunicators {
+    fn deref_mut(&mut self) -> &mut [Communicator] {
+        match self {
+            Self::World(world) => slice::from_mut(world),
+            Self::Several(list) => list,
+        }
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) struct RankDraft {
     linkable: Linkable,
     pub(crate) requests: Requests,
     pub(crate) communicators: Communicators,
+    sending: Vec<Outgoing>,
     receiving: Vec<Receiving>,
     outgoing_by_key: FxHashMap<(Rank, Tag, CommIdx), OutIdx>,
     incoming_by_key: FxHashMap<Receiving, InIdx>,
@@ -84,6 +85,7 @@ impl RankDraft {
             linkable: Linkable::default(),
             requests: Requests::default(),
             communicators: Communicators::new(rank, ranks),
+            sending: Vec::new(),
             receiving: Vec::new(),
             outgoing_by_key: FxHashMap::default(),
             incoming_by_key: FxHashMap::default(),
@@ -145,9 +147,9 @@ impl RankDraft {
 
     #[inline]
     fn outgoing(&mut self, peer: Rank, tag: Tag, communicator: CommIdx) -> OutIdx {
-        let Linkable { trace, sends, .. } = &mut self.linkable;
+        let sends = &mut self.linkable.sends;
         *self.outgoing_by_key.entry((peer, tag, communicator)).or_insert_with(|| {
-            trace.outgoing.push(Outgoing { peer, tag, communicator, arrival: Arrival::Nowhere });
+            self.sending.push(Outgoing::new(peer, tag, communicator, Arrival::Nowhere));
             sends.push(0);
             OutIdx::new(sends.len() as u32 - 1)
         })
@@ -235,9 +237,10 @@ impl RankDraft {
         trace.matches_by_time = SideNeeds::of(&self.side).matches_by_time;
         trace.side = Arc::new(self.side);
         trace.slots = self.requests.slots();
-        trace.pending_at_end = self.requests.pending_at_end();
+        trace.pending_at_end = self.requests.pending_at_end().into();
         trace.names_requests = self.requests.has_names();
-        trace.communicators = self.communicators.into_list();
+        trace.communicators = self.communicators.into_list().into();
+        trace.outgoing = self.sending.into();
         (trace.incoming, trace.ports) = assign_ports(&self.receiving);
         self.linkable
     }
@@ -252,7 +255,7 @@ impl Linkable {
 
 /// Numbers the ports by first appearance: one per source, tag and communicator, but one for all tags of a source and
 /// communicator from which some receive takes any tag.
-pub(crate) fn assign_ports(receiving: &[Receiving]) -> (Vec<Incoming>, u32) {
+pub(crate) fn assign_ports(receiving: &[Receiving]) -> (Box<[Incoming]>, u32) {
     let any_tag = receiving.iter().filter(|(_, tag, _)| tag.is_none());
     let mut shared: BTreeMap<(Rank, CommIdx), Option<PortId>> =
         any_tag.map(|(peer, _, communicator)| ((*peer, *communicator), None)).collect();
@@ -269,5 +272,5 @@ pub(crate) fn assign_ports(receiving: &[Receiving]) -> (Vec<Incoming>, u32) {
         };
         incoming.push(Incoming { peer, tag, communicator, port });
     }
-    (incoming, ports)
+    (incoming.into(), ports)
 }

@@ -120,11 +120,11 @@ fn resolve(
         if let Some(port) = port {
             add(&mut arriving.by_port[port.index()], sends);
         }
-        outgoing.arrival = match port {
+        outgoing.set_arrival(match port {
             _ if matches_by_time => Arrival::Mailbox,
             Some(port) => Arrival::Port(port),
             None => Arrival::Nowhere,
-        };
+        });
         ports[sender.index()][out.index()] = port;
     }
     arriving

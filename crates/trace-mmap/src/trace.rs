@@ -117,16 +117,10 @@ impl Trace {
     /// # Errors
     /// The first damage of the lowest rank that met some.
     pub fn integrity(&self) -> Result<(), ArchiveError> {
-        let mut archive = None;
-        for rank in &self.ranks {
-            let Body::Archive(body) = &rank.body else { continue };
-            if let Some(damage) = body.damage.get() {
-                let file = body.archive.path().to_path_buf();
-                return Err(ArchiveError::Damaged { file, rank: body.rank, damage: *damage });
-            }
-            archive = Some(&body.archive);
+        match self.ranks.first().map(|rank| &rank.body) {
+            Some(Body::Archive(body)) => body.form.archive.integrity(),
+            _ => Ok(()),
         }
-        archive.map_or(Ok(()), |archive| archive.check_unchanged())
     }
 
     /// Returns the messages that are sent and never received, or `None` where there are none.

@@ -340,7 +340,7 @@ fn a_receive_of_any_tag_shares_the_port_of_its_source() {
     assert_eq!(receiver.ports(), 3);
     let sent = |rank: u32| -> Vec<_> {
         let outgoing = trace.rank(Rank::new(rank)).outgoing().iter();
-        outgoing.map(|channel| (channel.tag.get(), channel.arrival)).collect()
+        outgoing.map(|channel| (channel.tag.get(), channel.arrival())).collect()
     };
     let port = |number| Arrival::Port(PortId::new(number));
     assert_eq!(sent(0), [(1, port(1)), (3, port(1)), (4, port(1))]);

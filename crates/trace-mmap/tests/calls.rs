@@ -104,7 +104,7 @@ fn messages_match_by_their_communicator() {
     for outgoing in sender.outgoing() {
         let incoming =
             receiver.incoming().iter().find(|incoming| incoming.communicator == outgoing.communicator);
-        assert_eq!(outgoing.arrival, Arrival::Port(incoming.expect("the channel").port));
+        assert_eq!(outgoing.arrival(), Arrival::Port(incoming.expect("the channel").port));
     }
     let (to, bytes) = (Some(OutIdx::new(0)), Bytes::new(8));
     assert_eq!(calls(&trace, 0)[1], Call::Send { mode: SendMode::Standard, to, bytes });
@@ -159,7 +159,7 @@ fn receives_from_any_source_make_a_mailbox() {
     assert_eq!(calls(&trace, 0), expected);
     assert!(trace.rank(Rank::new(0)).matches_by_time() && !trace.rank(Rank::new(1)).matches_by_time());
     for sender in [1, 2] {
-        assert_eq!(trace.rank(Rank::new(sender)).outgoing()[0].arrival, Arrival::Mailbox);
+        assert_eq!(trace.rank(Rank::new(sender)).outgoing()[0].arrival(), Arrival::Mailbox);
     }
 }
 

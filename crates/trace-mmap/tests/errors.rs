@@ -225,7 +225,7 @@ fn receives_from_any_source_leave_only_a_surplus() {
     assert_eq!(unreceived(&format!("{any}1 recv 2 8 8")), Some(1));
     assert_eq!(unreceived(&format!("{any}{any}1 recv 2 8 8")), None);
     let trace = three_messages(&format!("{any}1 recv 2 8 8")).expect("messages suffice");
-    let port = |rank| trace.rank(Rank::new(rank)).outgoing()[0].arrival;
+    let port = |rank| trace.rank(Rank::new(rank)).outgoing()[0].arrival();
     assert_eq!((port(0), port(2)), (Arrival::Mailbox, Arrival::Mailbox));
 }
 
@@ -248,7 +248,7 @@ fn messages_nobody_receives_are_counted() {
     let unreceived = trace.unreceived().expect("three messages stay");
     assert_eq!((unreceived.messages, unreceived.rank, unreceived.peer), (3, Rank::new(0), Rank::new(1)));
     assert_eq!(unreceived.tag, Tag::new(7));
-    let ports: Vec<_> = trace.rank(Rank::new(0)).outgoing().iter().map(|channel| channel.arrival).collect();
+    let ports: Vec<_> = trace.rank(Rank::new(0)).outgoing().iter().map(|channel| channel.arrival()).collect();
     assert_eq!(ports, [Arrival::Port(PortId::new(0)), Arrival::Nowhere]);
 }
 

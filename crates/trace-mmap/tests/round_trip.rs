@@ -203,7 +203,7 @@ proptest! {
                 let mut incoming = trace.rank(outgoing.peer).incoming().iter();
                 let matching = incoming.find(|incoming| incoming.peer == sender && incoming.tag == Some(outgoing.tag));
                 let port = matching.map_or(Arrival::Nowhere, |incoming| Arrival::Port(incoming.port));
-                prop_assert_eq!(outgoing.arrival, port);
+                prop_assert_eq!(outgoing.arrival(), port);
             }
         }
     }

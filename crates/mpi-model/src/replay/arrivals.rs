@@ -12,7 +12,7 @@ use super::{Failure, RankProcess};
 use crate::collective::Answer;
 use crate::error::ReplayErrorKind;
 use crate::machine::Machine;
-use crate::matching::{Context, Departure, Letter, Receive};
+use crate::matching::{Context, Departure, Letter, Receive, TagFilter};
 use crate::request::{OperationIndex, RequestId};
 use crate::token::{Lane, Message, Token};
 
@@ -167,8 +167,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let from = operation.communicator.group.member(from.get());
-        let (posted, action, tag) = (self.strand.clock, self.strand.action, Some(operation.tag));
-        let receive = Receive { posted, round: 0, request, action, capacity: Bytes::ZERO, tag };
+        let (posted, action) = (self.strand.clock, self.strand.action);
+        let wanted = TagFilter::new(Some(operation.tag));
+        let receive = Receive { posted, round: 0, request, action, capacity: Bytes::ZERO, wanted };
         self.hear(from, operation.communicator.id, receive, outbox);
     }
 

@@ -51,7 +51,7 @@ impl<M: Machine> RankProcess<'_, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Departure, Failure<M::Error>> {
         let path = self.path(port)?;
-        let peer = self.ports.get_mut(port).peer;
+        let peer = self.ports.get(port).peer;
         let bytes = message.bytes + self.world.parameters.envelope;
         let number = NonZeroU32::MIN.saturating_add(self.rare().flights.launched);
         let flight = Flight(number);

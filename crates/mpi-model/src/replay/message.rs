@@ -1,14 +1,14 @@
 //! Sends and receives: what they cost the rank, and what happens when a message meets its receive.
 
 use pdes_core::{Bytes, Outbox, Rank};
-use trace_mmap::{Arrival, CommId, CommIdx, OutIdx, Outgoing, Source};
+use trace_mmap::{Arrival, CommId, CommIdx, OutIdx, Source};
 
 use super::mailbox::Posted;
 use super::tag::{Side, contradict, kind_of};
 use super::{Failure, RankProcess, path};
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, Work};
-use crate::matching::{Context, Departure, Letter, Port, Receive};
+use crate::matching::{Context, Departure, Letter, Port, Receive, TagFilter};
 use crate::notice::Notice;
 use crate::request::{Awaited, Completion, Request, RequestId};
 use crate::token::{Lane, Message, Token};
@@ -25,7 +25,7 @@ impl<M: Machine> RankProcess<'_, M> {
 
     /// Returns the path of a port, which is looked up where it is not known yet.
     pub(super) fn path(&mut self, port: usize) -> Result<M::Path, Failure<M::Error>> {
-        let Port { peer, path: known, .. } = *self.ports.get_mut(port);
+        let Port { peer, path: known, .. } = *self.ports.get(port);
         if let Some(path) = known {
             return Ok(path);
         }
@@ -67,14 +67,14 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Where messages of an outgoing channel go.
     #[inline(always)]
     fn address(&self, to: OutIdx) -> Address {
-        let Outgoing { peer, tag, communicator, arrival } = self.trace.outgoing()[to.index()];
-        let lane = match arrival {
+        let channel = &self.trace.outgoing()[to.index()];
+        let lane = match channel.arrival() {
             Arrival::Port(port) => Some(Lane::Port(port)),
             Arrival::Mailbox => Some(Lane::Mailbox(self.me.get())),
             Arrival::Nowhere => None,
         };
-        let communicator = self.communicator(communicator);
-        Address { to: peer, lane, tag: tag.get() as u32, communicator }
+        let communicator = self.communicator(channel.communicator);
+        Address { to: channel.peer, lane, tag: channel.tag.get() as u32, communicator }
     }
 
     #[inline]
@@ -160,7 +160,8 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline]
     pub(super) fn new_receive(&mut self, capacity: Bytes, tag: Option<u32>, request: RequestId) -> Receive {
         let (round, posted) = (self.strand.next_round(), self.strand.clock);
-        Receive { posted, round, request, action: self.strand.action, capacity, tag }
+        let wanted = TagFilter::new(tag);
+        Receive { posted, round, request, action: self.strand.action, capacity, wanted }
     }
 
     #[cold]
@@ -232,9 +233,10 @@ impl<M: Machine> RankProcess<'_, M> {
     ) -> Result<bool, Failure<M::Error>> {
         let Letter { message, departure } = letter;
         let Message { posted, bytes, reply, .. } = message;
-        let Port { peer, path, .. } = *self.ports.get_mut(port);
-        if bytes > receive.capacity {
-            let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room: receive.capacity };
+        let Port { peer, path, .. } = *self.ports.get(port);
+        let room = receive.capacity;
+        if bytes > room {
+            let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room };
             return Err(self.clash(message, receive, kind));
         }
         let received = reply.is_none().then_some(bytes);
@@ -279,7 +281,7 @@ impl<M: Machine> RankProcess<'_, M> {
 
     #[cold]
     fn mismatch(&self, peer: Rank, message: Message, receive: Receive) -> Failure<M::Error> {
-        let (expected, found) = (kind_of(receive.tag.unwrap_or_default()), kind_of(message.tag));
+        let (expected, found) = (kind_of(receive.wanted.tag().unwrap_or_default()), kind_of(message.tag));
         self.clash(message, receive, ReplayErrorKind::CollectiveMismatch { peer, expected, found })
     }
 

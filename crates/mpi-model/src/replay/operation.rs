@@ -1,7 +1,7 @@
 //! Collective operations in progress.
 
 use pdes_core::{Bytes, Outbox, Rank, SimDuration};
-use trace_mmap::Communicator;
+use trace_mmap::{CommId, Communicator};
 
 use super::pending::Pending;
 use super::strand::Strand;
@@ -112,13 +112,18 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Counts the operations on a communicator. All its ranks call them in the same order, so that the number tells
     /// which message belongs to which.
     fn number_on(&mut self, communicator: &Communicator) -> u32 {
-        let calls = self.operations_on.entry(communicator.id).or_insert(0);
+        let calls = match communicator.id {
+            CommId::WORLD => &mut self.on_world,
+            id => self.rare().operations_on.entry(id).or_insert(0),
+        };
         *calls = calls.wrapping_add(1);
         *calls
     }
 
     fn vacant_operation(&mut self) -> OperationIndex {
         let index = self.operations.iter().position(Option::is_none).unwrap_or_else(|| {
+            // No room for more: there are millions of ranks.
+            self.operations.reserve_exact(1);
             self.operations.push(None);
             self.operations.len() - 1
         });

@@ -12,6 +12,7 @@ use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Slot};
 
 use super::pending::{Look, Pending};
+use super::places::Places;
 use super::{Flow, Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::parameters::Outcomes;
@@ -53,6 +54,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         if self.is_reenacted() { self.slots(call) } else { self.recorded(call) }
     }
 
+    fn places(&mut self) -> &mut Places {
+        self.places.get_or_insert_default()
+    }
+
     fn state(&self, slot: Slot) -> Request {
         self.requests.get(self.request(slot))
     }
@@ -68,7 +73,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         if !self.is_reenacted() || active == left {
             return self.complete(Pending::Listed { call, scanned: 0, kind });
         }
-        self.places.chosen.clear();
+        self.places().chosen.clear();
         self.choose_first(call, left as u32, kind, false, false)
     }
 
@@ -96,7 +101,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             let (slot, completion) = chosen.expect("a request is complete by now");
             self.requests.set(self.request(slot), Request::Inactive);
             self.settle(completion);
-            self.places.chosen.push(slot);
+            self.places().chosen.push(slot);
         }
         let is_recorded = self.exchange_chosen(call);
         self.statistics.add_outcome(self.strand.action, is_recorded && !differs);
@@ -131,7 +136,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// returns whether the same were chosen.
     fn exchange_chosen(&mut self, call: CallId) -> bool {
         let recorded = self.recorded(call);
-        let chosen = std::mem::take(&mut self.places.chosen);
+        let chosen = std::mem::take(&mut self.places().chosen);
         let mut instead = recorded.iter().filter(|slot| !chosen.contains(slot) && self.is_active(slot));
         let swaps: Vec<(Slot, Slot)> = chosen
             .iter()
@@ -139,9 +144,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             .filter_map(|&slot| Some((slot, *instead.next()?)))
             .collect();
         for &(chosen, recorded) in &swaps {
-            self.places.swap(chosen, recorded);
+            self.places().swap(chosen, recorded);
         }
-        self.places.chosen = chosen;
+        self.places().chosen = chosen;
         swaps.is_empty()
     }
 
@@ -195,7 +200,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             self.world.tests.fail();
         }
         if takes_first && was_recorded {
-            self.places.chosen.clear();
+            self.places().chosen.clear();
             return self.choose_first(call, recorded as u32, ActionKind::Test, !succeeds, true);
         }
         self.statistics.add_outcome(self.strand.action, succeeds == was_recorded);

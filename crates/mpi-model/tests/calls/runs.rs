@@ -42,7 +42,7 @@ pub(crate) enum Answer {
 fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> Answer {
     let world = World::new(trace, &Simple, parameters);
     let run = engine.run(world.processes().unwrap());
-    let outcomes = |process: &RankProcess<'_, Simple>| process.statistics().outcomes;
+    let outcomes = |process: &RankProcess<'_, Simple>| process.statistics().outcomes();
     match run.ending {
         Ending::Completed => Answer::Ends {
             ns: run.processes.iter().map(|process| process.clock().as_picos() as f64 / 1e3).collect(),

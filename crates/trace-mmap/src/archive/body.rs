@@ -70,46 +70,52 @@ impl Program {
     }
 }
 
-/// What a rank of an archive does.
+/// What ranks of equal structure share.
 #[derive(Debug)]
-pub(crate) struct ArchivedRank {
+pub(crate) struct Form {
     pub(crate) archive: Arc<Archive>,
-    pub(crate) rank: Rank,
     pub(crate) program: Arc<Program>,
     /// Number of actions: those of the program without the computations that are left out.
     pub(crate) actions: u64,
+    pub(crate) columns: Arc<[Column]>,
+    pub(crate) limits: Arc<Limits>,
+}
+
+/// What a rank of an archive does.
+#[derive(Debug)]
+pub(crate) struct ArchivedRank {
+    pub(crate) form: Arc<Form>,
+    pub(crate) rank: Rank,
     /// Where the blocks of the columns begin in the data of the shard.
     pub(crate) blocks: u64,
-    pub(crate) columns: Arc<[Column]>,
-    /// Ranks with tables of the same sizes share them.
-    pub(crate) limits: Arc<Limits>,
-    /// Its first entry in the table of outgoing channels, and their number.
-    pub(crate) outgoing: (u64, u64),
-    /// Its first entry in the table of incoming channels, and their number.
-    pub(crate) incoming: (u64, u64),
-    /// The first thing found wrong by any cursor.
-    pub(crate) damage: OnceLock<Damage>,
+    /// Its first entries in the tables of outgoing and of incoming channels.
+    pub(crate) first_channels: [u64; 2],
+    /// The numbers of these channels.
+    pub(crate) channels: [u32; 2],
 }
 
 impl ArchivedRank {
     pub(crate) fn shard(&self) -> &Shard {
-        &self.archive.shards[self.program.shard as usize]
+        &self.form.archive.shards[self.form.program.shard as usize]
     }
 
     /// Returns messages and bytes of each outgoing channel, by the table.
     pub(crate) fn sends(&self) -> impl Iterator<Item = Traffic> + '_ {
-        let rows = self.archive.rows::<4>(Section::Outgoing, self.outgoing);
+        let [first, _] = self.first_channels;
+        let rows = self.form.archive.rows::<4>(Section::Outgoing, (first, self.channels[0].into()));
         rows.map(|[_, _, messages, bytes]| Traffic { messages, bytes })
     }
 
     /// Returns receives of each incoming channel, by the table.
     pub(crate) fn receives(&self) -> impl Iterator<Item = u64> + '_ {
-        self.archive.rows::<3>(Section::Incoming, self.incoming).map(|[_, _, receives]| receives)
+        let [_, first] = self.first_channels;
+        let rows = self.form.archive.rows::<3>(Section::Incoming, (first, self.channels[1].into()));
+        rows.map(|[_, _, receives]| receives)
     }
 
     /// Returns the records of the program, each of which refers to what the rank has.
     pub(crate) fn records(&self) -> impl Iterator<Item = Result<Record, Damage>> + '_ {
-        self.program.records(self.shard()).map(|record| {
+        self.form.program.records(self.shard()).map(|record| {
             let record = record?;
             if self.admits(record) { Ok(record) } else { Err(Damage::of(record)) }
         })
@@ -117,15 +123,14 @@ impl ArchivedRank {
 
     fn admits(&self, record: Record) -> bool {
         match record.kind() {
-            COLUMN | OPTIONAL => (record.index() as usize) < self.columns.len(),
+            COLUMN | OPTIONAL => (record.index() as usize) < self.form.columns.len(),
             LOOP_BEGIN | LOOP_END => true,
-            _ => self.limits.admit(record),
+            _ => self.form.limits.admit(record),
         }
     }
 
-    /// Remembers the first damage.
+    /// Remembers damage.
     pub(crate) fn report(&self, damage: Damage) {
-        // Of several cursors that find damage, any may be first.
-        let _ = self.damage.set(damage);
+        self.form.archive.report(self.rank, damage);
     }
 }

@@ -177,7 +177,7 @@ pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
 fn check_pages(trace: &Trace) -> impl Iterator<Item = Damage> + '_ {
     let first = (trace.ranks() > 0).then(|| trace.rank(Rank::new(0)));
     let archive = first.and_then(|rank| match &rank.body {
-        Body::Archive(body) => Some(&body.archive),
+        Body::Archive(body) => Some(&body.form.archive),
         Body::Memory(_) => None,
     });
     let shards = archive.into_iter().flat_map(|archive| archive.shards());
@@ -248,15 +248,15 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
     let received = tally.received().chain(std::iter::repeat(0));
     let receives = body.receives().zip(received);
     let receives = receives.map(|(stored, summed)| ("number of receives of a channel", stored, summed));
-    let columns = body.columns.iter().enumerate().map(|(column, stored)| {
+    let columns = body.form.columns.iter().enumerate().map(|(column, stored)| {
         let summed = tally.columns.get(column).copied().unwrap_or_default();
         ("length of a column", stored.len, summed)
     });
-    let kinds = body.program.by_kind.iter().zip(tally.by_kind);
+    let kinds = body.form.program.by_kind.iter().zip(tally.by_kind);
     let kinds = kinds.map(|(stored, summed)| ("number of actions of a kind", *stored, summed));
     let program = [
-        ("number of actions", body.program.actions, tally.actions),
-        ("depth of loops", body.program.depth, tally.depth),
+        ("number of actions", body.form.program.actions, tally.actions),
+        ("depth of loops", body.form.program.depth, tally.depth),
     ];
     let mut fields = program.into_iter().chain(kinds).chain(sends).chain(receives).chain(columns);
     fields.find(|(_, found, expected)| found != expected).map(|(field, found, expected)| Finding::Table {
@@ -270,7 +270,7 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
 /// Reads all columns: each value is an amount, or one of as many gaps as the table says.
 fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
     let mut places = [0; BLOCK as usize];
-    for (column, uses) in body.columns.iter().zip(&tally.columns) {
+    for (column, uses) in body.form.columns.iter().zip(&tally.columns) {
         if column.is_constant() {
             if column.absent > 0 {
                 return Err(Damage::Column);
@@ -322,7 +322,7 @@ fn check_links(trace: &Trace, linkables: &mut [Linkable], report: &mut CheckRepo
     for (rank, linked) in (0..).map(Rank::new).zip(linkables) {
         let stored = trace.rank(rank).outgoing().iter();
         let wrong =
-            stored.zip(&linked.trace.outgoing).find(|(stored, linked)| stored.arrival != linked.arrival);
+            stored.zip(&linked.trace.outgoing).find(|(stored, linked)| stored.arrival() != linked.arrival());
         let finding = wrong.map(|(channel, _)| Finding::Port { rank, peer: channel.peer, tag: channel.tag });
         report.findings.extend(finding);
     }

@@ -166,7 +166,7 @@ impl Part<'_> {
 /// Returns the body of a rank whose program is more than a record per action.
 fn structured(rank: &RankTrace) -> Option<&ArchivedRank> {
     match &rank.body {
-        Body::Archive(body) if !body.program.is_flat() => Some(body),
+        Body::Archive(body) if !body.form.program.is_flat() => Some(body),
         _ => None,
     }
 }
@@ -187,7 +187,7 @@ fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan, fold: bool) -> Result
     let kept = KeptProgram::new(trace, body, &names, less);
     let kept = kept.map_err(|damage| damaged(old, trace, damage))?;
     names.add_side(&mut tables, &trace.side, &plan.ranks, &kept.used);
-    tables.pending_at_end = kept.used.pending(&trace.pending_at_end, &kept.gone);
+    tables.pending_at_end = kept.used.pending(&trace.pending_at_end, &kept.gone).into();
     let encoded = kept.encode(body, &tables.side, less).map_err(|error| encode_error(old, error))?;
     Ok(Part::Structured(Box::new(encoded), Linkable { trace: tables, ..Linkable::default() }))
 }
@@ -197,7 +197,7 @@ fn damaged(rank: Rank, trace: &RankTrace, damage: Damage) -> WriteError {
     match &trace.body {
         Body::Memory(_) => WriteError::Damaged { rank, damage },
         Body::Archive(body) => {
-            let file = body.archive.path().to_path_buf();
+            let file = body.form.archive.path().to_path_buf();
             TraceError::from(ArchiveError::Damaged { file, rank, damage }).into()
         }
     }

@@ -229,7 +229,7 @@ impl Words {
             halves(trace.communicators.len() as u32 - 1, trace.names_requests.into()),
         ]);
         for (channel, (messages, bytes)) in trace.outgoing.iter().zip(sends.iter().zip(bytes)) {
-            let arrival = match channel.arrival {
+            let arrival = match channel.arrival() {
                 Arrival::Nowhere => 0,
                 Arrival::Mailbox => 1,
                 Arrival::Port(port) => port.get() + 2,

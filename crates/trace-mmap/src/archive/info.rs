@@ -207,16 +207,18 @@ impl Storage {
         let (mut programs, mut storage) = (BTreeMap::new(), None);
         for rank in (0..trace.ranks()).map(Rank::new) {
             let Body::Archive(body) = &trace.rank(rank).body else { return None };
-            let shards = body.archive.shards();
+            let shards = body.form.archive.shards();
             let data_bytes = shards.iter().map(|shard| shard.len()).sum();
             let storage = storage.get_or_insert_with(|| Self {
                 data_bytes,
                 shards: shards.len() as u64,
                 ..Self::default()
             });
-            storage.gaps += body.columns.iter().map(|column| column.absent).sum::<u64>();
-            programs
-                .insert((body.program.shard, body.program.offset, body.program.records), body.program.depth);
+            storage.gaps += body.form.columns.iter().map(|column| column.absent).sum::<u64>();
+            programs.insert(
+                (body.form.program.shard, body.form.program.offset, body.form.program.records),
+                body.form.program.depth,
+            );
         }
         let mut storage = storage?;
         storage.programs = programs.len() as u64;
@@ -237,8 +239,8 @@ struct Sums {
 impl Sums {
     fn of(trace: &RankTrace, rank: Rank) -> Result<Self, ArchiveError> {
         if let Body::Archive(body) = &trace.body {
-            let mut by_kind = body.program.by_kind;
-            let gaps = body.columns.iter().map(|column| column.absent).sum::<u64>();
+            let mut by_kind = body.form.program.by_kind;
+            let gaps = body.form.columns.iter().map(|column| column.absent).sum::<u64>();
             by_kind[usize::from(COMPUTE)] = by_kind[usize::from(COMPUTE)].saturating_sub(gaps);
             let sends = sends(trace, rank)?;
             let by_call = match by_kind[usize::from(CALL)] {
@@ -265,7 +267,7 @@ fn tally(trace: &RankTrace, rank: Rank) -> Result<Tally, ArchiveError> {
 /// The damage of a rank, which only an archive can have.
 fn damaged(trace: &RankTrace, rank: Rank, damage: Damage) -> ArchiveError {
     let file = match &trace.body {
-        Body::Archive(body) => body.archive.path().to_path_buf(),
+        Body::Archive(body) => body.form.archive.path().to_path_buf(),
         Body::Memory(_) => PathBuf::new(),
     };
     ArchiveError::Damaged { file, rank, damage }

@@ -4,7 +4,7 @@ mod communicators;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pdes_core::Rank;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use crate::archive::layout::{
 use crate::archive::map::MappedFile;
 use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
-use crate::archive::{Archive, ArchiveError, ArchivedRank, Shard};
+use crate::archive::{Archive, ArchiveError, ArchivedRank, Form, Shard};
 use crate::channel::{Arrival, Incoming, Outgoing, PortId, Slot, Tag};
 use crate::column::{Column, Place};
 use crate::communicator::Group;
@@ -44,7 +44,12 @@ pub(crate) fn open(path: &Path) -> Result<(Vec<RankTrace>, Option<Unreceived>), 
     }
     let tables = Tables::new(&file, &header)?;
     let shards = shards(&tables, &header, &file)?;
-    let archive = Arc::new(Archive { shards, header: header.clone(), file: Arc::clone(&file) });
+    let archive = Arc::new(Archive {
+        shards,
+        header: header.clone(),
+        file: Arc::clone(&file),
+        damage: Mutex::default(),
+    });
     verify_first_pages(&archive)?;
     let ranks = Opening::new(&tables, &archive, &header)?.ranks()?;
     Ok((ranks, unreceived(&tables, &header)?))
@@ -138,6 +143,8 @@ struct Opening<'a> {
     /// Columns by their first entry and number: ranks share them.
     columns: FxHashMap<(u64, u64), Arc<[Column]>>,
     limits: FxHashMap<TableSizes, Arc<Limits>>,
+    /// What ranks share, by program, columns and limits.
+    forms: FxHashMap<(u64, (u64, u64), TableSizes), Arc<Form>>,
     /// Entries of each section that ranks have taken: no entry is taken twice, so that memory is bounded by the file.
     taken: [u64; Section::ALL.len()],
 }
@@ -213,6 +220,7 @@ impl<'a> Opening<'a> {
             ports: Vec::new(),
             columns: FxHashMap::default(),
             limits: FxHashMap::default(),
+            forms: FxHashMap::default(),
             taken: Default::default(),
         };
         opening.programs = opening.read_programs()?;
@@ -348,23 +356,19 @@ impl<'a> Opening<'a> {
             locations: side.locations.len(),
             calls: side.calls.len(),
         };
-        let limits = self.limits.entry(sizes).or_insert_with(|| Arc::new(Limits::new(&sizes)));
-        let limits = Arc::clone(limits);
         let pending_at_end = self.pending(named, entry)?;
-        let (archive, blocks) = (Arc::clone(self.archive), entry.blocks);
-        let body = ArchivedRank {
-            archive,
+        let limits = self.limits.entry(sizes).or_insert_with(|| Arc::new(Limits::new(&sizes)));
+        let form = self.forms.entry((entry.program, entry.columns, sizes)).or_insert_with(|| {
+            let (archive, limits) = (Arc::clone(self.archive), Arc::clone(limits));
+            Arc::new(Form { archive, program, actions, columns, limits })
+        });
+        let body = Body::Archive(ArchivedRank {
+            form: Arc::clone(form),
             rank,
-            program,
-            actions,
-            blocks,
-            columns,
-            limits,
-            outgoing: entry.outgoing,
-            incoming: entry.incoming,
-            damage: OnceLock::new(),
-        };
-        let body = Body::Archive(Box::new(body));
+            blocks: entry.blocks,
+            first_channels: [entry.outgoing.0, entry.incoming.0],
+            channels: [outgoing.len() as u32, incoming.len() as u32],
+        });
         Ok(RankTrace {
             body,
             outgoing,
@@ -374,7 +378,7 @@ impl<'a> Opening<'a> {
             pending_at_end,
             matches_by_time,
             names_requests,
-            communicators,
+            communicators: communicators.into(),
             side,
         })
     }
@@ -400,7 +404,7 @@ impl<'a> Opening<'a> {
         Ok(columns)
     }
 
-    fn outgoing(&self, named: (Section, u64), entry: &Entry) -> Result<Vec<Outgoing>, ArchiveError> {
+    fn outgoing(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Outgoing]>, ArchiveError> {
         let rows = self.tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, named)?;
         let channel = |[name, place, _, _]: [u64; 4]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64)?;
@@ -416,12 +420,12 @@ impl<'a> Opening<'a> {
                 _ => return Err(self.malformed(named)),
             };
             let communicator = self.communicator(named, place >> 32, entry)?;
-            Ok(Outgoing { peer, tag: Tag::new(tag as i32), communicator, arrival })
+            Ok(Outgoing::new(peer, Tag::new(tag as i32), communicator, arrival))
         };
         exact(rows, channel)
     }
 
-    fn incoming(&self, named: (Section, u64), entry: &Entry) -> Result<Vec<Incoming>, ArchiveError> {
+    fn incoming(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Incoming]>, ArchiveError> {
         let rows = self.tables.rows::<3>(Section::Incoming, entry.incoming.0, entry.incoming.1, named)?;
         let channel = |[name, place, _]: [u64; 3]| {
             let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64 + 1)?;
@@ -445,7 +449,7 @@ impl<'a> Opening<'a> {
         Ok((Rank::new(peer as u32), tag))
     }
 
-    fn pending(&self, named: (Section, u64), entry: &Entry) -> Result<Vec<Slot>, ArchiveError> {
+    fn pending(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Slot]>, ArchiveError> {
         let rows = self.tables.rows::<1>(Section::Pending, entry.pending.0, entry.pending.1, named)?;
         let slot = |[slot]: [u64; 1]| {
             let slot = self.tables.below(named, "slot of a pending request", slot, entry.slots)?;
@@ -459,10 +463,10 @@ impl<'a> Opening<'a> {
 fn exact<T, U>(
     rows: impl ExactSizeIterator<Item = T>,
     make: impl Fn(T) -> Result<U, ArchiveError>,
-) -> Result<Vec<U>, ArchiveError> {
+) -> Result<Box<[U]>, ArchiveError> {
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
         all.push(make(row)?);
     }
-    Ok(all)
+    Ok(all.into())
 }

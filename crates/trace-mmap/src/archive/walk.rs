@@ -34,22 +34,23 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(rank: &'a ArchivedRank) -> Self {
-        let unrolled = rank.program.unrolled(rank.shard()).filter(|unrolled| unrolled.fits(&rank.limits));
-        let absent = rank.program.actions - rank.actions;
+        let unrolled =
+            rank.form.program.unrolled(rank.shard()).filter(|unrolled| unrolled.fits(&rank.form.limits));
+        let absent = rank.form.program.actions - rank.form.actions;
         Self {
             rank,
             unrolled,
             chunk: &[],
             end: 0,
             depth: 0,
-            levels: vec![Level::default(); rank.program.depth.min(MAX_DEPTH as u64) as usize].into(),
+            levels: vec![Level::default(); rank.form.program.depth.min(MAX_DEPTH as u64) as usize].into(),
             idle: absent.saturating_mul(MAX_DEPTH as u64),
         }
     }
 
     /// Returns the bounds of the actions, `None` where they are known to be within.
     pub(crate) fn limits(&self) -> Option<&'a Limits> {
-        self.unrolled.is_none().then_some(&*self.rank.limits)
+        self.unrolled.is_none().then_some(&*self.rank.form.limits)
     }
 
     /// Goes on to the records that follow after so many actions, none at the end of the program.
@@ -62,7 +63,7 @@ impl<'a> Walk<'a> {
     }
 
     fn go_to(&mut self, record: u64) -> Result<(), Damage> {
-        let program = &self.rank.program;
+        let program = &self.rank.form.program;
         let (next, end) = (program.offset + 16 * record, program.offset + 16 * program.records);
         self.chunk = match self.unrolled {
             Some(unrolled) => unrolled.records().get(record as usize..).unwrap_or_default(),
@@ -102,7 +103,7 @@ impl<'a> Walk<'a> {
     fn repeat(&mut self, position: u64, rest: &'a [Record]) -> Result<&'a [Record], Damage> {
         let level = self.depth.checked_sub(1).and_then(|top| self.levels.get_mut(top));
         let level = level.ok_or(Self::bad_loop())?;
-        if position > self.rank.actions {
+        if position > self.rank.form.actions {
             return Err(self.wrong_number(position));
         }
         if level.left == 0 {
@@ -124,14 +125,14 @@ impl<'a> Walk<'a> {
     /// Checks, where the program ends, that so do its loops and that it had as many actions as its table says.
     fn check_end(&self, position: u64) -> Result<(), Damage> {
         match self.depth {
-            0 if position == self.rank.actions => Ok(()),
+            0 if position == self.rank.form.actions => Ok(()),
             0 => Err(self.wrong_number(position)),
             _ => Err(Self::bad_loop()),
         }
     }
 
     fn wrong_number(&self, found: u64) -> Damage {
-        Damage::Actions { expected: self.rank.actions, found }
+        Damage::Actions { expected: self.rank.form.actions, found }
     }
 
     fn bad_loop() -> Damage {

@@ -16,6 +16,7 @@ const AHEAD: usize = BLOCK as usize / 2;
 pub(crate) struct Ahead<'a> {
     lanes: Box<[Lane]>,
     values: Box<[u64]>,
+    /// None where all columns are constant.
     readers: Box<[ColumnReader<'a>]>,
 }
 
@@ -62,7 +63,8 @@ impl<'a> Ahead<'a> {
             }
             lanes.push(lane);
         }
-        let readers = columns.iter().map(ColumnReader::new).collect();
+        let needs_readers = !columns.iter().all(Column::is_constant);
+        let readers = columns.iter().filter(|_| needs_readers).map(ColumnReader::new).collect();
         Self { lanes: lanes.into(), values: values.into(), readers }
     }
 

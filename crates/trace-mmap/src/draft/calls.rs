@@ -346,7 +346,7 @@ impl RankDraft {
     }
 
     fn is_on_world(&self, to: OutIdx) -> bool {
-        self.linkable.trace.outgoing[to.index()].communicator == CommIdx::WORLD
+        self.sending[to.index()].communicator == CommIdx::WORLD
     }
 
     /// Stores a call, once per value.

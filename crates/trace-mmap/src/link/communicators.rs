@@ -46,7 +46,7 @@ struct Made {
 pub(super) fn unify(ranks: &mut [Linkable]) -> Result<(), CommunicatorConflict> {
     let mut made: BTreeMap<CommId, Made> = BTreeMap::new();
     for (rank, linkable) in (0..).map(Rank::new).zip(ranks.iter_mut()) {
-        for communicator in &mut linkable.trace.communicators {
+        for communicator in &mut *linkable.trace.communicators {
             let id = communicator.id;
             let known = made.entry(id).or_insert_with(|| Made {
                 first: rank,

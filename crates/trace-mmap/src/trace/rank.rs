@@ -7,7 +7,7 @@ use crate::archive::{ArchivedRank, Damage};
 use crate::call::{Call, CallId};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, OwnCommunicators};
 use crate::record::Record;
 use crate::side::Side;
 use crate::store::Records;
@@ -19,7 +19,7 @@ pub(crate) enum Body {
     /// In memory, or in a temporary file.
     Memory(Records),
     /// In an archive.
-    Archive(Box<ArchivedRank>),
+    Archive(ArchivedRank),
 }
 
 impl Body {
@@ -55,16 +55,16 @@ impl Default for Body {
 #[derive(Debug, Default)]
 pub struct RankTrace {
     pub(crate) body: Body,
-    pub(crate) outgoing: Vec<Outgoing>,
-    pub(crate) incoming: Vec<Incoming>,
+    pub(crate) outgoing: Box<[Outgoing]>,
+    pub(crate) incoming: Box<[Incoming]>,
     pub(crate) ports: u32,
     pub(crate) slots: u32,
-    pub(crate) pending_at_end: Vec<Slot>,
+    pub(crate) pending_at_end: Box<[Slot]>,
     pub(crate) matches_by_time: bool,
     /// Whether some requests had names of their own: text then names all of them, by their places.
     pub(crate) names_requests: bool,
     /// The first one is the world.
-    pub(crate) communicators: Vec<Communicator>,
+    pub(crate) communicators: OwnCommunicators,
     pub(crate) side: Arc<Side>,
 }
 
@@ -102,7 +102,7 @@ impl RankTrace {
     pub fn len(&self) -> u64 {
         match &self.body {
             Body::Memory(records) => records.len(),
-            Body::Archive(rank) => rank.actions,
+            Body::Archive(rank) => rank.form.actions,
         }
     }
 

@@ -61,7 +61,7 @@ impl Names {
         let peer = |peer: Rank| Rank::new(peer.get() - ranks.start);
         let kept = trace.outgoing.iter().filter(|channel| ranks.contains(&channel.peer.get()));
         let outgoing =
-            kept.map(|channel| Outgoing { peer: peer(channel.peer), arrival: Arrival::Nowhere, ..*channel });
+            kept.map(|out| Outgoing::new(peer(out.peer), out.tag, out.communicator, Arrival::Nowhere));
         let kept = trace.incoming.iter().filter(|channel| ranks.contains(&channel.peer.get()));
         let receiving: Vec<_> =
             kept.map(|channel| (peer(channel.peer), channel.tag, channel.communicator)).collect();
@@ -71,7 +71,7 @@ impl Names {
             incoming,
             ports,
             names_requests: trace.names_requests,
-            communicators: names.kept.communicators.clone(),
+            communicators: names.kept.communicators.clone().into(),
             ..RankTrace::default()
         };
         Ok((names, tables))

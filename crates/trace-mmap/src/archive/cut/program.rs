@@ -43,9 +43,11 @@ fn tree(records: &[Record], body: &ArchivedRank, less: Less<'_>) -> Result<Vec<N
                 let body = std::mem::replace(&mut nodes, outer);
                 nodes.push(Node::Loop { count, body });
             }
-            COLUMN | OPTIONAL if record.index() as usize >= body.columns.len() => return Err(Damage::Column),
+            COLUMN | OPTIONAL if record.index() as usize >= body.form.columns.len() => {
+                return Err(Damage::Column);
+            }
             COLUMN | OPTIONAL => nodes.push(Node::Act(*record)),
-            _ if body.limits.admit(*record) => nodes.push(Node::Act(*record)),
+            _ if body.form.limits.admit(*record) => nodes.push(Node::Act(*record)),
             _ => return Err(Damage::of(*record)),
         }
     }
@@ -61,7 +63,7 @@ fn check_columns(records: &[Record], body: &ArchivedRank, side: &Side) -> Result
     let uses = tally.columns.iter().copied().chain(std::iter::repeat(0));
     let is_right =
         |(column, uses): (&Column, u64)| column.len == uses && (column.absent == 0 || !column.is_constant());
-    if body.columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
+    if body.form.columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
 }
 
 /// Writes what is left of a program.
@@ -149,8 +151,8 @@ impl KeptProgram {
         }
         let mut blocks = Blocks::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
         let mut directories = Vec::new();
-        let mut columns = Vec::with_capacity(body.columns.len());
-        for (number, column) in body.columns.iter().enumerate() {
+        let mut columns = Vec::with_capacity(body.form.columns.len());
+        for (number, column) in body.form.columns.iter().enumerate() {
             let gap = less.map_or(0..0, |(main, less)| main.used_by_last(number, less));
             columns.push(match column.place {
                 Place::Constant(_) => Column { len: column.len - (gap.end - gap.start), ..*column },

@@ -33,7 +33,7 @@ impl<'a> Kept<'a> {
         let mut all = start.clone();
         let used = Used::by(all.by_ref(), &start.names);
         start.names.add_side(tables, &trace.side, ranks, &used);
-        tables.pending_at_end = used.pending(&trace.pending_at_end, &all.gone);
+        tables.pending_at_end = used.pending(&trace.pending_at_end, &all.gone).into();
         Self { used: Arc::new(used), ..start }
     }
 }
