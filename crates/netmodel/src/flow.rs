@@ -15,8 +15,8 @@
 //! Events that lie less than `precision` after the earliest one are completed with it, at its instant, as SimGrid does
 //! with `surf/precision`; with a precision of zero nothing moves.
 
-mod agenda;
-mod cpu;
+pub(crate) mod agenda;
+pub(crate) mod cpu;
 mod pending;
 mod progress;
 mod way;
@@ -72,7 +72,7 @@ pub struct FlowNetwork<'p, T> {
     messages: Vec<PendingId>,
     pending: PendingList<T>,
     agenda: Agenda<Plan>,
-    cpus: Cpus,
+    cpus: Cpus<PendingId>,
     now: SimTime,
     /// The next event, while nothing has been begun since it was looked for.
     upcoming: Option<SimTime>,
@@ -110,7 +110,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             messages: Vec::new(),
             pending: PendingList::default(),
             agenda: Agenda::default(),
-            cpus: Cpus::new(platform),
+            cpus: Cpus::new(platform.hosts().iter()),
             now: SimTime::ZERO,
             upcoming: None,
             due: Vec::new(),
@@ -227,7 +227,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
                     self.flow(id);
                 }
             }
-            Work::Compute { host, flops } => self.cpus.begin(self.now, host, flops, id),
+            Work::Compute { host, flops } => self.cpus.begin(self.now, host.get(), flops, id),
             Work::Wake => unreachable!("what takes nothing but time begins when it ends"),
         }
     }

@@ -61,6 +61,7 @@
 //! divisions and comparisons of doubles in a fixed order and rounded once, to picoseconds.
 #![forbid(unsafe_code)]
 
+pub mod epoch;
 mod error;
 mod factor;
 pub mod flow;
@@ -70,12 +71,14 @@ pub mod maxmin;
 pub mod measures;
 mod parameters;
 mod platform;
+pub mod region;
 mod resource;
 mod route_cost;
 mod topology;
 mod unit;
 mod xml;
 
+pub use epoch::EpochNetwork;
 pub use error::{Location, MissingRoute, PlatformError, RouteError};
 pub use factor::{FactorError, FactorTable};
 pub use flow::FlowNetwork;
@@ -85,6 +88,7 @@ pub use maxmin::{MaxMin, Usage};
 pub use parameters::{FatPipes, NetworkParameters, Preset};
 pub use platform::Platform;
 pub use platform::description::{self, PlatformDescription};
+pub use region::{RegionError, RegionId, Regions};
 pub use resource::{Host, Link, Sharing};
 pub use topology::RoutingRule;
 pub use topology::dragonfly::DragonflyShape;

@@ -54,6 +54,18 @@ impl RouteCost {
     }
 }
 
+impl RouteCost {
+    /// Returns the sum of the latencies of a route, in seconds.
+    ///
+    /// # Errors
+    /// Where there is no such route.
+    pub(crate) fn latency(platform: &Platform, src: HostId, dst: HostId) -> Result<f64, RouteError> {
+        let mut route = Vec::new();
+        platform.route(src, dst, &mut route)?;
+        Ok(route.iter().map(|&link| platform.link(link).latency).sum())
+    }
+}
+
 fn weights(platform: &Platform, route: &[LinkId], way_back: &[LinkId]) -> Vec<(LinkId, f64)> {
     let there = route.iter().map(|&link| (link, 1.0));
     let back = way_back.iter().map(|&link| (link, CROSS_TRAFFIC));

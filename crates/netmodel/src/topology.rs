@@ -41,6 +41,20 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
     /// cluster the number after those of the hosts is the router.
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>);
 
+    /// Returns a host at or below the lower end of each cable, in the order of `cables`.
+    fn cable_hosts(&self) -> Vec<u32>;
+
+    /// Returns a host at or below each switch, in the order of the stations.
+    fn switch_hosts(&self) -> Vec<u32>;
+
+    /// Divides the hosts into blocks that the shape suggests, or about so many; returns the block of each host. Blocks
+    /// are numbered from 0 without a gap.
+    fn blocks(&self, wanted: Option<u32>) -> Vec<u32>;
+
+    /// Lists pairs of hosts among which, however hosts are divided into regions, is one with the fewest cables between
+    /// two regions.
+    fn close_pairs(&self) -> Vec<(u32, u32)>;
+
     /// Returns what one half of the hosts can send to the other, in cables of the cluster's bandwidth, or `None`
     /// where no closed form is known for these parameters.
     fn bisection(&self) -> Option<f64>;
@@ -109,4 +123,22 @@ impl Wiring {
 /// Multiplies sizes, or returns `None` where the product leaves 64 bits.
 pub(crate) fn product(factors: impl IntoIterator<Item = u32>) -> Option<u64> {
     factors.into_iter().try_fold(1_u64, |product, factor| product.checked_mul(u64::from(factor)))
+}
+
+/// The number of blocks of a network that has no parts of its own, for so many hosts.
+pub(crate) fn usual_blocks(hosts: u64) -> u32 {
+    (hosts / 64).clamp(2, 64).min(hosts) as u32
+}
+
+/// Divides hosts into blocks of neighbours: whole units of the largest size of which there are enough.
+pub(crate) fn runs(hosts: u64, wanted: u32, units: &[u64]) -> Vec<u32> {
+    let wanted = u64::from(wanted).clamp(1, hosts);
+    let unit = units.iter().copied().filter(|&unit| hosts / unit >= wanted).max().unwrap_or(1);
+    let count = hosts / unit;
+    (0..hosts).map(|host| (host / unit * wanted / count) as u32).collect()
+}
+
+/// Lists the pairs of hosts with successive numbers.
+pub(crate) fn successors(hosts: u64) -> impl Iterator<Item = (u32, u32)> {
+    (1..hosts as u32).map(|host| (host - 1, host))
 }

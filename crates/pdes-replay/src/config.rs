@@ -77,6 +77,7 @@ impl Config {
             if let Some(toml::Value::String(value)) =
                 table.get_mut(section).and_then(|section| section.get_mut(key))
                 && !(section == "parallel" && PARTITIONS.contains(&value.as_str()))
+                && !(section == "network" && value == "auto")
             {
                 *value = directory.join(&value).to_string_lossy().into_owned();
             }
@@ -136,10 +137,11 @@ impl Config {
 }
 
 /// The keys whose values are paths.
-const PATHS: [(&str, &str); 6] = [
+const PATHS: [(&str, &str); 7] = [
     ("trace", "path"),
     ("platform", "file"),
     ("platform", "hosts"),
+    ("network", "regions"),
     ("parallel", "partition"),
     ("output", "report"),
     ("output", "profile"),
@@ -190,6 +192,7 @@ struct NetworkSection {
     model: Option<String>,
     preset: Option<Preset>,
     epoch_s: Option<toml::Value>,
+    regions: Option<toml::Value>,
     latency_factor: Option<FactorTable>,
     bandwidth_factor: Option<FactorTable>,
     weight_s: Option<f64>,

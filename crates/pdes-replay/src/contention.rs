@@ -1,10 +1,13 @@
 //! The machine whose links and cores are shared, and the arbiter that shares them out in the order of time.
 
 use mpi_model::{Machine, Notice, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
-use netmodel::{FlowNetwork, HostId, LogGps, NetworkParameters, Platform, RouteError};
+use netmodel::epoch::{EpochCounts, EpochError};
+use netmodel::{EpochNetwork, FlowNetwork, HostId, LogGps, NetworkParameters, Platform, Regions, RouteError};
 use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
 
 use crate::Placement;
+use crate::job::{Epoch, Job};
+use crate::scene::RunError;
 
 /// A platform on which ranks are placed, with contention: all work is ordered from a [`Contention`].
 #[derive(Debug)]
@@ -65,20 +68,110 @@ impl Machine for SharedMachine<'_> {
     }
 }
 
+/// The epochs and the regions of a run.
+#[derive(Clone, Debug)]
+pub struct EpochPlan {
+    regions: Regions,
+    epoch: SimDuration,
+}
+
+impl EpochPlan {
+    /// Cuts the platform as a job wants it; `None` where rates change at every event.
+    pub(crate) fn new(job: &Job, platform: &Platform) -> Result<Option<Self>, RunError> {
+        if job.epoch == Epoch::Exact {
+            return Ok(None);
+        }
+        let regions = job.regions.cut(platform)?;
+        let most = regions.lookahead(platform, &job.network);
+        let epoch = match (job.epoch, most) {
+            (Epoch::Fixed(epoch), _) => epoch,
+            (_, Some(most)) if most > SimDuration::ZERO => most,
+            (_, Some(_)) => return Err(EpochError::NoLookahead { regions: regions.count() }.into()),
+            (_, None) => return Ok(None),
+        };
+        match most {
+            Some(most) if epoch > most => {
+                Err(EpochError::TooLong { found: epoch, most, regions: regions.count() }.into())
+            }
+            _ => Ok(Some(Self { regions, epoch })),
+        }
+    }
+
+    /// The length of an epoch.
+    pub(crate) fn epoch(&self) -> SimDuration {
+        self.epoch
+    }
+
+    /// The number of regions.
+    pub(crate) fn regions(&self) -> u32 {
+        self.regions.count()
+    }
+}
+
+/// How the epochs of a run went.
+#[derive(Clone, Copy, Debug)]
+pub struct EpochSummary {
+    /// What the boundaries cost.
+    pub counts: EpochCounts,
+    /// The most that a link carried beyond its capacity in ten epochs, as a part of its capacity.
+    pub capacity_violation: f64,
+}
+
 /// The network and the cores of a [`SharedMachine`] at work.
 #[derive(Debug)]
 pub struct Contention<'a> {
-    network: FlowNetwork<'a, Notice>,
+    network: Network<'a>,
     placement: &'a Placement,
     done: Vec<Notice>,
 }
 
+/// When rates change: at every event, or between epochs.
+#[derive(Debug)]
+enum Network<'a> {
+    Exact(Box<FlowNetwork<'a, Notice>>),
+    Epochs(Box<EpochNetwork<'a, Notice>>),
+}
+
 impl<'a> Contention<'a> {
     /// Makes the idle network of a machine.
-    pub fn new(machine: &SharedMachine<'a>, parameters: &NetworkParameters) -> Self {
+    ///
+    /// # Errors
+    /// Where the epochs do not suit the regions.
+    pub fn new(
+        machine: &SharedMachine<'a>,
+        parameters: &NetworkParameters,
+        epochs: Option<&EpochPlan>,
+    ) -> Result<Self, EpochError> {
         let &SharedMachine { platform, placement, .. } = machine;
-        Self { network: FlowNetwork::new(platform, parameters), placement, done: Vec::new() }
+        let network = match epochs {
+            None => Network::Exact(Box::new(FlowNetwork::new(platform, parameters))),
+            Some(EpochPlan { regions, epoch }) => {
+                Network::Epochs(Box::new(EpochNetwork::new(platform, parameters, regions.clone(), *epoch)?))
+            }
+        };
+        Ok(Self { network, placement, done: Vec::new() })
     }
+
+    /// Returns how the epochs went, if there are any.
+    pub fn epochs(&self) -> Option<EpochSummary> {
+        match &self.network {
+            Network::Exact(_) => None,
+            Network::Epochs(network) => Some(EpochSummary {
+                counts: network.counts(),
+                capacity_violation: network.capacity_violation(),
+            }),
+        }
+    }
+}
+
+/// Calls what both networks have.
+macro_rules! either {
+    ($network:expr, $name:ident => $call:expr) => {
+        match $network {
+            Network::Exact($name) => $call,
+            Network::Epochs($name) => $call,
+        }
+    };
 }
 
 impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
@@ -87,27 +180,33 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
         let Order { work, notice } = order;
         match work {
             Work::Transfer { path: HostPair { src, dst }, bytes } => {
-                let sent = self.network.send(at, src, dst, bytes, notice);
+                let sent = either!(&mut self.network, network => network.send(at, src, dst, bytes, notice));
                 sent.expect("a rank looks for the way before it sends");
             }
             Work::Compute { rank, flops } => {
-                self.network.compute(at, self.placement.host(rank), flops, notice);
+                let host = self.placement.host(rank);
+                either!(&mut self.network, network => network.compute(at, host, flops, notice));
             }
-            Work::Sleep { duration } => self.network.wake(at.saturating_add(duration), notice),
+            Work::Sleep { duration } => {
+                let at = at.saturating_add(duration);
+                either!(&mut self.network, network => network.wake(at, notice));
+            }
         }
     }
 
     #[inline]
     fn next(&mut self) -> Option<SimTime> {
-        self.network.next_event()
+        either!(&mut self.network, network => network.next_event())
     }
 
     fn advance(
         &mut self,
         outbox: &mut Outbox<Token, Order>,
     ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
-        self.network.advance(&mut self.done);
-        let at = self.network.now();
+        let at = either!(&mut self.network, network => {
+            network.advance(&mut self.done);
+            network.now()
+        });
         if at == SimTime::MAX {
             return Err(self.out_of_time());
         }
@@ -121,8 +220,8 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
 impl Contention<'_> {
     /// The failure of whatever would end after the end of time.
     fn out_of_time(&mut self) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {
-        let ranks = self.network.unfinished().map(Notice::rank_concerned);
-        let rank = ranks.min().unwrap_or(Rank::new(0));
+        let rank = either!(&self.network, network => network.unfinished().map(Notice::rank_concerned).min());
+        let rank = rank.unwrap_or(Rank::new(0));
         let kind = ReplayErrorKind::TooLong {
             what: "a message, a computation or a sleep",
             amount: "this rank, or what is left of it,".to_owned(),

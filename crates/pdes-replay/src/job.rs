@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mpi_model::Parameters;
-use netmodel::{NetworkParameters, PlatformDescription, Preset, RoutingRule};
-use pdes_core::RunAhead;
+use netmodel::{NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule};
+use pdes_core::{RunAhead, SimDuration};
 
 use crate::partition::PartitionSource;
 
@@ -29,6 +29,10 @@ pub struct Job {
     pub preset: Preset,
     /// The network's parameters.
     pub network: NetworkParameters,
+    /// When rates change.
+    pub epoch: Epoch,
+    /// How the platform is cut for epochs.
+    pub regions: RegionSource,
     /// The MPI library's parameters.
     pub mpi: Parameters,
     /// Threads of the replay.
@@ -61,6 +65,55 @@ pub enum Model {
     LogGps,
     /// Messages share links and computations share cores, solved anew at every change.
     Flow,
+}
+
+/// When the rates of messages that share the network change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Epoch {
+    /// Whenever a message begins or ends.
+    #[default]
+    Exact,
+    /// At multiples of the longest time that the regions allow; with one region, as [`Epoch::Exact`].
+    Auto,
+    /// At multiples of a time, which is not zero.
+    Fixed(SimDuration),
+}
+
+/// How a platform is cut into regions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RegionSource {
+    /// As its shape suggests.
+    #[default]
+    Natural,
+    /// Into about so many.
+    About(u32),
+    /// As a file lists.
+    File(PathBuf),
+}
+
+impl RegionSource {
+    /// Cuts a platform.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or does not list the hosts.
+    pub fn cut(&self, platform: &Platform) -> Result<Regions, RegionError> {
+        match self {
+            Self::Natural => Ok(Regions::natural(platform)),
+            Self::About(count) => Ok(Regions::about(platform, *count)),
+            Self::File(path) => Regions::from_path(platform, path),
+        }
+    }
+}
+
+/// Prints `auto`, the number, or the path of the file.
+impl std::fmt::Display for RegionSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Natural => f.write_str("auto"),
+            Self::About(count) => count.fmt(f),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
 }
 
 impl Model {

@@ -61,6 +61,8 @@ pub struct Report {
     pub partition: String,
     /// What the partition cuts, beside what blocks would; null where ranks lay on workers in blocks.
     pub cuts: Option<Cuts>,
+    /// The epochs in which rates changed; null where they changed at every event.
+    pub epochs: Option<Epochs>,
     /// The rank that ended last.
     pub slowest_rank: Option<RankEnd>,
     /// The rank that ended first.
@@ -73,6 +75,27 @@ pub struct Report {
     pub parameters: Parameters,
     /// What a user should know before trusting the result.
     pub warnings: Vec<String>,
+}
+
+/// Epochs and regions of a run, and what they cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Epochs {
+    /// The length of an epoch \[s\].
+    pub epoch_s: f64,
+    /// The same \[ps\], exact.
+    pub epoch_ps: u64,
+    /// Regions of the platform.
+    pub regions: u32,
+    /// Boundaries between epochs at which anything was done.
+    pub boundaries: u64,
+    /// Solutions of the sharing of a region, all boundaries together.
+    pub solves: u64,
+    /// Exchanges of messages between regions, all boundaries together.
+    pub exchange_rounds: u64,
+    /// Messages between regions.
+    pub exchange_messages: u64,
+    /// The most that a link carried beyond its capacity in ten epochs, as a part of its capacity.
+    pub capacity_violation: f64,
 }
 
 /// The end of a rank.
@@ -130,6 +153,10 @@ pub struct Parameters {
     pub routing: RoutingRule,
     /// The network model.
     pub model: &'static str,
+    /// The length of an epoch \[s\]; 0 where rates change at every event.
+    pub epoch_s: f64,
+    /// How the platform is cut into regions: `"auto"`, about so many, or a file; null without epochs.
+    pub regions: Option<String>,
     /// The preset of the network's parameters.
     pub preset: Preset,
     /// The network's parameters, in full.
@@ -213,6 +240,7 @@ impl Report {
             processes: outcome.processes,
             partition: job.partition.name(),
             cuts: outcome.cuts,
+            epochs: epochs(scene, outcome),
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
@@ -260,6 +288,20 @@ fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
     ActionKind::ALL.into_iter().map(total).filter(|total| total.count > 0 || total.time_s > 0.0).collect()
 }
 
+fn epochs(scene: &Scene, outcome: &Outcome) -> Option<Epochs> {
+    let (plan, summary) = (scene.epochs()?, outcome.epochs?);
+    Some(Epochs {
+        epoch_s: plan.epoch().as_secs_f64(),
+        epoch_ps: plan.epoch().as_picos(),
+        regions: plan.regions(),
+        boundaries: summary.counts.boundaries,
+        solves: summary.counts.settlements,
+        exchange_rounds: summary.counts.rounds,
+        exchange_messages: summary.counts.messages,
+        capacity_violation: summary.capacity_violation,
+    })
+}
+
 fn outcomes(outcome: &Outcome) -> Outcomes {
     let ranks = || (0..).zip(&outcome.statistics).map(|(rank, statistics)| (rank, statistics.outcomes()));
     let first = |(rank, outcomes): (u32, OutcomeCount)| {
@@ -281,6 +323,8 @@ impl Parameters {
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
             routing: job.routing,
             model: job.model.name(),
+            epoch_s: scene.epochs().map_or(0.0, |plan| plan.epoch().as_secs_f64()),
+            regions: scene.epochs().map(|_| job.regions.to_string()),
             preset: job.preset,
             network: job.network.clone(),
             mpi: MpiParameters {

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use mpi_model::collective::SelectionError;
 use mpi_model::{Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
-use netmodel::{LogGps, Platform, PlatformError, RouteError};
+use netmodel::epoch::EpochError;
+use netmodel::{LogGps, Platform, PlatformError, RegionError, RouteError};
 use pdes_core::{
     ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, Run, RunAhead, SimTime,
 };
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
-use crate::contention::{Contention, SharedMachine};
+use crate::contention::{Contention, EpochPlan, EpochSummary, SharedMachine};
 use crate::deadlock::Deadlock;
 use crate::job::{Job, Model, PlatformSource};
 use crate::machine::PlacedMachine;
@@ -27,6 +28,7 @@ pub struct Scene {
     trace: Trace,
     platform: Platform,
     placement: Placement,
+    epochs: Option<EpochPlan>,
     load_time: Duration,
     jitter: Option<u64>,
     batch: Option<usize>,
@@ -43,6 +45,8 @@ pub struct Outcome {
     pub replay_time: Duration,
     /// What the partition cuts, unless ranks lay on workers in blocks.
     pub cuts: Option<Cuts>,
+    /// How the epochs went, if there were any.
+    pub epochs: Option<EpochSummary>,
     /// Processes of the operating system on which it ran.
     pub processes: u32,
     /// The largest resident memory of one of them \[B\]; `None` where the system does not tell.
@@ -58,6 +62,12 @@ pub enum RunError {
     /// The platform cannot be loaded.
     #[error("the platform: {0}")]
     Platform(#[from] PlatformError),
+    /// The platform cannot be cut into regions.
+    #[error(transparent)]
+    Regions(#[from] RegionError),
+    /// The epoch does not suit the regions.
+    #[error("network.epoch_s: {0}")]
+    Epoch(#[from] EpochError),
     /// Ranks cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
@@ -122,6 +132,7 @@ impl Scene {
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let defaults = LoadOptions::default();
+        let epochs = EpochPlan::new(job, &platform)?;
         let options = LoadOptions {
             threads: job.reading_threads,
             ranks: job.ranks,
@@ -138,7 +149,16 @@ impl Scene {
             None => Placement::cyclic(&platform, trace.ranks())?,
         };
         let load_time = started.elapsed();
-        Ok(Self { job: job.clone(), trace, platform, placement, load_time, jitter: None, batch: None })
+        Ok(Self {
+            job: job.clone(),
+            trace,
+            platform,
+            placement,
+            epochs,
+            load_time,
+            jitter: None,
+            batch: None,
+        })
     }
 
     /// Disturbs the schedule of the replay at random, or does not, to test that the result does not depend on it.
@@ -191,6 +211,11 @@ impl Scene {
     /// Returns how long loading took on the wall clock.
     pub fn load_time(&self) -> Duration {
         self.load_time
+    }
+
+    /// Returns the epochs in which the model runs, if it does.
+    pub(crate) fn epochs(&self) -> Option<&EpochPlan> {
+        self.epochs.as_ref()
     }
 
     /// Returns what a user should know before trusting the result, a sentence each.
@@ -261,10 +286,11 @@ impl Scene {
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         let world = World::new(&self.trace, &machine, &self.job.mpi);
         let processes = world.processes().map_err(|error| self.locate(error))?;
-        let mut contention = Contention::new(&machine, &self.job.network);
+        let mut contention = Contention::new(&machine, &self.job.network, self.epochs.as_ref())?;
         let engine = OrderedEngine::default();
         let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
-        self.conclude(started, engine.run(processes, &mut contention, progress))
+        let outcome = self.conclude(started, engine.run(processes, &mut contention, progress))?;
+        Ok(Outcome { epochs: contention.epochs(), ..outcome })
     }
 
     fn conclude<M>(&self, started: Instant, run: Run<RankProcess<'_, M>>) -> Result<Outcome, RunError>
@@ -283,6 +309,7 @@ impl Scene {
                     statistics,
                     replay_time: started.elapsed(),
                     cuts: None,
+                    epochs: None,
                     processes: 1,
                     peak_rss_bytes: peak_rss_bytes(),
                 })
@@ -336,6 +363,7 @@ impl Outcome {
             statistics: vec![Statistics::default(); ranks as usize],
             replay_time,
             cuts: None,
+            epochs: None,
             processes: 1,
             peak_rss_bytes: None,
         }

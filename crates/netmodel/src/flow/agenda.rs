@@ -7,7 +7,7 @@ use pdes_core::SimTime;
 
 /// Plans for instants that do not change, by time and then by the order in which they were made.
 #[derive(Debug)]
-pub(super) struct Agenda<P> {
+pub(crate) struct Agenda<P> {
     queue: BinaryHeap<Reverse<Entry<P>>>,
     made: u64,
 }
@@ -54,18 +54,23 @@ impl<P> Default for Agenda<P> {
 
 impl<P> Agenda<P> {
     /// Adds a plan. `O(log n)`.
-    pub(super) fn add(&mut self, at: SimTime, plan: P) {
+    pub(crate) fn add(&mut self, at: SimTime, plan: P) {
         self.made += 1;
         self.queue.push(Reverse(Entry { at, number: self.made, plan }));
     }
 
+    /// Returns the plans in no order.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &P> {
+        self.queue.iter().map(|entry| &entry.0.plan)
+    }
+
     /// Returns the instant of the first plan.
-    pub(super) fn next(&self) -> Option<SimTime> {
+    pub(crate) fn next(&self) -> Option<SimTime> {
         self.queue.peek().map(|entry| entry.0.at)
     }
 
     /// Takes the first plan, if it is for an instant before `end`. `O(log n)`.
-    pub(super) fn take_before(&mut self, end: SimTime) -> Option<(SimTime, P)> {
+    pub(crate) fn take_before(&mut self, end: SimTime) -> Option<(SimTime, P)> {
         if self.next()? >= end {
             return None;
         }
@@ -75,7 +80,7 @@ impl<P> Agenda<P> {
 
 /// The earliest event of each of a number of groups, which may move to and fro.
 #[derive(Debug, Default)]
-pub(super) struct Earliest {
+pub(crate) struct Earliest {
     of_group: Vec<Option<SimTime>>,
     /// Holds an entry for the present instant of each group, and old ones.
     queue: BinaryHeap<Reverse<(SimTime, u32)>>,
@@ -83,14 +88,14 @@ pub(super) struct Earliest {
 
 impl Earliest {
     /// Makes room for so many groups.
-    pub(super) fn grow(&mut self, groups: usize) {
+    pub(crate) fn grow(&mut self, groups: usize) {
         if self.of_group.len() < groups {
             self.of_group.resize(groups, None);
         }
     }
 
     /// Sets the earliest event of a group. `O(log n)`, amortised.
-    pub(super) fn set(&mut self, group: u32, at: Option<SimTime>) {
+    pub(crate) fn set(&mut self, group: u32, at: Option<SimTime>) {
         if std::mem::replace(&mut self.of_group[group as usize], at) == at {
             return;
         }
@@ -107,7 +112,7 @@ impl Earliest {
     }
 
     /// Returns the earliest event of all.
-    pub(super) fn next(&mut self) -> Option<SimTime> {
+    pub(crate) fn next(&mut self) -> Option<SimTime> {
         while let Some(&Reverse((at, group))) = self.queue.peek() {
             if self.of_group[group as usize] == Some(at) {
                 return Some(at);
@@ -118,7 +123,7 @@ impl Earliest {
     }
 
     /// Takes the earliest event of all, if it is before `end`; returns its group, which then has none.
-    pub(super) fn take_before(&mut self, end: SimTime) -> Option<u32> {
+    pub(crate) fn take_before(&mut self, end: SimTime) -> Option<u32> {
         if self.next()? >= end {
             return None;
         }

@@ -3,67 +3,72 @@
 use pdes_core::SimTime;
 
 use super::agenda::Earliest;
-use super::pending::PendingId;
 use super::{PICOS, later};
-use crate::{HostId, Platform};
+use crate::Host;
 
-/// The hosts' cores.
+/// The hosts' cores; `I` names a computation.
 #[derive(Debug)]
-pub(super) struct Cpus {
-    hosts: Vec<Cores>,
+pub(crate) struct Cpus<I> {
+    hosts: Vec<Cores<I>>,
     ends: Earliest,
 }
 
 #[derive(Debug)]
-struct Cores {
+struct Cores<I> {
     /// What one core computes [flop/ps].
     speed: f64,
     cores: f64,
-    running: Vec<Computation>,
+    running: Vec<Computation<I>>,
     /// What each computation gets since the last change [flop/ps].
     rate: f64,
     since: SimTime,
 }
 
 #[derive(Debug)]
-struct Computation {
-    id: PendingId,
+struct Computation<I> {
+    id: I,
     /// What was left at the last change [flop].
     left: f64,
     end: SimTime,
 }
 
-impl Cpus {
-    pub(super) fn new(platform: &Platform) -> Self {
-        let cores = |host: &crate::Host| Cores {
+impl<I: Copy> Cpus<I> {
+    /// Makes idle cores of hosts, which are numbered in this order.
+    pub(crate) fn new<'h>(hosts: impl Iterator<Item = &'h Host>) -> Self {
+        let cores = |host: &Host| Cores {
             speed: host.speed / PICOS,
             cores: f64::from(host.cores),
             running: Vec::new(),
             rate: 0.0,
             since: SimTime::ZERO,
         };
-        let hosts: Vec<Cores> = platform.hosts().iter().map(cores).collect();
+        let hosts: Vec<Cores<I>> = hosts.map(cores).collect();
         let mut ends = Earliest::default();
         ends.grow(hosts.len());
         Self { hosts, ends }
     }
 
     /// Begins a computation. Costs the number of those that run on the host.
-    pub(super) fn begin(&mut self, now: SimTime, host: HostId, flops: f64, id: PendingId) {
-        let cores = &mut self.hosts[host.index()];
+    pub(crate) fn begin(&mut self, now: SimTime, host: u32, flops: f64, id: I) {
+        let cores = &mut self.hosts[host as usize];
         cores.progress(now);
         cores.running.push(Computation { id, left: flops, end: now });
         cores.divide();
-        self.ends.set(host.get(), cores.earliest());
+        self.ends.set(host, cores.earliest());
     }
 
     /// Returns the earliest end.
-    pub(super) fn next(&mut self) -> Option<SimTime> {
+    pub(crate) fn next(&mut self) -> Option<SimTime> {
         self.ends.next()
     }
 
+    /// Returns the computations that are in progress.
+    pub(crate) fn running(&self) -> impl Iterator<Item = I> + '_ {
+        self.hosts.iter().flat_map(|cores| cores.running.iter().map(|computation| computation.id))
+    }
+
     /// Ends the computations that end before `end`, now.
-    pub(super) fn finish(&mut self, now: SimTime, end: SimTime, mut done: impl FnMut(PendingId)) {
+    pub(crate) fn finish(&mut self, now: SimTime, end: SimTime, mut done: impl FnMut(I)) {
         while let Some(host) = self.ends.take_before(end) {
             let cores = &mut self.hosts[host as usize];
             cores.progress(now);
@@ -80,7 +85,7 @@ impl Cpus {
     }
 }
 
-impl Cores {
+impl<I> Cores<I> {
     /// Counts what has been computed until now.
     fn progress(&mut self, now: SimTime) {
         let each = self.rate * (now - self.since).as_picos() as f64;

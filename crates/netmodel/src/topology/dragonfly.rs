@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, RoutingRule, Topology, Wiring, product};
+use super::{Cable, RoutingRule, Topology, Wiring, product, runs, successors};
 use crate::LinkId;
 
 /// The parameters of a dragonfly. Each count but that of the nodes comes with the bandwidth of its cables, in
@@ -148,6 +148,31 @@ impl Dragonfly {
         }
     }
 
+    /// Returns the routers at the ends of each green, black and blue cable, in the order of their numbers.
+    fn ends(&self) -> Vec<(Router, Router)> {
+        let [groups, chassis, blades, _] = self.count();
+        let mut ends = Vec::new();
+        for group in 0..groups {
+            for chassis in 0..chassis {
+                let router = |blade| Router { group, chassis, blade };
+                ends.extend(pair_list(blades).map(|(low, high)| (router(low), router(high))));
+            }
+        }
+        for group in 0..groups {
+            for (low, high) in pair_list(chassis) {
+                let router = |chassis, blade| Router { group, chassis, blade };
+                ends.extend((0..blades).map(|blade| (router(low, blade), router(high, blade))));
+            }
+        }
+        let facing = |group, blade| Router { group, chassis: 0, blade };
+        ends.extend(pair_list(groups).map(|(low, high)| (facing(low, high), facing(high, low))));
+        ends
+    }
+
+    fn first_host(&self, router: Router) -> u32 {
+        (self.number(router) * self.count()[3]) as u32
+    }
+
     fn colours(&self, next: &mut impl FnMut(String, u32)) {
         let [groups, chassis, blades, _] = self.count();
         for enclosure in 0..groups * chassis {
@@ -226,6 +251,29 @@ impl Topology for Dragonfly {
         wiring.limit(self.station(last), out);
         out.push(wiring.down(dst.into()));
         wiring.limit(dst.into(), out);
+    }
+
+    fn cable_hosts(&self) -> Vec<u32> {
+        let colours = self.ends();
+        let lower = colours.iter().map(|&(lower, _)| self.first_host(lower));
+        (0..self.hosts() as u32).chain(lower).collect()
+    }
+
+    fn switch_hosts(&self) -> Vec<u32> {
+        (0..self.routers()).map(|router| (router * self.count()[3]) as u32).collect()
+    }
+
+    /// Takes the groups.
+    fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
+        let [_, chassis, blades, nodes] = self.count();
+        let units = [1, nodes, nodes * blades, nodes * blades * chassis];
+        runs(self.hosts(), wanted.unwrap_or(self.shape.groups), &units)
+    }
+
+    fn close_pairs(&self) -> Vec<(u32, u32)> {
+        let joined = self.ends().into_iter();
+        let joined = joined.map(|(lower, upper)| (self.first_host(lower), self.first_host(upper)));
+        successors(self.hosts()).chain(joined).collect()
     }
 
     /// With an even number of groups, the blue cables between one half of them and the other.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, RoutingRule, Topology, Wiring, product};
+use super::{Cable, RoutingRule, Topology, Wiring, product, runs, successors};
 use crate::LinkId;
 
 /// One level of a fat tree: how its nodes are tied to those of the level below.
@@ -81,11 +81,22 @@ impl FatTree {
 
     /// Returns the digits of a host's label from `level` upwards, as one number.
     fn host_label_from(&self, level: usize, host: u64) -> u64 {
-        host / self.levels[..level].iter().map(|below| u64::from(below.children)).product::<u64>()
+        host / self.width(level)
     }
 
     fn is_above(&self, node: Node, host: u64) -> bool {
         node.level > 0 && node.position / self.stride(node.level) == self.host_label_from(node.level, host)
+    }
+
+    /// Returns the first host below a node, or the host that it is.
+    fn host_below(&self, node: Node) -> u32 {
+        let label = node.position / self.stride(node.level);
+        (label * self.width(node.level)) as u32
+    }
+
+    /// Returns the number of hosts below a node of this level.
+    fn width(&self, level: usize) -> u64 {
+        self.levels[..level].iter().map(|below| u64::from(below.children)).product()
     }
 
     /// Returns the station of a node: hosts first, then the switches by level and position.
@@ -225,6 +236,32 @@ impl Topology for FatTree {
         let top = self.climb(wiring, src.into(), dst.into(), out);
         self.descend(wiring, top, src.into(), dst.into(), out);
         wiring.limit(dst.into(), out);
+    }
+
+    fn cable_hosts(&self) -> Vec<u32> {
+        let mut hosts = Vec::new();
+        for (level, ties) in self.levels.iter().enumerate() {
+            let strands = (ties.parents * ties.cables) as usize;
+            let below = (0..self.nodes[level]).map(|position| self.host_below(Node { level, position }));
+            hosts.extend(below.flat_map(|host| std::iter::repeat_n(host, strands)));
+        }
+        hosts
+    }
+
+    fn switch_hosts(&self) -> Vec<u32> {
+        let level = |level: usize| (0..self.nodes[level]).map(move |position| Node { level, position });
+        (1..self.nodes.len()).flat_map(level).map(|node| self.host_below(node)).collect()
+    }
+
+    /// Takes what is below each child of the top.
+    fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
+        let wanted = wanted.unwrap_or(self.levels.last().map_or(1, |top| top.children));
+        let widths: Vec<u64> = (0..self.levels.len()).map(|level| self.width(level)).collect();
+        runs(self.hosts(), wanted, &widths)
+    }
+
+    fn close_pairs(&self) -> Vec<(u32, u32)> {
+        successors(self.hosts()).collect()
     }
 
     /// Where the top switches have an even number of children, the hosts divide into halves that meet at the top only:

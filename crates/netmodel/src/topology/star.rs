@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, Topology, Wiring};
+use super::{Cable, Topology, Wiring, runs, successors, usual_blocks};
 use crate::LinkId;
 
 /// A star of hosts. A route is limiter, up, backbone, down, limiter. The station after the last host is the router: it
@@ -61,6 +61,22 @@ impl Topology for Star {
         if is_host(dst) && src != dst {
             wiring.limit(dst.into(), out);
         }
+    }
+
+    fn cable_hosts(&self) -> Vec<u32> {
+        (0..self.hosts() as u32).collect()
+    }
+
+    fn switch_hosts(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
+        runs(self.hosts(), wanted.unwrap_or(usual_blocks(self.hosts())), &[1])
+    }
+
+    fn close_pairs(&self) -> Vec<(u32, u32)> {
+        successors(self.hosts()).collect()
     }
 
     /// Half of the hosts send on their own cables. The backbone is the platform's to count.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cable, Topology, Wiring, product};
+use super::{Cable, Topology, Wiring, product, usual_blocks};
 use crate::LinkId;
 
 /// A torus. Host `x1 + d1 * (x2 + d2 * (..))` has the coordinates `(x1, x2, ..)`; every host owns one cable per
@@ -80,6 +80,46 @@ impl Topology for Torus {
             stride *= size;
         }
         wiring.limit(current.into(), out);
+    }
+
+    fn cable_hosts(&self) -> Vec<u32> {
+        (0..self.hosts() as u32).flat_map(|host| std::iter::repeat_n(host, self.sizes.len())).collect()
+    }
+
+    fn switch_hosts(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Cuts the longest sides in half until there are enough blocks.
+    fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
+        let wanted = wanted.unwrap_or(usual_blocks(self.hosts()));
+        let mut cuts = vec![1_u32; self.sizes.len()];
+        while cuts.iter().product::<u32>() < wanted {
+            let sides = self.sizes.iter().zip(&mut cuts).filter(|(size, cut)| **cut * 2 <= **size);
+            let Some((_, cut)) = sides.max_by_key(|(size, cut)| **size / **cut) else { break };
+            *cut *= 2;
+        }
+        let block = |mut host: u32| {
+            let (mut block, mut stride) = (0, 1);
+            for (&size, &cut) in self.sizes.iter().zip(&cuts) {
+                block += (u64::from(host % size) * u64::from(cut) / u64::from(size)) as u32 * stride;
+                (host, stride) = (host / size, stride * cut);
+            }
+            block
+        };
+        (0..self.hosts() as u32).map(block).collect()
+    }
+
+    fn close_pairs(&self) -> Vec<(u32, u32)> {
+        let mut pairs = Vec::new();
+        for host in 0..self.hosts() as u32 {
+            let mut stride = 1;
+            for &size in &self.sizes {
+                pairs.push((host, step(host, stride, size, Direction::Up)));
+                stride *= size;
+            }
+        }
+        pairs
     }
 
     /// A cut across the largest dimension severs two cables of each of its rings (one where the ring is a pair). It is

@@ -1,6 +1,7 @@
 //! From the sections of a configuration to a job.
 
 mod collectives;
+mod epochs;
 
 use mpi_model::{Outcomes, Overhead, Parameters};
 use netmodel::NetworkParameters;
@@ -21,6 +22,8 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     if trace.ranks == Some(0) {
         return Err(value("trace", "ranks", "found 0, expected at least one rank"));
     }
+    let model = model(&network)?;
+    let epoch = epochs::epoch(&network, model)?;
     Ok(Job {
         trace: path,
         ranks: trace.ranks,
@@ -28,7 +31,9 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         hosts: platform.hosts.clone(),
         routing: platform.routing.unwrap_or_default(),
         platform: platform_source(platform)?,
-        model: model(&network)?,
+        model,
+        epoch,
+        regions: epochs::regions(&network, epoch)?,
         preset: network.preset.unwrap_or_default(),
         network: network_parameters(network)?,
         mpi: mpi_parameters(mpi)?,
@@ -69,30 +74,14 @@ fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigErr
 }
 
 fn model(section: &NetworkSection) -> Result<Model, ConfigError> {
-    let model = match section.model.as_deref() {
-        None | Some("flow") => Model::Flow,
-        Some("loggps") => Model::LogGps,
+    match section.model.as_deref() {
+        None | Some("flow") => Ok(Model::Flow),
+        Some("loggps") => Ok(Model::LogGps),
         Some(other) => {
             let message = format!("found {other:?}, expected \"flow\" or \"loggps\"");
-            return Err(value("network", "model", message));
-        }
-    };
-    match (&section.epoch_s, model) {
-        (None, _) => Ok(model),
-        (Some(epoch), _) if is_zero(epoch) => Ok(model),
-        (Some(epoch), Model::LogGps) => {
-            let message = format!("found {epoch}, but the model \"loggps\" has no epochs; remove the key");
-            Err(value("network", "epoch_s", message))
-        }
-        (Some(epoch), Model::Flow) => {
-            let message = format!("found {epoch}, but this version has no epochs; use 0, which is exact");
-            Err(value("network", "epoch_s", message))
+            Err(value("network", "model", message))
         }
     }
-}
-
-fn is_zero(number: &toml::Value) -> bool {
-    number.as_integer() == Some(0) || number.as_float() == Some(0.0)
 }
 
 fn network_parameters(section: NetworkSection) -> Result<NetworkParameters, ConfigError> {

@@ -1,0 +1,119 @@
+//! Messages sent at given times.
+
+use netmodel::{HostId, Platform};
+use pdes_core::SimTime;
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) at: SimTime,
+    pub(crate) src: HostId,
+    pub(crate) dst: HostId,
+    pub(crate) size: u64,
+}
+
+/// Who sends to whom, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pattern {
+    /// To anyone.
+    Uniform,
+    /// Always to the same one.
+    Permutation,
+    /// To one of eight hosts of each pod or its like, half of the time.
+    Incast,
+    /// To anyone, all at the same instants.
+    Burst,
+}
+
+pub(crate) const PATTERNS: [Pattern; 4] =
+    [Pattern::Uniform, Pattern::Permutation, Pattern::Incast, Pattern::Burst];
+
+impl Pattern {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "random",
+            Self::Permutation => "permutation",
+            Self::Incast => "incast",
+            Self::Burst => "bursts",
+        }
+    }
+}
+
+/// Sizes [B] and how many of 100 messages have them.
+const SIZES: [(u64, u64); 4] = [(1 << 10, 40), (1 << 14, 30), (1 << 17, 20), (1 << 20, 10)];
+
+pub(crate) struct Traffic {
+    pub(crate) pattern: Pattern,
+    /// What hosts send, as a part of what they could.
+    pub(crate) load: f64,
+    pub(crate) count: usize,
+    /// What a host could send [B/s].
+    pub(crate) rate: f64,
+}
+
+/// A reproducible sequence of numbers (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// A time between two arrivals of a Poisson process.
+    fn gap(&mut self, mean: f64) -> f64 {
+        let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        -mean * uniform.ln()
+    }
+
+    fn size(&mut self) -> u64 {
+        let mut draw = self.below(100);
+        for (size, count) in SIZES {
+            if draw < count {
+                return size;
+            }
+            draw -= count;
+        }
+        SIZES[0].0
+    }
+}
+
+impl Traffic {
+    /// Draws messages, by the instants at which they are sent.
+    pub(crate) fn draw(&self, platform: &Platform) -> Vec<Sent> {
+        let hosts = platform.hosts().len() as u64;
+        let mean: f64 = SIZES.iter().map(|&(size, count)| (size * count) as f64 / 100.0).sum();
+        let gap = mean / (self.load * self.rate * hosts as f64) * 1e12;
+        let mut random = Random(7);
+        let mut partners: Vec<u64> = (0..hosts).collect();
+        for last in (1..hosts).rev() {
+            partners.swap(last as usize, random.below(last + 1) as usize);
+        }
+        let mut at = 0.0;
+        let mut messages = Vec::new();
+        for number in 0..self.count {
+            at += random.gap(gap);
+            let src = random.below(hosts);
+            let anyone = (src + 1 + random.below(hosts - 1)) % hosts;
+            let (time, dst) = match self.pattern {
+                Pattern::Uniform => (at, anyone),
+                Pattern::Permutation if partners[src as usize] == src => (at, anyone),
+                Pattern::Permutation => (at, partners[src as usize]),
+                Pattern::Incast if number % 2 == 0 => (at, anyone),
+                Pattern::Incast => (at, anyone / 16 * 16),
+                Pattern::Burst => ((at / (gap * hosts as f64)).floor() * gap * hosts as f64, anyone),
+            };
+            if src != dst {
+                let [src, dst] = [src, dst].map(|host| HostId::new(host as u32));
+                messages.push(Sent { at: SimTime::from_picos(time as u64), src, dst, size: random.size() });
+            }
+        }
+        messages
+    }
+}

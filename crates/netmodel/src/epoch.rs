@@ -1,0 +1,356 @@
+//! Messages that share the machine, with rates that change at multiples of an epoch only.
+//!
+//! The model is that of [`crate::flow`], but for this:
+//!
+//! - The platform is cut into [`Regions`]. Rates change at the *boundaries* `k D` only, so that nothing that happens in a
+//!   region during an epoch of length `D` matters to another one before the epoch ends.
+//! - A message between regions spends `D` at least before its data flow: what begins in an epoch is known at the boundary
+//!   before, in all regions that it concerns.
+//! - At a boundary the levels `y_f` of all flows are those of a fixed point of integers. With `s_f` the share of a flow,
+//!   the inverse of its penalty, and `x_f = floor(y_f s_f)` its rate,
+//!
+//!   ```text
+//!   y_l = min { x : sum { a_lf x_f : y_f < x } + (x + 1) sum { a_lf s_f : y_f >= x } > C_l }
+//!   y_f = min { y_l : f uses l } and at most its own limit
+//!   ```
+//!
+//!   which exists and is unique: from one `x` to the next, what is full at `x` depends on what was full below `x` alone.
+//!   It is max-min fair up to a unit of rate for each flow of a link.
+//! - A flow that begins between two boundaries has until the next the *provisional* rate
+//!   `min_l max(C_l - load, s_f (C_l - frozen) / (s_f + open shares))` of its links, at most its own limit: what is spare, or
+//!   its part of what flows have that the link holds back. Inside a region load and shares are those of the moment; for a
+//!   flow between regions, those of the boundary and of the flows between regions that begin before it in its epoch.
+//! - What a flow leaves free when it ends stays free until the next boundary.
+//!
+//! As `D` goes to zero, this tends to [`crate::FlowNetwork`] with all links solved at every event and a precision of zero.
+//!
+//! # Determinism
+//! All that decides an event is integers, but for the sharing of cores, which concerns one host alone. Ends and beginnings
+//! of flows are ordered by time and the order of filing in their region.
+//!
+//! # Regions and the order of work
+//! A region keeps its own state and is told of others by messages at boundaries alone. What it does in an epoch can be
+//! done before, after, or while others do theirs.
+
+mod boundary;
+mod certificate;
+mod message;
+mod meter;
+mod region;
+mod settle;
+mod sharing;
+#[cfg(test)]
+mod tests;
+pub(crate) mod unit;
+mod way;
+
+use pdes_core::{Bytes, SimDuration, SimTime};
+
+use crate::flow::agenda::{Agenda, Earliest};
+use crate::region::RegionId;
+use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
+pub use certificate::EpochViolation;
+use message::{Departure, Outbox};
+use region::Region;
+use unit::ShareScale;
+use way::Ground;
+
+/// Epochs in a window over which the load of a link is compared with its capacity.
+const WINDOW_EPOCHS: u64 = 10;
+
+/// The rates of one boundary in so many are checked in release builds; in debug builds each is.
+const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
+
+/// A machine at work, in epochs.
+///
+/// `T` is what the caller wants back when something is done.
+///
+/// ```
+/// use netmodel::{EpochNetwork, HostId, NetworkParameters, Platform, Preset, Regions};
+/// use pdes_core::{Bytes, SimDuration, SimTime};
+///
+/// let text = "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n";
+/// let platform = Platform::from_toml(text, "flat.toml")?;
+/// let parameters = NetworkParameters::preset(Preset::Raw);
+/// let regions = Regions::about(&platform, 2);
+/// let epoch = regions.lookahead(&platform, &parameters).expect("there are two regions");
+/// assert_eq!(epoch, SimDuration::from_picos(2_000_000));
+/// let mut network = EpochNetwork::new(&platform, &parameters, regions, epoch)?;
+/// network.send(SimTime::ZERO, HostId::new(0), HostId::new(3), Bytes::new(1000), "there")?;
+/// let mut done = Vec::new();
+/// while network.next_event().is_some() {
+///     network.advance(&mut done);
+/// }
+/// assert_eq!(done, ["there"]);
+/// assert_eq!(network.now(), SimTime::from_picos(3_000_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct EpochNetwork<'p, T> {
+    ground: Ground<'p>,
+    epoch: SimDuration,
+    regions: Vec<Region<T>>,
+    wakes: Agenda<T>,
+    /// The next event of each region, then the next boundary of each.
+    earliest: Earliest,
+    now: SimTime,
+    /// Regions at work at this instant.
+    due: Vec<u32>,
+    outbox: Outbox<T>,
+    counts: EpochCounts,
+}
+
+/// What boundaries have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EpochCounts {
+    /// Boundaries at which something was done.
+    pub boundaries: u64,
+    /// Exchanges of messages between regions, all boundaries together.
+    pub rounds: u64,
+    /// Messages between regions.
+    pub messages: u64,
+    /// Settlements of a region.
+    pub settlements: u64,
+    /// Looks of settlements at a link.
+    pub evaluations: u64,
+}
+
+/// Why a machine cannot be run in epochs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EpochError {
+    /// An epoch of no length.
+    #[error("found an epoch of 0 s, expected more; without epochs the model is exact")]
+    Zero,
+    /// A message may matter to another region at once.
+    #[error(
+        "some of the {regions} regions are joined without latency, which leaves no time for an epoch; take other regions"
+    )]
+    NoLookahead {
+        /// The number of regions.
+        regions: u32,
+    },
+    /// The epoch is longer than a message may need from one region to another.
+    #[error(
+        "found an epoch of {found} s, expected at most {most} s, the shortest time in which one of the {regions} regions can matter to another one; take fewer regions for longer epochs"
+    )]
+    TooLong {
+        /// The epoch.
+        found: SimDuration,
+        /// The longest one allowed.
+        most: SimDuration,
+        /// The number of regions.
+        regions: u32,
+    },
+}
+
+impl<'p, T: Copy> EpochNetwork<'p, T> {
+    /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the pairs
+    /// of hosts that talk and to what is under way.
+    ///
+    /// # Errors
+    /// Where the epoch is zero, or longer than [`Regions::lookahead`].
+    pub fn new(
+        platform: &'p Platform,
+        parameters: &NetworkParameters,
+        regions: Regions,
+        epoch: SimDuration,
+    ) -> Result<Self, EpochError> {
+        if epoch == SimDuration::ZERO {
+            return Err(EpochError::Zero);
+        }
+        if let Some(most) = regions.lookahead(platform, parameters)
+            && epoch > most
+        {
+            return Err(EpochError::TooLong { found: epoch, most, regions: regions.count() });
+        }
+        let scale = ShareScale::new(platform, parameters);
+        let (hosts, links) = (regions.hosts(), regions.links());
+        let ground = Ground { platform, parameters: parameters.clone(), regions, scale };
+        let window = epoch.as_picos().saturating_mul(WINDOW_EPOCHS);
+        let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
+            let hosts = hosts.iter().map(|&host| platform.host(host));
+            let links = links.iter().map(|&link| {
+                let link = platform.link(link);
+                (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
+            });
+            Region::new(RegionId::new(number), epoch, window, &ground, hosts, links)
+        };
+        let regions: Vec<Region<T>> = (0..).zip(hosts.iter().zip(&links)).map(region).collect();
+        let mut earliest = Earliest::default();
+        earliest.grow(2 * regions.len());
+        Ok(Self {
+            ground,
+            epoch,
+            regions,
+            wakes: Agenda::default(),
+            earliest,
+            now: SimTime::ZERO,
+            due: Vec::new(),
+            outbox: Vec::new(),
+            counts: EpochCounts::default(),
+        })
+    }
+
+    /// Returns the instant of the last [`EpochNetwork::advance`].
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Returns the length of an epoch.
+    pub fn epoch(&self) -> SimDuration {
+        self.epoch
+    }
+
+    /// Returns the regions.
+    pub fn regions(&self) -> &Regions {
+        &self.ground.regions
+    }
+
+    /// Returns what boundaries have cost so far.
+    pub fn counts(&self) -> EpochCounts {
+        let evaluations = self.regions.iter().map(|region| region.sharing.evaluations).sum();
+        EpochCounts { evaluations, ..self.counts }
+    }
+
+    /// Returns the most that a link has carried beyond its capacity in a window of ten epochs, as a part of its capacity:
+    /// provisional rates may be too high. Fat pipes are not counted. Costs the number of links.
+    pub fn capacity_violation(&self) -> f64 {
+        let window = self.epoch.as_picos().saturating_mul(WINDOW_EPOCHS);
+        let links = self.regions.iter().flat_map(|region| &region.sharing.links);
+        links.map(|link| link.meter.violation(link.capacity, window)).fold(0.0, f64::max)
+    }
+
+    /// Returns the tags of all that has begun or will begin, and is not over.
+    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        self.regions.iter().flat_map(Region::unfinished).chain(self.wakes.plans().copied())
+    }
+
+    /// Sends a message of this size on the wire from one host to another at an instant, which is not before the last
+    /// [`EpochNetwork::advance`].
+    ///
+    /// # Errors
+    /// Where there is no route.
+    pub fn send(
+        &mut self,
+        at: SimTime,
+        src: HostId,
+        dst: HostId,
+        size: Bytes,
+        tag: T,
+    ) -> Result<(), RouteError> {
+        let region = self.ground.regions.of_host(src).get();
+        self.regions[region as usize].send(&self.ground, self.now, at, Departure { src, dst, size, tag })?;
+        self.look_ahead(region);
+        Ok(())
+    }
+
+    /// Computes so many floating-point operations on a host, on one of its cores or what is left of it, from an instant
+    /// on that is not before the last [`EpochNetwork::advance`].
+    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        let member = self.ground.regions.host(host);
+        self.regions[member.region.index()].compute(self.now, at, member.slot, flops, tag);
+        self.look_ahead(member.region.get());
+    }
+
+    /// Lets something happen at an instant.
+    pub fn wake(&mut self, at: SimTime, tag: T) {
+        self.wakes.add(at, tag);
+    }
+
+    /// Returns the instant at which the next thing happens; [`SimTime::MAX`] where that is past the range of simulated
+    /// time.
+    pub fn next_event(&mut self) -> Option<SimTime> {
+        self.earliest.next().into_iter().chain(self.wakes.next()).min()
+    }
+
+    /// Moves to the next instant and appends the tags of all that is done by then, in an order that depends on the calls
+    /// alone. At a boundary there may be none.
+    pub fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(now) = self.next_event() else { return };
+        self.now = now;
+        let end = now.saturating_add(SimDuration::from_picos(1));
+        let mut due = std::mem::take(&mut self.due);
+        let count = self.regions.len() as u32;
+        let mut is_boundary = false;
+        while let Some(group) = self.earliest.take_before(end) {
+            is_boundary |= group >= count;
+            due.push(group % count);
+        }
+        due.sort_unstable();
+        due.dedup();
+        due.iter().for_each(|&region| self.regions[region as usize].finish(now, done));
+        if is_boundary {
+            self.cross_boundary(&mut due);
+        }
+        while let Some((_, tag)) = self.wakes.take_before(end) {
+            done.push(tag);
+        }
+        for region in due.drain(..) {
+            self.regions[region as usize].begin(&self.ground, now);
+            self.look_ahead(region);
+        }
+        self.due = due;
+    }
+
+    /// Finds out what a region does next.
+    fn look_ahead(&mut self, number: u32) {
+        let region = &mut self.regions[number as usize];
+        let (event, boundary) = (region.next_event(), region.next_boundary(self.now));
+        self.earliest.set(number, event);
+        self.earliest.set(self.regions.len() as u32 + number, boundary);
+    }
+
+    /// Lets regions exchange what they must know of each other for the next epoch. Those that others talk to join those
+    /// that are at work.
+    fn cross_boundary(&mut self, due: &mut Vec<u32>) {
+        let now = self.now;
+        self.counts.boundaries += 1;
+        let mut asked = due.clone();
+        while !asked.is_empty() {
+            self.counts.settlements += asked.len() as u64;
+            for &region in &asked {
+                self.regions[region as usize].settle(now, &mut self.outbox);
+            }
+            asked = self.deliver(due);
+        }
+        for &region in due.iter() {
+            self.regions[region as usize].announce(&self.ground, now, &mut self.outbox);
+        }
+        for region in self.deliver(due) {
+            self.regions[region as usize].offer(&mut self.outbox);
+        }
+        self.deliver(due);
+        due.iter().for_each(|&region| self.regions[region as usize].enter(now));
+        if self.counts.boundaries.is_multiple_of(CHECKED_BOUNDARIES)
+            && let Err(violation) = self.check()
+        {
+            panic!("the rates at {now} s are not max-min fair: {violation}");
+        }
+    }
+
+    /// Delivers the messages of a round; returns the regions that have received any.
+    fn deliver(&mut self, due: &mut Vec<u32>) -> Vec<u32> {
+        if self.outbox.is_empty() {
+            return Vec::new();
+        }
+        self.counts.rounds += 1;
+        self.counts.messages += self.outbox.len() as u64;
+        let mut receivers = Vec::new();
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for (to, message) in outbox.drain(..) {
+            let region = &mut self.regions[to.index()];
+            if region.sharing.now != self.now {
+                region.sharing.now = self.now;
+            }
+            region.receive(&self.ground, message);
+            receivers.push(to.get());
+        }
+        self.outbox = outbox;
+        receivers.sort_unstable();
+        receivers.dedup();
+        due.extend_from_slice(&receivers);
+        due.sort_unstable();
+        due.dedup();
+        receivers
+    }
+}

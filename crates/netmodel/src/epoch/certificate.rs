@@ -1,0 +1,106 @@
+//! The proof that the rates at a boundary are max-min fair.
+
+use thiserror::Error;
+
+use super::EpochNetwork;
+use super::sharing::{Flow, Home, Link};
+use super::unit::FREE;
+use crate::region::RegionId;
+
+/// Why rates are not max-min fair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum EpochViolation {
+    /// A link carries more than its capacity, by more than a unit for each flow.
+    #[error("link {link} of region {region} carries {load} of {capacity}")]
+    Overload {
+        /// The region.
+        region: u32,
+        /// The number of the link in the region.
+        link: u32,
+        /// What it carries, in 1/20 of 2^-40 B/ps.
+        load: u64,
+        /// What it can carry.
+        capacity: u64,
+    },
+    /// A flow could be faster at the cost of no slower one: it is below its own limit, and none of its links is full and
+    /// without a flow of a higher level.
+    #[error("flow {flow} of region {region} has level {level} and no bottleneck")]
+    Starved {
+        /// The region.
+        region: u32,
+        /// The number of the flow in the region.
+        flow: u32,
+        /// Its level.
+        level: u64,
+    },
+    /// Two regions give a common flow two rates.
+    #[error("a flow has the rate {rate} in region {region} and another one elsewhere")]
+    Discord {
+        /// The region.
+        region: u32,
+        /// The rate there.
+        rate: u64,
+    },
+}
+
+impl<T: Copy> EpochNetwork<'_, T> {
+    /// Checks the rates of the last boundary by the definition of max-min fairness (Bertsekas and Gallager, "Data
+    /// Networks", 6.5.2), up to two units of rate for each flow of a link. To be called before anything begins or ends. Costs the
+    /// number of usages of all flows.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub(super) fn check(&self) -> Result<(), EpochViolation> {
+        for (region, state) in (0..).zip(&self.regions) {
+            for (link, found) in (0..).zip(&state.sharing.links) {
+                let &Link { load, capacity, weights, is_pipe, .. } = found;
+                if !is_pipe && load > capacity + weights {
+                    return Err(EpochViolation::Overload { region, link, load, capacity });
+                }
+            }
+        }
+        for (region, state) in (0..).zip(&self.regions) {
+            let flows = (0..).zip(&state.sharing.flows);
+            // Flows that have not begun have no use, as have those that only end here.
+            for (number, flow) in flows.filter(|(_, flow)| flow.is_alive && !flow.uses.is_empty()) {
+                self.check_flow(region, number, flow)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_flow(&self, region: u32, number: u32, flow: &Flow) -> Result<(), EpochViolation> {
+        let Flow { level, rate, .. } = *flow;
+        let transfer = &self.regions[region as usize].transfers[number as usize];
+        let crossing = self.regions[region as usize].crossings.get(&transfer.key);
+        let others = crossing.into_iter().flat_map(|crossing| &crossing.adverts);
+        let mut is_held = level >= flow.ceiling || self.is_held(region, flow);
+        for &(other, _) in others {
+            let copy = self.copy_of(other, transfer.key);
+            if copy.rate != rate {
+                return Err(EpochViolation::Discord { region, rate });
+            }
+            is_held |= self.is_held(other.get(), copy);
+        }
+        if flow.home == Home::Fresh || !is_held {
+            return Err(EpochViolation::Starved { region, flow: number, level });
+        }
+        Ok(())
+    }
+
+    fn copy_of(&self, region: RegionId, key: super::message::FlowKey) -> &Flow {
+        let region = &self.regions[region.index()];
+        &region.sharing.flows[region.crossings[&key].flow as usize]
+    }
+
+    /// Returns whether a flow has its bottleneck in a region.
+    fn is_held(&self, region: u32, flow: &Flow) -> bool {
+        let sharing = &self.regions[region as usize].sharing;
+        flow.uses.iter().any(|used| {
+            let link = &sharing.links[used.link as usize];
+            let members = || link.members.iter().map(|member| &sharing.flows[member.flow as usize]);
+            let is_full = link.is_pipe || link.load + 2 * link.weights >= link.capacity;
+            link.level != FREE && is_full && members().all(|other| other.level <= flow.level)
+        })
+    }
+}

@@ -1,0 +1,354 @@
+//! A region at work: what it does on its own during an epoch.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pdes_core::{SimDuration, SimTime};
+use rustc_hash::FxHashMap;
+
+use super::message::{Departure, FlowKey};
+use super::sharing::Sharing;
+use super::unit::{self, LatencyFactors, WireVolumes};
+use super::way::{Ground, Ways};
+use crate::flow::agenda::Agenda;
+use crate::flow::cpu::Cpus;
+use crate::region::RegionId;
+use crate::{Host, HostId, RouteError};
+
+/// The state of a region. Between two boundaries it depends on itself alone.
+#[derive(Debug)]
+pub(super) struct Region<T> {
+    pub(super) id: RegionId,
+    pub(super) epoch: SimDuration,
+    pub(super) ways: Ways,
+    pub(super) sharing: Sharing,
+    /// By the numbers of the flows of `sharing`.
+    pub(super) transfers: Vec<Transfer<T>>,
+    /// Lower bounds of the ends of flows.
+    ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
+    agenda: Agenda<Plan<T>>,
+    cpus: Cpus<T>,
+    /// Flows to other regions that have not been announced.
+    pub(super) outgoing: BinaryHeap<Reverse<Outgoing<T>>>,
+    /// The flows that concern other regions too.
+    pub(super) crossings: FxHashMap<FlowKey, Crossing>,
+    /// The flows that begin in the epoch that begins, while that is prepared.
+    pub(super) arrivals: Vec<FlowKey>,
+    /// Flows of which other regions may have to be told something after the next settlement.
+    pub(super) newcomers: Vec<u32>,
+    /// Messages that each host has sent.
+    sent: Vec<u32>,
+    latency_factors: LatencyFactors,
+    pub(super) volumes: WireVolumes,
+}
+
+/// The data of a message on their way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer<T> {
+    pub(super) key: FlowKey,
+    pub(super) tag: T,
+    pub(super) way: u32,
+    /// What has not passed at `since`.
+    left: u128,
+    since: SimTime,
+    /// The rate since then; none before it begins.
+    speed: u64,
+    end: SimTime,
+    /// Whether the region tells the caller of its end.
+    pub(super) is_told: bool,
+    pub(super) is_crossing: bool,
+    is_over: bool,
+}
+
+/// A flow that concerns other regions.
+#[derive(Clone, Debug)]
+pub(super) struct Crossing {
+    pub(super) flow: u32,
+    /// What the other regions allow it.
+    pub(super) adverts: Vec<(RegionId, u64)>,
+    /// What this region told them last.
+    pub(super) told: u64,
+    /// The rate at which it begins, as far as is known.
+    pub(super) offer: u64,
+}
+
+/// What will happen at an instant that is known.
+#[derive(Clone, Copy, Debug)]
+enum Plan<T> {
+    /// A message is sent.
+    Start(Departure<T>),
+    /// The data of a message of this region begin to flow.
+    Flow(FlowKey, Departure<T>),
+    /// Those of a message that concerns others do, at this rate.
+    Cross(u32, u64),
+    Compute(u32, f64, T),
+}
+
+/// A message to another region.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing<T> {
+    pub(super) key: FlowKey,
+    pub(super) departure: Departure<T>,
+}
+
+impl<T> PartialEq for Outgoing<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<T> Eq for Outgoing<T> {}
+
+impl<T> PartialOrd for Outgoing<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Outgoing<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<T: Copy> Region<T> {
+    pub(super) fn new<'h>(
+        id: RegionId,
+        epoch: SimDuration,
+        window: u64,
+        ground: &Ground<'_>,
+        hosts: impl ExactSizeIterator<Item = &'h Host>,
+        links: impl Iterator<Item = (f64, bool)>,
+    ) -> Self {
+        Self {
+            id,
+            epoch,
+            ways: Ways::default(),
+            sharing: Sharing::new(links, window),
+            transfers: Vec::new(),
+            ends: BinaryHeap::new(),
+            agenda: Agenda::default(),
+            sent: vec![0; hosts.len()],
+            cpus: Cpus::new(hosts),
+            outgoing: BinaryHeap::new(),
+            crossings: FxHashMap::default(),
+            arrivals: Vec::new(),
+            newcomers: Vec::new(),
+            latency_factors: LatencyFactors::new(&ground.parameters),
+            volumes: WireVolumes::new(&ground.parameters),
+        }
+    }
+
+    /// Sends a message from a host of the region at an instant that is not past.
+    pub(super) fn send(
+        &mut self,
+        ground: &Ground<'_>,
+        now: SimTime,
+        at: SimTime,
+        departure: Departure<T>,
+    ) -> Result<(), RouteError> {
+        self.ways.find(ground, self.id, departure.src, departure.dst)?;
+        if at > now {
+            self.agenda.add(at, Plan::Start(departure));
+        } else {
+            self.start(ground, now, departure);
+        }
+        Ok(())
+    }
+
+    /// Computes on a host of the region.
+    pub(super) fn compute(&mut self, now: SimTime, at: SimTime, host: u32, flops: f64, tag: T) {
+        if at > now {
+            self.agenda.add(at, Plan::Compute(host, flops, tag));
+        } else {
+            self.cpus.begin(now, host, flops, tag);
+        }
+    }
+
+    /// Returns the next instant at which something happens here.
+    pub(super) fn next_event(&mut self) -> Option<SimTime> {
+        self.drop_old_ends();
+        let end = self.ends.peek().map(|&Reverse((at, ..))| at);
+        [end, self.agenda.next(), self.cpus.next()].into_iter().flatten().min()
+    }
+
+    /// Returns the next boundary at which the region has something to do, after an instant.
+    pub(super) fn next_boundary(&self, now: SimTime) -> Option<SimTime> {
+        let epoch = self.epoch.as_picos();
+        let this = now.as_picos() / epoch;
+        let disturbed = self.sharing.is_disturbed().then(|| this.saturating_add(1).saturating_mul(epoch));
+        let outgoing = self.outgoing.peek().map(|Reverse(next)| next.key.begin.as_picos() / epoch * epoch);
+        disturbed.into_iter().chain(outgoing).min().map(SimTime::from_picos)
+    }
+
+    /// Ends what ends now.
+    pub(super) fn finish(&mut self, now: SimTime, done: &mut Vec<T>) {
+        self.sharing.now = now;
+        self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag));
+        loop {
+            self.drop_old_ends();
+            match self.ends.peek() {
+                Some(&Reverse((at, key, flow))) if at <= now => {
+                    self.ends.pop();
+                    self.sharing.end(flow);
+                    let transfer = &mut self.transfers[flow as usize];
+                    transfer.is_over = true;
+                    if transfer.is_told {
+                        done.push(transfer.tag);
+                    }
+                    if transfer.is_crossing {
+                        self.crossings.remove(&key);
+                    }
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// Takes from the ends those that were only lower bounds.
+    fn drop_old_ends(&mut self) {
+        while let Some(&Reverse((at, key, flow))) = self.ends.peek() {
+            let transfer = &self.transfers[flow as usize];
+            let is_current = transfer.key == key && !transfer.is_over;
+            if is_current && transfer.end == at {
+                break;
+            }
+            self.ends.pop();
+            if is_current && transfer.end > at {
+                self.ends.push(Reverse((transfer.end, key, flow)));
+            }
+        }
+    }
+
+    /// Begins what begins now.
+    pub(super) fn begin(&mut self, ground: &Ground<'_>, now: SimTime) {
+        self.sharing.now = now;
+        while let Some((_, plan)) = self.agenda.take_before(now.saturating_add(SimDuration::from_picos(1))) {
+            match plan {
+                Plan::Start(departure) => self.start(ground, now, departure),
+                Plan::Flow(key, departure) => self.flow(ground, now, key, departure),
+                Plan::Cross(flow, rate) => self.begin_flow(now, flow, rate),
+                Plan::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag),
+            }
+        }
+    }
+
+    /// Sends a message now.
+    fn start(&mut self, ground: &Ground<'_>, now: SimTime, departure: Departure<T>) {
+        let Departure { src, dst, size, .. } = departure;
+        let way = self.find(ground, src, dst);
+        let begin = now.saturating_add(self.ways.phase(way, self.latency_factors.of(size)));
+        let sent = &mut self.sent[ground.regions.host(src).slot as usize];
+        *sent = sent.wrapping_add(1);
+        let key = FlowKey { begin, src, count: *sent };
+        if !self.ways.way(way).is_local() {
+            let lookahead = begin - now;
+            assert!(
+                lookahead >= self.epoch || begin == SimTime::MAX,
+                "a message from host {src} to host {dst} reaches other regions {lookahead} s after it is sent, sooner than an epoch of {} s",
+                self.epoch
+            );
+            self.outgoing.push(Reverse(Outgoing { key, departure }));
+        } else if begin > now {
+            self.agenda.add(begin, Plan::Flow(key, departure));
+        } else {
+            self.flow(ground, now, key, departure);
+        }
+    }
+
+    /// Returns a way that has been looked up before, by this region or by that of the source.
+    pub(super) fn find(&mut self, ground: &Ground<'_>, src: HostId, dst: HostId) -> u32 {
+        let way = self.ways.find(ground, self.id, src, dst);
+        way.unwrap_or_else(|error| unreachable!("a way that was found is gone: {error}"))
+    }
+
+    /// Lets the data of a message inside the region flow from now on.
+    fn flow(&mut self, ground: &Ground<'_>, now: SimTime, key: FlowKey, departure: Departure<T>) {
+        let flow = self.register(ground, key, departure, true, false);
+        let way = self.ways.way(self.transfers[flow as usize].way);
+        let usages = self.ways.usages(self.transfers[flow as usize].way);
+        let rate = self.sharing.offer(usages, way.share, way.bound);
+        self.begin_flow(now, flow, rate);
+    }
+
+    /// Makes room for a flow that will begin.
+    pub(super) fn register(
+        &mut self,
+        ground: &Ground<'_>,
+        key: FlowKey,
+        departure: Departure<T>,
+        is_told: bool,
+        is_crossing: bool,
+    ) -> u32 {
+        let way = self.find(ground, departure.src, departure.dst);
+        let flow = self.sharing.allot(self.ways.way(way).share, self.ways.way(way).bound);
+        let transfer = Transfer {
+            key,
+            tag: departure.tag,
+            way,
+            left: self.volumes.of(departure.size),
+            since: key.begin,
+            speed: 0,
+            end: SimTime::MAX,
+            is_told,
+            is_crossing,
+            is_over: false,
+        };
+        match self.transfers.get_mut(flow as usize) {
+            Some(place) => *place = transfer,
+            None => self.transfers.push(transfer),
+        }
+        flow
+    }
+
+    /// Plans the beginning of a flow that has been registered.
+    pub(super) fn plan(&mut self, at: SimTime, flow: u32, rate: u64) {
+        self.agenda.add(at, Plan::Cross(flow, rate));
+    }
+
+    fn begin_flow(&mut self, now: SimTime, flow: u32, rate: u64) {
+        self.sharing.begin(flow, self.ways.usages(self.transfers[flow as usize].way), rate);
+        self.follow(now, flow);
+    }
+
+    /// Goes on with a flow at the rate that it has from now on.
+    pub(super) fn follow(&mut self, now: SimTime, flow: u32) {
+        let rate = self.sharing.flows[flow as usize].rate;
+        let transfer = &mut self.transfers[flow as usize];
+        if transfer.speed == rate {
+            return;
+        }
+        transfer.left = transfer.left.saturating_sub(unit::volume(transfer.speed, transfer.since, now));
+        (transfer.since, transfer.speed) = (now, rate);
+        let end = now.saturating_add(unit::duration(transfer.left, rate));
+        // An earlier entry finds the later end when its time comes.
+        if end < transfer.end || transfer.end == SimTime::MAX {
+            self.ends.push(Reverse((end, transfer.key, flow)));
+        }
+        transfer.end = end;
+    }
+
+    /// Goes on with all flows whose rates a settlement has changed.
+    pub(super) fn follow_all(&mut self, now: SimTime) {
+        let mut changed = std::mem::take(&mut self.sharing.changed_flows);
+        for flow in changed.drain(..) {
+            self.sharing.flows[flow as usize].has_changed = false;
+            if !self.transfers[flow as usize].is_over {
+                self.follow(now, flow);
+            }
+        }
+        self.sharing.changed_flows = changed;
+    }
+
+    /// Returns the tags of all that is to be told and is not over.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        let transfers = self.transfers.iter().filter(|transfer| transfer.is_told && !transfer.is_over);
+        let outgoing = self.outgoing.iter().map(|Reverse(outgoing)| outgoing.departure.tag);
+        let planned = self.agenda.plans().filter_map(|plan| match plan {
+            Plan::Start(departure) | Plan::Flow(_, departure) => Some(departure.tag),
+            Plan::Compute(_, _, tag) => Some(*tag),
+            Plan::Cross(..) => None,
+        });
+        transfers.map(|transfer| transfer.tag).chain(outgoing).chain(planned).chain(self.cpus.running())
+    }
+}

@@ -1,0 +1,207 @@
+//! The search for the fixed point.
+//!
+//! Links whose levels may be wrong wait in a queue, by the least level at which something changed. A link is evaluated
+//! from the levels that its flows have elsewhere; where that moves flows, their other links are marked at the lower of
+//! the two levels of each. What is marked never lies below what is evaluated, so that, as in progressive filling, a
+//! level is final when the queue has passed it: each link is evaluated once for each level at most at which something
+//! changes on it.
+
+use std::cmp::Reverse;
+
+use super::sharing::{Flow, Home, Member, Sharing};
+use super::unit::{FREE, fill, rate_at};
+
+/// A flow on a link that is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    member: Member,
+    /// What the rest of its way allows.
+    cap: u64,
+    /// Who says so.
+    home: Home,
+}
+
+impl Sharing {
+    /// Brings the levels of the region to their fixed point, for the present caps of other regions.
+    pub(super) fn settle(&mut self) {
+        self.take_in_fresh();
+        while let Some(Reverse((_, number))) = self.dirty.pop() {
+            if std::mem::take(&mut self.links[number as usize].is_dirty) {
+                self.evaluate(number);
+            }
+        }
+    }
+
+    /// Sets what other regions allow a flow.
+    pub(super) fn set_cap(&mut self, index: u32, cap: u64) {
+        let flow = &mut self.flows[index as usize];
+        flow.cap = cap;
+        if flow.home != Home::Fresh && (cap < flow.level || flow.home == Home::Away) {
+            let (level, home) = self.elsewhere(index, None);
+            self.move_flow(index, level, home, None);
+        }
+    }
+
+    /// Gives the flows that have begun a level, as if they were alone, and marks their links.
+    fn take_in_fresh(&mut self) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        self.fresh_alive = 0;
+        for index in fresh.drain(..) {
+            let flow = &self.flows[index as usize];
+            // The number may have been given to another flow, which then is here twice.
+            if !flow.is_alive || flow.home != Home::Fresh {
+                continue;
+            }
+            let (level, home) = self.elsewhere(index, None);
+            self.move_flow(index, level, home, None);
+            for place in 0..self.flows[index as usize].uses.len() {
+                let number = self.flows[index as usize].uses[place].link;
+                let link = &self.links[number as usize];
+                if link.level != FREE || !link.is_roomy() {
+                    let at = fill(link.capacity, link.shares);
+                    self.mark(number, at);
+                }
+            }
+        }
+        self.fresh = fresh;
+    }
+
+    /// Returns the level that a flow has but for one link, and who holds it there.
+    #[inline]
+    fn elsewhere(&self, index: u32, but_for: Option<u32>) -> (u64, Home) {
+        let Flow { ceiling, cap, ref uses, .. } = self.flows[index as usize];
+        let own = if cap < ceiling { (cap, Home::Away) } else { (ceiling, Home::Bound) };
+        uses.iter().filter(|used| Some(used.link) != but_for).fold(own, |least, used| {
+            let level = self.links[used.link as usize].level;
+            if level < least.0 { (level, Home::Link(used.link)) } else { least }
+        })
+    }
+
+    /// Finds the level of a link.
+    fn evaluate(&mut self, number: u32) {
+        let link = &self.links[number as usize];
+        if link.level == FREE && link.is_roomy() {
+            return;
+        }
+        self.evaluations += 1;
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        candidates.extend(link.members.iter().map(|&member| {
+            let flow = &self.flows[member.flow as usize];
+            let (cap, home) = match flow.home {
+                Home::Link(home) if home == number => self.elsewhere(member.flow, Some(number)),
+                home => (flow.level, home),
+            };
+            Candidate { member, cap, home }
+        }));
+        let level = self.level(number, &mut candidates);
+        let link = &mut self.links[number as usize];
+        if std::mem::replace(&mut link.level, level) != level
+            && !std::mem::replace(&mut link.has_changed, true)
+        {
+            self.changed_links.push(number);
+        }
+        for &Candidate { member, cap, home } in &candidates {
+            let was_home = self.flows[member.flow as usize].home == Home::Link(number);
+            if cap > level || cap == level && was_home && level != FREE {
+                self.move_flow(member.flow, level, Home::Link(number), Some(number));
+            } else if was_home {
+                self.move_flow(member.flow, cap, home, Some(number));
+            }
+        }
+        self.candidates = candidates;
+    }
+
+    /// Returns the least level `x` at which the flows that are not held back below `x` fill the link: progressive filling
+    /// from below, with what is frozen at the end of the list.
+    fn level(&self, number: u32, candidates: &mut [Candidate]) -> u64 {
+        let link = &self.links[number as usize];
+        let mut open = candidates.len();
+        let mut frozen: u64 = 0;
+        let mut shares: u64 = candidates.iter().map(|candidate| candidate.member.shares).sum();
+        let mut level = 0;
+        loop {
+            if open == 0 {
+                return FREE;
+            }
+            if link.is_pipe {
+                let largest = candidates[..open].iter().map(|candidate| candidate.member.shares).max();
+                level = fill(link.capacity, largest.unwrap_or(1)).max(level);
+            } else {
+                level = fill(link.capacity.saturating_sub(frozen), shares).max(level);
+            }
+            let before = open;
+            let mut place = 0;
+            while place < open {
+                let Candidate { member, cap, .. } = candidates[place];
+                if cap < level {
+                    let flow = &self.flows[member.flow as usize];
+                    let rate =
+                        if cap == flow.level { flow.rate } else { rate_at(cap, flow.share, flow.bound) };
+                    frozen += rate * u64::from(member.weight);
+                    shares -= member.shares;
+                    open -= 1;
+                    candidates.swap(place, open);
+                } else {
+                    place += 1;
+                }
+            }
+            if open == before {
+                return level;
+            }
+        }
+    }
+
+    /// Gives a flow another level and home, and marks its links, but for the one that says so, where that matters.
+    fn move_flow(&mut self, index: u32, level: u64, home: Home, from: Option<u32>) {
+        let flow = &mut self.flows[index as usize];
+        if flow.level == level && flow.home == home {
+            return;
+        }
+        let was_fresh = flow.home == Home::Fresh;
+        let lower = level.min(flow.level);
+        let (old_level, old_rate) = (flow.level, flow.rate);
+        if level != old_level || was_fresh {
+            let rate = rate_at(level, flow.share, flow.bound);
+            if !std::mem::replace(&mut flow.has_changed, true) {
+                self.changed_flows.push(index);
+            }
+            self.change_rate(index, old_rate, rate);
+        }
+        if self.flows[index as usize].home != home {
+            self.set_home(index, home);
+        }
+        self.flows[index as usize].level = level;
+        if level == old_level {
+            return;
+        }
+        for place in 0..self.flows[index as usize].uses.len() {
+            let number = self.flows[index as usize].uses[place].link;
+            let link = &self.links[number as usize];
+            if Some(number) != from && lower < link.level && !(link.level == FREE && link.is_roomy()) {
+                self.mark(number, lower);
+            }
+        }
+    }
+
+    /// Changes the rate of a flow in the loads of its links.
+    fn change_rate(&mut self, index: u32, old: u64, new: u64) {
+        let flow = &mut self.flows[index as usize];
+        flow.rate = new;
+        if old == new {
+            return;
+        }
+        let home = flow.home;
+        for place in 0..self.flows[index as usize].uses.len() {
+            let used = self.flows[index as usize].uses[place];
+            let (old, new) = (old * u64::from(used.weight), new * u64::from(used.weight));
+            let is_open = home == Home::Fresh || home == Home::Link(used.link);
+            self.count(used.link, |link| {
+                link.load = link.load - old + new;
+                if is_open {
+                    link.open_load = link.open_load - old + new;
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! The links of a region, the flows on them, and what each has of them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pdes_core::SimTime;
+
+use super::meter::Meter;
+use super::unit::{self, FREE, fill, level_of, rate_at};
+use super::way::Usage;
+
+/// The links of a region and the flows that use them.
+///
+/// A level of a link is the greatest that its flows may have that no other link holds further back. The rule that
+/// defines it, the *fixed point*, is that of [`crate::epoch`]; `settle.rs` finds it.
+#[derive(Debug)]
+pub(super) struct Sharing {
+    pub(super) links: Vec<Link>,
+    pub(super) flows: Vec<Flow>,
+    vacant: Vec<u32>,
+    /// Flows that began since the last settlement, some of which may be gone.
+    pub(super) fresh: Vec<u32>,
+    /// Those that are not gone.
+    pub(super) fresh_alive: u32,
+    /// Links whose levels may be wrong, by the least level at which something changed.
+    pub(super) dirty: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Flows whose rates changed since the last settlement, each once.
+    pub(super) changed_flows: Vec<u32>,
+    /// Links whose levels changed since the last exchange, each once.
+    pub(super) changed_links: Vec<u32>,
+    pub(super) candidates: Vec<super::settle::Candidate>,
+    /// The present, for the meters.
+    pub(super) now: SimTime,
+    /// The length of the windows of the meters [ps].
+    pub(super) window: u64,
+    /// Links that settlements have looked at.
+    pub(super) evaluations: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    /// What it carries at most; in 1/20 of a rate, as all loads.
+    pub(super) capacity: u64,
+    pub(super) is_pipe: bool,
+    pub(super) is_dirty: bool,
+    pub(super) has_changed: bool,
+    /// Free where no flow is held back by the link.
+    pub(super) level: u64,
+    pub(super) load: u64,
+    /// The load of the flows that are at home here, and of fresh ones.
+    pub(super) open_load: u64,
+    /// The sum of their shares, each times its weight.
+    pub(super) open_shares: u64,
+    /// The sums over all flows of their weights, and of their shares times their weights.
+    pub(super) weights: u64,
+    pub(super) shares: u64,
+    pub(super) members: Vec<Member>,
+    pub(super) meter: Meter,
+}
+
+/// A flow as a link sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub(super) flow: u32,
+    /// The place of this link among those of the flow.
+    pub(super) place: u32,
+    pub(super) weight: u32,
+    /// The share of the flow times its weight.
+    pub(super) shares: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) share: u64,
+    pub(super) bound: u64,
+    /// The level at which it reaches its bound.
+    pub(super) ceiling: u64,
+    /// The least level that other regions allow it.
+    pub(super) cap: u64,
+    pub(super) level: u64,
+    pub(super) rate: u64,
+    pub(super) home: Home,
+    pub(super) has_changed: bool,
+    pub(super) is_alive: bool,
+    pub(super) uses: Vec<Use>,
+}
+
+/// What keeps a flow from a higher rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// Not known before the next settlement.
+    Fresh,
+    /// Its own bound.
+    Bound,
+    /// Another region.
+    Away,
+    /// A link of this region.
+    Link(u32),
+}
+
+/// A link as a flow sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) link: u32,
+    /// The place of the flow among the link's members.
+    pub(super) place: u32,
+    pub(super) weight: u32,
+}
+
+impl Link {
+    /// Returns whether the link holds nobody back, as its load shows at once.
+    #[inline]
+    pub(super) fn is_roomy(&self) -> bool {
+        // A level more of all flows has room.
+        !self.is_pipe && self.load + 2 * self.weights <= self.capacity
+    }
+
+    /// Returns the rate that a flow that joins now may have without harm to others, or else its part of what those that
+    /// this link holds back have.
+    #[inline]
+    pub(super) fn offer(&self, share: u64, weight: u32, bound: u64) -> u64 {
+        let spare = self.capacity.saturating_sub(self.load) / u64::from(weight);
+        if spare >= bound || self.is_pipe {
+            return bound;
+        }
+        let shares = share * u64::from(weight);
+        let room = self.capacity.saturating_sub(self.load - self.open_load);
+        let level = fill(room, self.open_shares + shares).max(fill(self.capacity, self.shares + shares));
+        spare.max(rate_at(level, share, bound)).max(1)
+    }
+}
+
+impl Sharing {
+    pub(super) fn new(links: impl Iterator<Item = (f64, bool)>, window: u64) -> Self {
+        let link = |(bandwidth, is_pipe): (f64, bool)| Link {
+            capacity: unit::capacity(bandwidth),
+            is_pipe,
+            is_dirty: false,
+            has_changed: false,
+            level: FREE,
+            load: 0,
+            open_load: 0,
+            open_shares: 0,
+            weights: 0,
+            shares: 0,
+            members: Vec::new(),
+            meter: Meter::default(),
+        };
+        Self {
+            links: links.map(link).collect(),
+            flows: Vec::new(),
+            vacant: Vec::new(),
+            fresh: Vec::new(),
+            fresh_alive: 0,
+            dirty: BinaryHeap::new(),
+            changed_flows: Vec::new(),
+            changed_links: Vec::new(),
+            candidates: Vec::new(),
+            now: SimTime::ZERO,
+            window,
+            evaluations: 0,
+        }
+    }
+
+    /// Returns the rate that the links of this region let a flow begin with.
+    #[inline]
+    pub(super) fn offer(&self, usages: &[Usage], share: u64, bound: u64) -> u64 {
+        let link =
+            |rate: u64, usage: &Usage| self.links[usage.link as usize].offer(share, usage.weight, rate);
+        usages.iter().fold(bound, link)
+    }
+
+    /// Counts a flow that will begin in this epoch, for the offers to those after it.
+    pub(super) fn reserve(&mut self, usages: &[Usage], share: u64, rate: u64) {
+        for &Usage { link, weight } in usages {
+            let link = &mut self.links[link as usize];
+            let load = rate * u64::from(weight);
+            (link.load, link.open_load) = (link.load + load, link.open_load + load);
+            link.open_shares += share * u64::from(weight);
+            link.shares += share * u64::from(weight);
+        }
+    }
+
+    /// Takes back [`Sharing::reserve`].
+    pub(super) fn release(&mut self, usages: &[Usage], share: u64, rate: u64) {
+        for &Usage { link, weight } in usages {
+            let link = &mut self.links[link as usize];
+            let load = rate * u64::from(weight);
+            (link.load, link.open_load) = (link.load - load, link.open_load - load);
+            link.open_shares -= share * u64::from(weight);
+            link.shares -= share * u64::from(weight);
+        }
+    }
+
+    /// Makes room for a flow that will begin.
+    pub(super) fn allot(&mut self, share: u64, bound: u64) -> u32 {
+        let index = self.vacant.pop().unwrap_or(self.flows.len() as u32);
+        if index as usize == self.flows.len() {
+            self.flows.push(Flow {
+                share,
+                bound,
+                ceiling: 0,
+                cap: 0,
+                level: 0,
+                rate: 0,
+                home: Home::Fresh,
+                has_changed: false,
+                is_alive: false,
+                uses: Vec::new(),
+            });
+        }
+        let flow = &mut self.flows[index as usize];
+        (flow.share, flow.bound, flow.ceiling, flow.cap) = (share, bound, level_of(bound, share), FREE);
+        flow.is_alive = true;
+        index
+    }
+
+    /// Lets a flow begin at a rate that holds until the next settlement. Where it is at its bound and in nobody's way,
+    /// that rate is settled.
+    pub(super) fn begin(&mut self, index: u32, usages: &[Usage], rate: u64) {
+        let flow = &mut self.flows[index as usize];
+        (flow.rate, flow.level, flow.home) = (rate, flow.ceiling, Home::Fresh);
+        let (share, bound) = (flow.share, flow.bound);
+        debug_assert!(flow.uses.is_empty());
+        let mut is_settled = rate == bound;
+        for (place, &Usage { link: number, weight }) in (0..).zip(usages) {
+            let load = rate * u64::from(weight);
+            self.count(number, |link| link.load += load);
+            let link = &mut self.links[number as usize];
+            link.open_load += load;
+            link.open_shares += share * u64::from(weight);
+            link.weights += u64::from(weight);
+            link.shares += share * u64::from(weight);
+            is_settled &= link.level == FREE && link.is_roomy();
+            self.flows[index as usize].uses.push(Use {
+                link: number,
+                place: link.members.len() as u32,
+                weight,
+            });
+            link.members.push(Member { flow: index, place, weight, shares: share * u64::from(weight) });
+        }
+        if is_settled {
+            self.set_home(index, Home::Bound);
+        } else {
+            self.fresh.push(index);
+            self.fresh_alive += 1;
+        }
+    }
+
+    /// Ends a flow.
+    pub(super) fn end(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        flow.is_alive = false;
+        let (level, rate, home) = (flow.level, flow.rate, flow.home);
+        if home == Home::Fresh {
+            self.fresh_alive -= 1;
+            if self.fresh_alive == 0 {
+                self.fresh.clear();
+            }
+        }
+        let uses = std::mem::take(&mut flow.uses);
+        for &Use { link: number, place, weight } in &uses {
+            let load = rate * u64::from(weight);
+            self.count(number, |link| link.load -= load);
+            let link = &mut self.links[number as usize];
+            link.weights -= u64::from(weight);
+            let shares = link.members.swap_remove(place as usize).shares;
+            link.shares -= shares;
+            if home == Home::Fresh || home == Home::Link(number) {
+                link.open_load -= load;
+                link.open_shares -= shares;
+            }
+            if let Some(&moved) = link.members.get(place as usize) {
+                self.flows[moved.flow as usize].uses[moved.place as usize].place = place;
+            }
+            // One that came and went between two settlements has been in no level.
+            if home != Home::Fresh && self.links[number as usize].level != FREE {
+                let at = level.min(self.links[number as usize].level);
+                self.mark(number, at);
+            }
+        }
+        self.flows[index as usize].uses = uses;
+        self.flows[index as usize].uses.clear();
+        self.vacant.push(index);
+    }
+
+    /// Changes the load of a link, after its meter has counted the old one.
+    #[inline]
+    pub(super) fn count(&mut self, number: u32, change: impl FnOnce(&mut Link)) {
+        let link = &mut self.links[number as usize];
+        if !link.is_pipe {
+            link.meter.count(link.load, link.capacity, self.now, self.window);
+        }
+        change(link);
+    }
+
+    /// Notes that the level of a link may be wrong from this level on.
+    #[inline]
+    pub(super) fn mark(&mut self, number: u32, at: u64) {
+        self.links[number as usize].is_dirty = true;
+        self.dirty.push(Reverse((at, number)));
+    }
+
+    /// Changes what keeps a flow back; its rate stays.
+    #[inline]
+    pub(super) fn set_home(&mut self, index: u32, home: Home) {
+        let flow = &mut self.flows[index as usize];
+        let old = std::mem::replace(&mut flow.home, home);
+        for &Use { link: number, weight, .. } in &flow.uses {
+            let was_open = old == Home::Fresh || old == Home::Link(number);
+            let is_open = home == Home::Link(number);
+            let link = &mut self.links[number as usize];
+            let (load, shares) = (flow.rate * u64::from(weight), flow.share * u64::from(weight));
+            if was_open && !is_open {
+                (link.open_load, link.open_shares) = (link.open_load - load, link.open_shares - shares);
+            } else if is_open && !was_open {
+                (link.open_load, link.open_shares) = (link.open_load + load, link.open_shares + shares);
+            }
+        }
+    }
+
+    /// Returns whether rates may have to change.
+    pub(super) fn is_disturbed(&self) -> bool {
+        !self.dirty.is_empty() || self.fresh_alive > 0
+    }
+}

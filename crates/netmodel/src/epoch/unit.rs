@@ -1,0 +1,174 @@
+//! The integers that the epoch model counts in.
+//!
+//! | quantity | unit | type |
+//! |---|---|---|
+//! | instant, duration | 1 ps | `u64` |
+//! | rate | 2^-40 B/ps, about 0.9 B/s | `u64` |
+//! | volume | 2^-40 B | `u128` |
+//! | weight of a flow on a link | 1/20 | `u32` |
+//! | load and capacity of a link | 2^-40 B/ps / 20 | `u64` |
+//! | share: what a flow gets of a level, the inverse of its penalty | 2^-32 of the largest of the platform | `u64` |
+//! | level: a rate over a share | 2^-40 B/ps | `u64` |
+//!
+//! Parameters are doubles and are rounded once, when a network or a way is made; what happens afterwards is exact.
+
+use pdes_core::{Bytes, SimDuration, SimTime};
+
+use crate::{NetworkParameters, Platform};
+
+/// Fraction bits of rates and volumes.
+const RATE_BITS: u32 = 40;
+
+/// Fraction bits of shares and factors.
+const SHARE_BITS: u32 = 32;
+
+/// A flow takes all of its rate from a link at this weight.
+pub(super) const WHOLE: u32 = 20;
+
+/// What links carry beyond their bandwidth: a flow alone, whose limit is the bandwidth, leaves its link with room for a
+/// level more, so that it is in nobody's way.
+const MARGIN: u64 = 2;
+
+/// The level of what nothing holds back.
+pub(super) const FREE: u64 = u64::MAX;
+
+/// Rounds a rate [B/s], to one unit at least.
+pub(super) fn rate(bytes_per_second: f64) -> u64 {
+    ((bytes_per_second * (1_u64 << RATE_BITS) as f64 / 1e12).round() as u64).max(1)
+}
+
+/// Returns the load that a link of a bandwidth [B/s] carries.
+pub(super) fn capacity(bandwidth: f64) -> u64 {
+    (rate(bandwidth) + MARGIN).saturating_mul(u64::from(WHOLE))
+}
+
+/// Returns the rate of a flow of this share at a level: one unit at least, so that none starves.
+#[inline]
+pub(super) fn rate_at(level: u64, share: u64, bound: u64) -> u64 {
+    let rate = (u128::from(level) * u128::from(share)) >> SHARE_BITS;
+    u64::try_from(rate).unwrap_or(u64::MAX).clamp(1, bound)
+}
+
+/// Returns the least level at which a flow of this share has this rate.
+pub(super) fn level_of(rate: u64, share: u64) -> u64 {
+    let level = (u128::from(rate) << SHARE_BITS).div_ceil(u128::from(share));
+    u64::try_from(level).unwrap_or(FREE)
+}
+
+/// Returns the level at which flows of these shares, each times its weight, fill what is left of a link.
+#[inline]
+pub(super) fn fill(room: u64, shares: u64) -> u64 {
+    let level = (u128::from(room) << SHARE_BITS) / u128::from(shares.max(1));
+    u64::try_from(level).unwrap_or(FREE).min(FREE - 1)
+}
+
+/// Returns how long a volume takes at a rate, rounded up.
+#[inline]
+pub(super) fn duration(volume: u128, rate: u64) -> SimDuration {
+    let picos = match u64::try_from(volume) {
+        Ok(volume) => volume.div_ceil(rate),
+        Err(_) => u64::try_from(volume.div_ceil(u128::from(rate))).unwrap_or(u64::MAX),
+    };
+    SimDuration::from_picos(picos)
+}
+
+/// Returns the volume that passes in a time at a rate.
+#[inline]
+pub(super) fn volume(rate: u64, from: SimTime, to: SimTime) -> u128 {
+    u128::from(rate) * u128::from((to - from).as_picos())
+}
+
+/// Rounds a factor to 2^-32.
+fn factor(factor: f64) -> u64 {
+    (factor * (1_u64 << SHARE_BITS) as f64).round() as u64
+}
+
+/// The factor of a latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LatencyFactor(u64);
+
+impl LatencyFactor {
+    /// Returns how long a message spends on a route of this latency [s] before its data flow.
+    pub(crate) fn of(self, latency: f64) -> SimDuration {
+        let latency = (latency * 1e12).round() as u64;
+        let picos = (u128::from(latency) * u128::from(self.0)) >> SHARE_BITS;
+        SimDuration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
+    }
+}
+
+/// The factors of latencies by the size of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct LatencyFactors(Steps);
+
+impl LatencyFactors {
+    pub(crate) fn new(parameters: &NetworkParameters) -> Self {
+        let table = &parameters.latency_factor;
+        Self(Steps::new(table.steps(), |size| factor(table.factor(Bytes::new(size)))))
+    }
+
+    /// Returns the least factor of any size.
+    pub(crate) fn least(&self) -> LatencyFactor {
+        LatencyFactor(self.0.values.iter().copied().min().unwrap_or(1 << SHARE_BITS))
+    }
+
+    #[inline]
+    pub(super) fn of(&self, size: Bytes) -> LatencyFactor {
+        LatencyFactor(self.0.of(size))
+    }
+}
+
+/// What messages put on the wire, by their size.
+#[derive(Clone, Debug)]
+pub(super) struct WireVolumes(Steps);
+
+impl WireVolumes {
+    pub(super) fn new(parameters: &NetworkParameters) -> Self {
+        let table = &parameters.bandwidth_factor;
+        Self(Steps::new(table.steps(), |size| factor(1.0 / table.factor(Bytes::new(size)))))
+    }
+
+    /// Returns the volume of a message.
+    #[inline]
+    pub(super) fn of(&self, size: Bytes) -> u128 {
+        (u128::from(size.get()) * u128::from(self.0.of(size))) << (RATE_BITS - SHARE_BITS)
+    }
+}
+
+/// A step function of sizes.
+#[derive(Clone, Debug)]
+struct Steps {
+    /// The largest size of each section but the last, in growing order.
+    ends: Box<[u64]>,
+    values: Box<[u64]>,
+}
+
+impl Steps {
+    fn new(ends: impl Iterator<Item = u64>, value: impl Fn(u64) -> u64) -> Self {
+        let ends: Box<[u64]> = ends.collect();
+        let values = ends.iter().copied().chain([u64::MAX]).map(value).collect();
+        Self { ends, values }
+    }
+
+    #[inline]
+    fn of(&self, size: Bytes) -> u64 {
+        let index: usize = self.ends.iter().map(|&end| usize::from(size.get() > end)).sum();
+        self.values[index]
+    }
+}
+
+/// The measure of shares: the least penalty that a way over a link with latency can have [s].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShareScale(f64);
+
+impl ShareScale {
+    pub(super) fn new(platform: &Platform, parameters: &NetworkParameters) -> Self {
+        let links = platform.links().iter();
+        let penalties = links.map(|link| link.latency + parameters.weight_s / link.bandwidth);
+        Self(penalties.filter(|&penalty| penalty > 0.0).fold(1.0, f64::min))
+    }
+
+    /// Returns the share of a flow of this penalty.
+    pub(super) fn share(self, penalty: f64) -> u64 {
+        ((self.0 / penalty * (1_u64 << SHARE_BITS) as f64).round() as u64).clamp(1, 1 << SHARE_BITS)
+    }
+}

@@ -1,0 +1,57 @@
+//! How long a message needs from one region to another.
+
+use pdes_core::SimDuration;
+
+use super::Regions;
+use crate::epoch::unit::LatencyFactors;
+use crate::platform::routing::Routing;
+use crate::route_cost::RouteCost;
+use crate::{HostId, NetworkParameters, Platform};
+
+/// The most hosts of a platform without a regular shape of which all pairs are looked at.
+const ALL_PAIRS_LIMIT: u32 = 2048;
+
+impl Regions {
+    /// Returns the shortest time that a message spends between two hosts of different regions before its data flow: what
+    /// happens in one region cannot matter to another one earlier. `None` where no message can go from one region to
+    /// another.
+    ///
+    /// Of a platform of several zones with more than 2048 hosts the least latency of a link that has one counts instead,
+    /// which is not longer. Costs a route for each cable of a cluster, for each pair of hosts otherwise.
+    pub fn lookahead(&self, platform: &Platform, parameters: &NetworkParameters) -> Option<SimDuration> {
+        if self.count == 1 {
+            return None;
+        }
+        let least_factor = LatencyFactors::new(parameters).least();
+        let phase = |latency: f64| least_factor.of(latency);
+        let hosts = platform.hosts().len() as u32;
+        let between = |(one, other): (u32, u32)| {
+            let [one, other] = [one, other].map(HostId::new);
+            let differ = self.of_host(one) != self.of_host(other);
+            let latency = |src, dst| RouteCost::latency(platform, src, dst).ok();
+            differ.then(|| latency(one, other).into_iter().chain(latency(other, one)).reduce(f64::min))?
+        };
+        let shortest = match single_cluster(platform) {
+            Some(pairs) => pairs.into_iter().filter_map(between).reduce(f64::min),
+            None if hosts <= ALL_PAIRS_LIMIT => {
+                let pairs = (0..hosts).flat_map(|one| (one + 1..hosts).map(move |other| (one, other)));
+                pairs.filter_map(between).reduce(f64::min)
+            }
+            None => {
+                let latencies = platform.links().iter().map(|link| link.latency);
+                latencies.filter(|&latency| latency > 0.0).reduce(f64::min)
+            }
+        };
+        shortest.map(phase)
+    }
+}
+
+/// Returns the pairs of hosts to look at where all hosts are those of one cluster.
+fn single_cluster(platform: &Platform) -> Option<Vec<(u32, u32)>> {
+    platform.zones().iter().find_map(|zone| match &zone.routing {
+        Routing::Cluster(topology, _) if zone.hosts.len() == platform.hosts().len() => {
+            Some(topology.close_pairs())
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,57 @@
+//! When rates change, and how the platform is cut for that.
+
+use pdes_core::SimDuration;
+
+use super::super::{ConfigError, NetworkSection};
+use super::value;
+use crate::job::{Epoch, Model, RegionSource};
+
+/// Reads `epoch_s`.
+pub(super) fn epoch(section: &NetworkSection, model: Model) -> Result<Epoch, ConfigError> {
+    let found = match &section.epoch_s {
+        None => return Ok(Epoch::Exact),
+        Some(found) => found,
+    };
+    let expected = "expected \"auto\", or a time in seconds of a picosecond or more, or 0, which is exact";
+    let seconds = match found {
+        toml::Value::String(auto) if auto == "auto" => None,
+        toml::Value::Float(seconds) => Some(*seconds),
+        toml::Value::Integer(seconds) => Some(*seconds as f64),
+        _ => Some(f64::NAN),
+    };
+    let epoch = match seconds {
+        None => Epoch::Auto,
+        Some(0.0) => return Ok(Epoch::Exact),
+        Some(seconds) => match SimDuration::try_from_secs_f64(seconds) {
+            Some(epoch) if epoch > SimDuration::ZERO => Epoch::Fixed(epoch),
+            _ => return Err(value("network", "epoch_s", format!("found {found}, {expected}"))),
+        },
+    };
+    match model {
+        Model::Flow => Ok(epoch),
+        Model::LogGps => {
+            let message = format!("found {found}, but the model \"loggps\" has no epochs; remove the key");
+            Err(value("network", "epoch_s", message))
+        }
+    }
+}
+
+/// Reads `regions`, which mean nothing without epochs.
+pub(super) fn regions(section: &NetworkSection, epoch: Epoch) -> Result<RegionSource, ConfigError> {
+    let Some(found) = &section.regions else { return Ok(RegionSource::Natural) };
+    let regions = match found {
+        toml::Value::String(auto) if auto == "auto" => RegionSource::Natural,
+        toml::Value::String(path) => RegionSource::File(path.into()),
+        toml::Value::Integer(count @ 1..=0xFFFF_FFFF) => RegionSource::About(*count as u32),
+        _ => {
+            let message = format!("found {found}, expected \"auto\", a number from 1, or the name of a file");
+            return Err(value("network", "regions", message));
+        }
+    };
+    if epoch == Epoch::Exact && regions != RegionSource::Natural && regions != RegionSource::About(1) {
+        let message =
+            format!("found {found}, but without epochs there is one region; set epoch_s to \"auto\"");
+        return Err(value("network", "regions", message));
+    }
+    Ok(regions)
+}
