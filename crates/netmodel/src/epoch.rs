@@ -36,6 +36,7 @@ mod boundary;
 mod certificate;
 mod message;
 mod meter;
+mod plans;
 mod region;
 mod settle;
 mod sharing;
@@ -94,6 +95,8 @@ pub struct EpochNetwork<'p, T> {
     /// The next event of each region, then the next boundary of each.
     earliest: Earliest,
     now: SimTime,
+    /// Regions whose next events are to be found anew.
+    stale: Vec<u32>,
     /// Regions at work at this instant.
     due: Vec<u32>,
     outbox: Outbox<T>,
@@ -185,6 +188,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
             wakes: Agenda::default(),
             earliest,
             now: SimTime::ZERO,
+            stale: Vec::new(),
             due: Vec::new(),
             outbox: Vec::new(),
             counts: EpochCounts::default(),
@@ -240,7 +244,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     ) -> Result<(), RouteError> {
         let region = self.ground.regions.of_host(src).get();
         self.regions[region as usize].send(&self.ground, self.now, at, Departure { src, dst, size, tag })?;
-        self.look_ahead(region);
+        self.touch(region);
         Ok(())
     }
 
@@ -249,7 +253,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         let member = self.ground.regions.host(host);
         self.regions[member.region.index()].compute(self.now, at, member.slot, flops, tag);
-        self.look_ahead(member.region.get());
+        self.touch(member.region.get());
     }
 
     /// Lets something happen at an instant.
@@ -260,6 +264,9 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     /// Returns the instant at which the next thing happens; [`SimTime::MAX`] where that is past the range of simulated
     /// time.
     pub fn next_event(&mut self) -> Option<SimTime> {
+        while let Some(region) = self.stale.pop() {
+            self.look_ahead(region);
+        }
         self.earliest.next().into_iter().chain(self.wakes.next()).min()
     }
 
@@ -287,14 +294,23 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         }
         for region in due.drain(..) {
             self.regions[region as usize].begin(&self.ground, now);
-            self.look_ahead(region);
+            self.touch(region);
         }
         self.due = due;
+    }
+
+    /// Notes that the next event of a region is to be found anew.
+    #[inline]
+    fn touch(&mut self, number: u32) {
+        if !std::mem::replace(&mut self.regions[number as usize].is_stale, true) {
+            self.stale.push(number);
+        }
     }
 
     /// Finds out what a region does next.
     fn look_ahead(&mut self, number: u32) {
         let region = &mut self.regions[number as usize];
+        region.is_stale = false;
         let (event, boundary) = (region.next_event(), region.next_boundary(self.now));
         self.earliest.set(number, event);
         self.earliest.set(self.regions.len() as u32 + number, boundary);

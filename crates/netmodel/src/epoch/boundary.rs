@@ -6,12 +6,10 @@
 //! 3. Each tells the others at what rate its links let these begin ([`Region::offer`]); the least counts.
 //! 4. Each goes on alone ([`Region::enter`]).
 
-use std::cmp::Reverse;
-
 use pdes_core::SimTime;
 
 use super::message::{FlowKey, Message, Outbox};
-use super::region::{Crossing, Outgoing, Region, Transfer};
+use super::region::{Crossing, Region, Transfer};
 use super::unit::FREE;
 use super::way::Ground;
 use crate::region::RegionId;
@@ -68,10 +66,7 @@ impl<T: Copy> Region<T> {
     /// Announces the flows that begin in the epoch that begins now, to this region itself too.
     pub(super) fn announce(&mut self, ground: &Ground<'_>, now: SimTime, outbox: &mut Outbox<T>) {
         let end = now.saturating_add(self.epoch);
-        while let Some(Reverse(next)) = self.outgoing.peek()
-            && next.key.begin < end
-        {
-            let Some(Reverse(Outgoing { key, departure })) = self.outgoing.pop() else { break };
+        while let Some((key, departure)) = self.take_outgoing(end) {
             let way = self.find(ground, departure.src, departure.dst);
             let announcement = Message::Announcement { flow: key, departure };
             outbox.extend(self.ways.concerned(way).iter().map(|&to| (to, announcement)));

@@ -7,6 +7,7 @@ use pdes_core::{SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 
 use super::message::{Departure, FlowKey};
+use super::plans::{Plan, Plans, Slot};
 use super::sharing::Sharing;
 use super::unit::{self, LatencyFactors, WireVolumes};
 use super::way::{Ground, Ways};
@@ -20,16 +21,19 @@ use crate::{Host, HostId, RouteError};
 pub(super) struct Region<T> {
     pub(super) id: RegionId,
     pub(super) epoch: SimDuration,
+    /// Whether its next event is to be found anew.
+    pub(super) is_stale: bool,
     pub(super) ways: Ways,
     pub(super) sharing: Sharing,
     /// By the numbers of the flows of `sharing`.
     pub(super) transfers: Vec<Transfer<T>>,
     /// Lower bounds of the ends of flows.
     ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
-    agenda: Agenda<Plan<T>>,
+    agenda: Agenda<Slot>,
+    plans: Plans<T>,
     cpus: Cpus<T>,
     /// Flows to other regions that have not been announced.
-    pub(super) outgoing: BinaryHeap<Reverse<Outgoing<T>>>,
+    outgoing: BinaryHeap<Reverse<(FlowKey, Slot)>>,
     /// The flows that concern other regions too.
     pub(super) crossings: FxHashMap<FlowKey, Crossing>,
     /// The flows that begin in the epoch that begins, while that is prepared.
@@ -72,45 +76,6 @@ pub(super) struct Crossing {
     pub(super) offer: u64,
 }
 
-/// What will happen at an instant that is known.
-#[derive(Clone, Copy, Debug)]
-enum Plan<T> {
-    /// A message is sent.
-    Start(Departure<T>),
-    /// The data of a message of this region begin to flow.
-    Flow(FlowKey, Departure<T>),
-    /// Those of a message that concerns others do, at this rate.
-    Cross(u32, u64),
-    Compute(u32, f64, T),
-}
-
-/// A message to another region.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing<T> {
-    pub(super) key: FlowKey,
-    pub(super) departure: Departure<T>,
-}
-
-impl<T> PartialEq for Outgoing<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<T> Eq for Outgoing<T> {}
-
-impl<T> PartialOrd for Outgoing<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Outgoing<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
-    }
-}
-
 impl<T: Copy> Region<T> {
     pub(super) fn new<'h>(
         id: RegionId,
@@ -123,11 +88,13 @@ impl<T: Copy> Region<T> {
         Self {
             id,
             epoch,
+            is_stale: false,
             ways: Ways::default(),
             sharing: Sharing::new(links, window),
             transfers: Vec::new(),
             ends: BinaryHeap::new(),
             agenda: Agenda::default(),
+            plans: Plans::default(),
             sent: vec![0; hosts.len()],
             cpus: Cpus::new(hosts),
             outgoing: BinaryHeap::new(),
@@ -149,7 +116,7 @@ impl<T: Copy> Region<T> {
     ) -> Result<(), RouteError> {
         self.ways.find(ground, self.id, departure.src, departure.dst)?;
         if at > now {
-            self.agenda.add(at, Plan::Start(departure));
+            self.file(at, Plan::Start(departure));
         } else {
             self.start(ground, now, departure);
         }
@@ -159,9 +126,27 @@ impl<T: Copy> Region<T> {
     /// Computes on a host of the region.
     pub(super) fn compute(&mut self, now: SimTime, at: SimTime, host: u32, flops: f64, tag: T) {
         if at > now {
-            self.agenda.add(at, Plan::Compute(host, flops, tag));
+            self.file(at, Plan::Compute(host, flops, tag));
         } else {
             self.cpus.begin(now, host, flops, tag);
+        }
+    }
+
+    fn file(&mut self, at: SimTime, plan: Plan<T>) {
+        let slot = self.plans.add(plan);
+        self.agenda.add(at, slot);
+    }
+
+    /// Takes the next message to another region whose data begin to flow before an instant.
+    pub(super) fn take_outgoing(&mut self, end: SimTime) -> Option<(FlowKey, Departure<T>)> {
+        let &Reverse((key, slot)) = self.outgoing.peek()?;
+        if key.begin >= end {
+            return None;
+        }
+        self.outgoing.pop();
+        match self.plans.take(slot) {
+            Plan::Announce(departure) => Some((key, departure)),
+            _ => unreachable!("a message to another region waits to be announced"),
         }
     }
 
@@ -175,10 +160,12 @@ impl<T: Copy> Region<T> {
     /// Returns the next boundary at which the region has something to do, after an instant.
     pub(super) fn next_boundary(&self, now: SimTime) -> Option<SimTime> {
         let epoch = self.epoch.as_picos();
-        let this = now.as_picos() / epoch;
-        let disturbed = self.sharing.is_disturbed().then(|| this.saturating_add(1).saturating_mul(epoch));
-        let outgoing = self.outgoing.peek().map(|Reverse(next)| next.key.begin.as_picos() / epoch * epoch);
-        disturbed.into_iter().chain(outgoing).min().map(SimTime::from_picos)
+        if self.sharing.is_disturbed() {
+            let this = now.as_picos() / epoch;
+            return Some(SimTime::from_picos(this.saturating_add(1).saturating_mul(epoch)));
+        }
+        let Reverse((key, _)) = self.outgoing.peek()?;
+        Some(SimTime::from_picos(key.begin.as_picos() / epoch * epoch))
     }
 
     /// Ends what ends now.
@@ -223,12 +210,13 @@ impl<T: Copy> Region<T> {
     /// Begins what begins now.
     pub(super) fn begin(&mut self, ground: &Ground<'_>, now: SimTime) {
         self.sharing.now = now;
-        while let Some((_, plan)) = self.agenda.take_before(now.saturating_add(SimDuration::from_picos(1))) {
-            match plan {
+        while let Some((_, slot)) = self.agenda.take_before(now.saturating_add(SimDuration::from_picos(1))) {
+            match self.plans.take(slot) {
                 Plan::Start(departure) => self.start(ground, now, departure),
                 Plan::Flow(key, departure) => self.flow(ground, now, key, departure),
                 Plan::Cross(flow, rate) => self.begin_flow(now, flow, rate),
                 Plan::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag),
+                Plan::Announce(_) => unreachable!("announcements are made at boundaries"),
             }
         }
     }
@@ -248,9 +236,10 @@ impl<T: Copy> Region<T> {
                 "a message from host {src} to host {dst} reaches other regions {lookahead} s after it is sent, sooner than an epoch of {} s",
                 self.epoch
             );
-            self.outgoing.push(Reverse(Outgoing { key, departure }));
+            let slot = self.plans.add(Plan::Announce(departure));
+            self.outgoing.push(Reverse((key, slot)));
         } else if begin > now {
-            self.agenda.add(begin, Plan::Flow(key, departure));
+            self.file(begin, Plan::Flow(key, departure));
         } else {
             self.flow(ground, now, key, departure);
         }
@@ -303,7 +292,7 @@ impl<T: Copy> Region<T> {
 
     /// Plans the beginning of a flow that has been registered.
     pub(super) fn plan(&mut self, at: SimTime, flow: u32, rate: u64) {
-        self.agenda.add(at, Plan::Cross(flow, rate));
+        self.file(at, Plan::Cross(flow, rate));
     }
 
     fn begin_flow(&mut self, now: SimTime, flow: u32, rate: u64) {
@@ -343,12 +332,13 @@ impl<T: Copy> Region<T> {
     /// Returns the tags of all that is to be told and is not over.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         let transfers = self.transfers.iter().filter(|transfer| transfer.is_told && !transfer.is_over);
-        let outgoing = self.outgoing.iter().map(|Reverse(outgoing)| outgoing.departure.tag);
-        let planned = self.agenda.plans().filter_map(|plan| match plan {
-            Plan::Start(departure) | Plan::Flow(_, departure) => Some(departure.tag),
+        let planned = self.plans.iter().filter_map(|plan| match plan {
+            Plan::Start(departure) | Plan::Flow(_, departure) | Plan::Announce(departure) => {
+                Some(departure.tag)
+            }
             Plan::Compute(_, _, tag) => Some(*tag),
             Plan::Cross(..) => None,
         });
-        transfers.map(|transfer| transfer.tag).chain(outgoing).chain(planned).chain(self.cpus.running())
+        transfers.map(|transfer| transfer.tag).chain(planned).chain(self.cpus.running())
     }
 }
