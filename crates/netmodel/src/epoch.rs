@@ -16,10 +16,12 @@
 //!
 //!   which exists and is unique: from one `x` to the next, what is full at `x` depends on what was full below `x` alone.
 //!   It is max-min fair up to a unit of rate for each flow of a link.
-//! - A flow that begins between two boundaries has until the next the *provisional* rate
-//!   `min_l max(C_l - load, s_f (C_l - frozen) / (s_f + open shares))` of its links, at most its own limit: what is spare, or
-//!   its part of what flows have that the link holds back. Inside a region load and shares are those of the moment; for a
-//!   flow between regions, those of the boundary and of the flows between regions that begin before it in its epoch.
+//! - A flow that begins between two boundaries has until the next a *provisional* rate, at most its own limit: the least
+//!   over its links of
+//!   `max(C_l - load, s_f C_l / (s_f + shares), s_f (C_l - held) / (s_f + open shares))`, what is spare, or its part of all,
+//!   or its part of what flows have that no other link holds back. Inside a region these are the loads of the moment. For
+//!   flows between regions a link takes those of the boundary, lets the flows share this as they come and end in the
+//!   epoch, and offers each the mean rate that it would have.
 //! - What a flow leaves free when it ends stays free until the next boundary.
 //!
 //! As `D` goes to zero, this tends to [`crate::FlowNetwork`] with all links solved at every event and a precision of zero.
@@ -34,6 +36,7 @@
 
 mod boundary;
 mod certificate;
+mod forecast;
 mod message;
 mod meter;
 mod plans;
@@ -333,7 +336,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
             self.regions[region as usize].announce(&self.ground, now, &mut self.outbox);
         }
         for region in self.deliver(due) {
-            self.regions[region as usize].offer(&mut self.outbox);
+            self.regions[region as usize].offer(now, &mut self.outbox);
         }
         self.deliver(due);
         due.iter().for_each(|&region| self.regions[region as usize].enter(now));

@@ -8,6 +8,7 @@
 
 use pdes_core::SimTime;
 
+use super::forecast::Arrival;
 use super::message::{FlowKey, Message, Outbox};
 use super::region::{Crossing, Region, Transfer};
 use super::unit::FREE;
@@ -98,27 +99,42 @@ impl<T: Copy> Region<T> {
         self.crossings.get_mut(&key).expect("a flow is announced before it is talked about")
     }
 
-    /// Says at what rates the links of the region let the announced flows begin: in their order, each as if those
-    /// before it had begun.
-    pub(super) fn offer(&mut self, outbox: &mut Outbox<T>) {
+    /// Says at what rates the links of the region let the announced flows begin.
+    pub(super) fn offer(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
+        let mut crossed = std::mem::take(&mut self.crossed);
         arrivals.sort_unstable();
         for &key in &arrivals {
-            let Some(crossing) = self.crossings.get_mut(&key) else { continue };
-            let Transfer { way, .. } = self.transfers[crossing.flow as usize];
-            let (usages, way) = (self.ways.usages(way), self.ways.way(way));
-            let rate = self.sharing.offer(usages, way.share, way.bound);
-            self.sharing.reserve(usages, way.share, rate);
-            crossing.offer = rate;
-            outbox.extend(crossing.adverts.iter().map(|&(to, _)| (to, Message::Offer { flow: key, rate })));
+            let flow = self.crossing(key).flow;
+            let Transfer { way, .. } = self.transfers[flow as usize];
+            crossed.extend(self.ways.usages(way).iter().map(|usage| (usage.link, key, flow, usage.weight)));
         }
+        crossed.sort_unstable_by_key(|&(link, key, ..)| (link, key));
+        crossed.chunk_by(|one, other| one.0 == other.0).for_each(|group| self.forecast(now, group));
+        crossed.clear();
         for &key in &arrivals {
             let Some(crossing) = self.crossings.get(&key) else { continue };
-            let Transfer { way, .. } = self.transfers[crossing.flow as usize];
-            let (usages, way) = (self.ways.usages(way), self.ways.way(way));
-            self.sharing.release(usages, way.share, crossing.offer);
+            let offer = Message::Offer { flow: key, rate: crossing.offer };
+            outbox.extend(crossing.adverts.iter().map(|&(to, _)| (to, offer)));
         }
-        self.arrivals = arrivals;
+        (self.arrivals, self.crossed) = (arrivals, crossed);
+    }
+
+    /// Lowers the offers to the announced flows of a link to what it has for them.
+    fn forecast(&mut self, now: SimTime, group: &[(u32, FlowKey, u32, u32)]) {
+        self.on_link.clear();
+        self.on_link.extend(group.iter().map(|&(_, key, flow, weight)| {
+            let way = self.ways.way(self.transfers[flow as usize].way);
+            let volume = self.transfers[flow as usize].left;
+            Arrival { begin: key.begin, volume, share: way.share, weight, bound: way.bound }
+        }));
+        let link = &self.sharing.links[group[0].0 as usize];
+        let crossings = &mut self.crossings;
+        self.forecast.rates(link, &self.on_link, now.saturating_add(self.epoch), |number, rate| {
+            if let Some(crossing) = crossings.get_mut(&group[number].1) {
+                crossing.offer = crossing.offer.min(rate);
+            }
+        });
     }
 
     /// Begins the epoch: goes on with the rates that have been settled, and with those offered to the announced flows.

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use pdes_core::{SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 
+use super::forecast::{Arrival, Forecast};
 use super::message::{Departure, FlowKey};
 use super::plans::{Plan, Plans, Slot};
 use super::sharing::Sharing;
@@ -40,6 +41,11 @@ pub(super) struct Region<T> {
     pub(super) arrivals: Vec<FlowKey>,
     /// Flows of which other regions may have to be told something after the next settlement.
     pub(super) newcomers: Vec<u32>,
+    /// The links of these flows: link, flow, its number and weight.
+    pub(super) crossed: Vec<(u32, FlowKey, u32, u32)>,
+    /// The flows of one of these links.
+    pub(super) on_link: Vec<Arrival>,
+    pub(super) forecast: Forecast,
     /// Messages that each host has sent.
     sent: Vec<u32>,
     latency_factors: LatencyFactors,
@@ -53,7 +59,7 @@ pub(super) struct Transfer<T> {
     pub(super) tag: T,
     pub(super) way: u32,
     /// What has not passed at `since`.
-    left: u128,
+    pub(super) left: u128,
     since: SimTime,
     /// The rate since then; none before it begins.
     speed: u64,
@@ -101,6 +107,9 @@ impl<T: Copy> Region<T> {
             crossings: FxHashMap::default(),
             arrivals: Vec::new(),
             newcomers: Vec::new(),
+            crossed: Vec::new(),
+            on_link: Vec::new(),
+            forecast: Forecast::default(),
             latency_factors: LatencyFactors::new(&ground.parameters),
             volumes: WireVolumes::new(&ground.parameters),
         }

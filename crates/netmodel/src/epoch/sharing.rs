@@ -123,10 +123,19 @@ impl Link {
         if spare >= bound || self.is_pipe {
             return bound;
         }
-        let shares = share * u64::from(weight);
-        let room = self.capacity.saturating_sub(self.load - self.open_load);
-        let level = fill(room, self.open_shares + shares).max(fill(self.capacity, self.shares + shares));
+        let level = self.level_for(share * u64::from(weight));
         spare.max(rate_at(level, share, bound)).max(1)
+    }
+
+    /// Returns the level that flows of these shares, each times its weight, may have together when they join now.
+    #[inline]
+    pub(super) fn level_for(&self, shares: u64) -> u64 {
+        if self.is_pipe {
+            return FREE;
+        }
+        let spare = fill(self.capacity.saturating_sub(self.load), shares);
+        let held = self.capacity.saturating_sub(self.load - self.open_load);
+        spare.max(fill(held, self.open_shares + shares)).max(fill(self.capacity, self.shares + shares))
     }
 }
 
@@ -168,28 +177,6 @@ impl Sharing {
         let link =
             |rate: u64, usage: &Usage| self.links[usage.link as usize].offer(share, usage.weight, rate);
         usages.iter().fold(bound, link)
-    }
-
-    /// Counts a flow that will begin in this epoch, for the offers to those after it.
-    pub(super) fn reserve(&mut self, usages: &[Usage], share: u64, rate: u64) {
-        for &Usage { link, weight } in usages {
-            let link = &mut self.links[link as usize];
-            let load = rate * u64::from(weight);
-            (link.load, link.open_load) = (link.load + load, link.open_load + load);
-            link.open_shares += share * u64::from(weight);
-            link.shares += share * u64::from(weight);
-        }
-    }
-
-    /// Takes back [`Sharing::reserve`].
-    pub(super) fn release(&mut self, usages: &[Usage], share: u64, rate: u64) {
-        for &Usage { link, weight } in usages {
-            let link = &mut self.links[link as usize];
-            let load = rate * u64::from(weight);
-            (link.load, link.open_load) = (link.load - load, link.open_load - load);
-            link.open_shares -= share * u64::from(weight);
-            link.shares -= share * u64::from(weight);
-        }
     }
 
     /// Makes room for a flow that will begin.

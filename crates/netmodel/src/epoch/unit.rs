@@ -20,7 +20,7 @@ use crate::{NetworkParameters, Platform};
 const RATE_BITS: u32 = 40;
 
 /// Fraction bits of shares and factors.
-const SHARE_BITS: u32 = 32;
+pub(super) const SHARE_BITS: u32 = 32;
 
 /// A flow takes all of its rate from a link at this weight.
 pub(super) const WHOLE: u32 = 20;
