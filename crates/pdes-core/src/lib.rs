@@ -80,6 +80,6 @@ pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Level, Profile, Profiled, Traced};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
-pub use regional::{Filed, Region, RegionIndex, RegionalEngine};
+pub use regional::{Crossings, Filed, Region, RegionIndex, RegionalEngine, RegionalRun, Unordered};
 pub use time::{SimDuration, SimTime};
 pub use wire::Wire;

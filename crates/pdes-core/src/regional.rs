@@ -113,12 +113,14 @@ impl RegionalEngine {
         Self { jitter: Some(seed), ..self }
     }
 
-    /// Runs processes to their end; process `i` of the list is rank `i`, and lives in region `homes[i]`. Returns the regions,
-    /// too.
+    /// Runs processes to their end; process `i` of the list is rank `i`, and lives in region `homes[i]`.
+    ///
+    /// # Errors
+    /// Where a process pauses for a conditional event: what others do in the same epoch is not known then.
     ///
     /// # Panics
-    /// Where a process or a region does, where the epoch is zero, where `homes` are not as many as the processes or name no
-    /// region, and where a process pauses for a conditional event, which such an engine cannot order.
+    /// Where a process or a region does, where the epoch is zero, and where `homes` are not as many as the processes or name
+    /// no region.
     pub fn run<P, R>(
         &self,
         epoch: SimDuration,
@@ -126,7 +128,7 @@ impl RegionalEngine {
         homes: &[RegionIndex],
         regions: Vec<R>,
         progress: &Progress,
-    ) -> (Run<P>, Vec<R>)
+    ) -> Result<RegionalRun<P, R>, Unordered>
     where
         P: Process,
         R: Region<P>,
@@ -147,18 +149,49 @@ impl RegionalEngine {
         };
         let domains: Box<[_]> = (0..).zip(regions.into_iter().zip(residents)).map(domain).collect();
         let commons = Commons::new(&domains, &seats, &office, epoch, self.workers, progress);
-        std::thread::scope(|scope| {
+        let crossings = std::thread::scope(|scope| {
             let crew = |me| Crew::new(&commons, me);
             let threads: Vec<_> = (1..self.workers).map(|me| scope.spawn(move || crew(me).run())).collect();
-            crew(0).run();
+            let crossings = crew(0).run();
             for thread in threads {
                 if let Err(panic) = thread.join() {
                     std::panic::resume_unwind(panic);
                 }
             }
+            crossings
         });
-        gather(domains, &seats, progress)
+        gather(domains, &seats, crossings, progress)
     }
+}
+
+/// What is left after a run.
+pub struct RegionalRun<P: Process, R> {
+    /// The processes, and how the run ended.
+    pub run: Run<P>,
+    /// The regions.
+    pub regions: Vec<R>,
+    /// What was exchanged.
+    pub crossings: Crossings,
+}
+
+/// What regions and their processes have told each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crossings {
+    /// Boundaries at which regions talked.
+    pub boundaries: u64,
+    /// Exchanges of letters by all regions at once.
+    pub rounds: u64,
+    /// Letters: tokens and mail.
+    pub letters: u64,
+}
+
+/// A process met a conditional event, which regions that run on their own cannot order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unordered {
+    /// The process; where several did in the same epoch, the one with the earliest event.
+    pub rank: Rank,
+    /// When the event was due.
+    pub at: SimTime,
 }
 
 /// Where a process lives.
@@ -173,11 +206,13 @@ struct Seat {
 fn gather<P: Process, R: Region<P>>(
     domains: Box<[Mutex<Domain<P, R>>]>,
     seats: &[Seat],
+    crossings: Crossings,
     progress: &Progress,
-) -> (Run<P>, Vec<R>) {
+) -> Result<RegionalRun<P, R>, Unordered> {
     let mut fault = FirstFault::none();
     let (mut waiting, mut steps) = (Vec::new(), 0);
     let (mut processes, mut regions) = (Vec::new(), Vec::new());
+    let mut conditional = None;
     for domain in domains {
         let left = domain.into_inner().expect("no worker has panicked").finish();
         fault.merge(left.fault);
@@ -185,11 +220,15 @@ fn gather<P: Process, R: Region<P>>(
         steps += left.steps;
         processes.push(left.processes.into_iter());
         regions.push(left.region);
+        conditional = conditional.into_iter().chain(left.conditional).min();
+    }
+    if let Some((at, rank)) = conditional {
+        return Err(Unordered { rank, at });
     }
     // The residents of a region are in the order of their ranks.
     let next = |seat: &Seat| processes[seat.home as usize].next().expect("each process has one seat");
     let processes: Vec<P> = seats.iter().map(next).collect();
     let reached = processes.iter().map(Process::clock).max();
     progress.publish(0, steps, reached.unwrap_or_default());
-    (Run { ending: fault.ending(waiting), processes, steps }, regions)
+    Ok(RegionalRun { run: Run { ending: fault.ending(waiting), processes, steps }, regions, crossings })
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::domain::Domain;
 use super::meeting::{Meeting, Standing};
 use super::post::{Letters, PostOffice};
-use super::{Region, RegionIndex, Seat};
+use super::{Crossings, Region, RegionIndex, Seat};
 use crate::{Process, Progress, SimDuration, SimTime};
 
 /// What the workers share.
@@ -46,6 +46,7 @@ pub(super) struct Crew<'c, 'a, P: Process, R: Region<P>> {
     /// The earliest failure of all, as far as is known.
     failure: SimTime,
     steps: u64,
+    counts: Crossings,
     letters: Letters<P::Token, R::Mail>,
 }
 
@@ -67,25 +68,35 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
     pub(super) fn new(commons: &'c Commons<'a, P, R>, me: usize) -> Self {
         let end = SimTime::ZERO.saturating_add(commons.epoch);
         let (failure, letters) = (SimTime::MAX, Vec::new());
-        Self { commons, me, phase: 0, meetings: 0, end, failure, steps: 0, letters }
+        let counts = Crossings::default();
+        Self { commons, me, phase: 0, meetings: 0, end, failure, steps: 0, counts, letters }
     }
 
-    /// Runs domains until nothing happens any more, or a worker panics.
-    pub(super) fn run(mut self) {
+    /// Runs domains until nothing happens any more, or a worker panics; returns what boundaries were crossed.
+    pub(super) fn run(mut self) -> Crossings {
         while self.epoch().is_some() {}
+        self.counts
     }
 
     /// Takes all domains through an epoch and over the boundary at its end; returns whether there is another one.
     fn epoch(&mut self) -> Option<()> {
         let mut all = self.phase(Task::Run)?;
         while all.letters > 0 {
+            self.count(all);
             all = self.phase(Task::TakeIn)?;
         }
+        if all.conditional != SimTime::MAX {
+            return None;
+        }
         if all.boundary <= self.end && all.failure >= self.end {
+            self.counts.boundaries += 1;
             for conversation in 0..R::CONVERSATIONS {
-                let mut round = 0;
-                while self.phase(Task::Converse { conversation, round })?.letters > 0 {
-                    round += 1;
+                for round in 0.. {
+                    let all = self.phase(Task::Converse { conversation, round })?;
+                    if all.letters == 0 {
+                        break;
+                    }
+                    self.count(all);
                 }
             }
             all = self.phase(Task::Enter)?;
@@ -93,6 +104,11 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
         self.commons.progress.publish(self.me, self.steps, self.end);
         self.end = self.next_end(all)?;
         Some(())
+    }
+
+    fn count(&mut self, all: Standing) {
+        self.counts.rounds += 1;
+        self.counts.letters += all.letters;
     }
 
     /// Returns the end of the next epoch in which something happens; `None` where the run is over.

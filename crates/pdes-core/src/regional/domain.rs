@@ -44,6 +44,8 @@ pub(super) struct Domain<P: Process, R: Region<P>> {
     states: Vec<State>,
     ready: VecDeque<u32>,
     fault: FirstFault<P::Error>,
+    /// When a process paused for a conditional event.
+    conditional: Option<(SimTime, Rank)>,
     outbox: Outbox<P::Token, P::Order>,
     pub(super) sent: Sent<P::Token, R::Mail>,
     pub(super) steps: u64,
@@ -57,6 +59,7 @@ pub(super) struct Left<P: Process, R> {
     pub(super) waiting: Vec<Rank>,
     pub(super) fault: FirstFault<P::Error>,
     pub(super) steps: u64,
+    pub(super) conditional: Option<(SimTime, Rank)>,
 }
 
 impl<P: Process, R: Region<P>> Domain<P, R> {
@@ -70,6 +73,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
             ranks,
             processes,
             fault: FirstFault::none(),
+            conditional: None,
             outbox: Outbox::new(),
             sent: Sent { tokens: Vec::new(), mail: Vec::new() },
             steps: 0,
@@ -82,7 +86,8 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         let failure = self.fault.cutoff();
         let event = self.region.next().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         let boundary = self.region.next_boundary().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
-        Standing { letters: 0, event, boundary, failure }
+        let conditional = self.conditional.map_or(SimTime::MAX, |(at, _)| at);
+        Standing { letters: 0, event, boundary, failure, conditional }
     }
 
     /// Runs all that happens before an instant, unless it lies after a failure.
@@ -168,8 +173,8 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
                 State::Ready
             }
             Ok(Pause::Conditional(at)) => {
-                let rank = self.ranks[index];
-                panic!("rank {rank} pauses for a conditional event at {at} s, which regions cannot order")
+                self.conditional.get_or_insert((at, self.ranks[index]));
+                State::Blocked
             }
             Ok(Pause::Finished) => State::Finished,
             Err(fault) => {
@@ -212,7 +217,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
     pub(super) fn finish(self) -> Left<P, R> {
         let states = self.ranks.iter().zip(&self.states);
         let waiting = states.filter(|(_, state)| **state != State::Finished).map(|(&rank, _)| rank).collect();
-        let Self { region, processes, fault, steps, .. } = self;
-        Left { region, processes, waiting, fault, steps }
+        let Self { region, processes, fault, steps, conditional, .. } = self;
+        Left { region, processes, waiting, fault, steps, conditional }
     }
 }

@@ -21,17 +21,25 @@ pub(super) struct Standing {
     pub(super) boundary: SimTime,
     /// The earliest failure of any.
     pub(super) failure: SimTime,
+    /// When a process has met a conditional event.
+    pub(super) conditional: SimTime,
 }
 
 impl Standing {
-    pub(super) const NOTHING: Self =
-        Self { letters: 0, event: SimTime::MAX, boundary: SimTime::MAX, failure: SimTime::MAX };
+    pub(super) const NOTHING: Self = Self {
+        letters: 0,
+        event: SimTime::MAX,
+        boundary: SimTime::MAX,
+        failure: SimTime::MAX,
+        conditional: SimTime::MAX,
+    };
 
     pub(super) fn merge(&mut self, other: Self) {
         self.letters += other.letters;
         self.event = self.event.min(other.event);
         self.boundary = self.boundary.min(other.boundary);
         self.failure = self.failure.min(other.failure);
+        self.conditional = self.conditional.min(other.conditional);
     }
 }
 
@@ -45,21 +53,22 @@ pub(super) struct Meeting {
 }
 
 #[derive(Default)]
-struct Slot([AtomicU64; 4]);
+struct Slot([AtomicU64; 5]);
 
 impl Slot {
     fn write(&self, standing: Standing) {
-        let Standing { letters, event, boundary, failure } = standing;
-        let words = [letters, event.as_picos(), boundary.as_picos(), failure.as_picos()];
+        let Standing { letters, event, boundary, failure, conditional } = standing;
+        let [event, boundary, failure, conditional] =
+            [event, boundary, failure, conditional].map(SimTime::as_picos);
+        let words = [letters, event, boundary, failure, conditional];
         // Relaxed, as below: the counters of the meeting order them.
         self.0.iter().zip(words).for_each(|(slot, word)| slot.store(word, Ordering::Relaxed));
     }
 
     fn read(&self) -> Standing {
-        let [letters, event, boundary, failure] =
-            [0, 1, 2, 3].map(|word| self.0[word].load(Ordering::Relaxed));
-        let [event, boundary, failure] = [event, boundary, failure].map(SimTime::from_picos);
-        Standing { letters, event, boundary, failure }
+        let word = |word: usize| self.0[word].load(Ordering::Relaxed);
+        let [event, boundary, failure, conditional] = [1, 2, 3, 4].map(word).map(SimTime::from_picos);
+        Standing { letters: word(0), event, boundary, failure, conditional }
     }
 }
 
