@@ -49,23 +49,31 @@ impl Notice {
 
     /// Tells all who wait that the work was done at this instant.
     pub fn give<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
-        let sender = match self.0 {
-            Wait::Rank { me, operation } => {
-                outbox.send(me, Token::Resume { at, operation });
-                None
-            }
-            Wait::Message { receiver, receive, bytes, sender } => {
-                let received = sender.is_none().then_some(bytes);
-                outbox.send(receiver, Token::Arrived { request: receive, at, received });
-                sender
-            }
-            Wait::Eager { receiver, flight } => {
-                outbox.send(receiver, Token::Landed { flight, at });
-                None
+        self.give_to(at, outbox, |_| true);
+    }
+
+    /// Tells those of certain ranks who wait that the work was done at this instant.
+    pub fn give_to<O: Copy>(
+        self,
+        at: SimTime,
+        outbox: &mut Outbox<Token, O>,
+        is_told: impl Fn(Rank) -> bool,
+    ) {
+        let mut tell = |rank, token| {
+            if is_told(rank) {
+                outbox.send(rank, token);
             }
         };
-        if let Some((rank, request)) = sender {
-            outbox.send(rank, Token::Arrived { request, at, received: None });
+        match self.0 {
+            Wait::Rank { me, operation } => tell(me, Token::Resume { at, operation }),
+            Wait::Message { receiver, receive, bytes, sender } => {
+                let received = sender.is_none().then_some(bytes);
+                tell(receiver, Token::Arrived { request: receive, at, received });
+                if let Some((rank, request)) = sender {
+                    tell(rank, Token::Arrived { request, at, received: None });
+                }
+            }
+            Wait::Eager { receiver, flight } => tell(receiver, Token::Landed { flight, at }),
         }
     }
 }

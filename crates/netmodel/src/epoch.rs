@@ -39,6 +39,7 @@ mod certificate;
 mod forecast;
 mod message;
 mod meter;
+mod part;
 mod plans;
 mod region;
 mod settle;
@@ -55,6 +56,7 @@ use crate::region::RegionId;
 use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
 pub use certificate::EpochViolation;
 use message::{Departure, Outbox};
+pub use part::{Booking, EpochMachine, EpochMail, EpochRegion};
 use region::Region;
 use unit::ShareScale;
 use way::Ground;
@@ -149,6 +151,44 @@ pub enum EpochError {
     },
 }
 
+/// Makes what regions know of a machine.
+fn found<'p>(
+    platform: &'p Platform,
+    parameters: &NetworkParameters,
+    regions: Regions,
+    epoch: SimDuration,
+) -> Result<Ground<'p>, EpochError> {
+    if epoch == SimDuration::ZERO {
+        return Err(EpochError::Zero);
+    }
+    if let Some(most) = regions.lookahead(platform, parameters)
+        && epoch > most
+    {
+        return Err(EpochError::TooLong { found: epoch, most, regions: regions.count() });
+    }
+    let scale = ShareScale::new(platform, parameters);
+    Ok(Ground { platform, parameters: parameters.clone(), regions, scale })
+}
+
+/// Makes the regions of a machine, idle.
+fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration) -> Vec<Region<T>> {
+    let (hosts, links) = (ground.regions.hosts(), ground.regions.links());
+    let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
+        let hosts = hosts.iter().map(|&host| ground.platform.host(host));
+        let links = links.iter().map(|&link| {
+            let link = ground.platform.link(link);
+            (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
+        });
+        Region::new(RegionId::new(number), epoch, window(epoch), ground, hosts, links)
+    };
+    (0..).zip(hosts.iter().zip(&links)).map(region).collect()
+}
+
+/// The time over which the load of a link is compared with its capacity [ps].
+fn window(epoch: SimDuration) -> u64 {
+    epoch.as_picos().saturating_mul(WINDOW_EPOCHS)
+}
+
 impl<'p, T: Copy> EpochNetwork<'p, T> {
     /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the pairs
     /// of hosts that talk and to what is under way.
@@ -161,27 +201,8 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         regions: Regions,
         epoch: SimDuration,
     ) -> Result<Self, EpochError> {
-        if epoch == SimDuration::ZERO {
-            return Err(EpochError::Zero);
-        }
-        if let Some(most) = regions.lookahead(platform, parameters)
-            && epoch > most
-        {
-            return Err(EpochError::TooLong { found: epoch, most, regions: regions.count() });
-        }
-        let scale = ShareScale::new(platform, parameters);
-        let (hosts, links) = (regions.hosts(), regions.links());
-        let ground = Ground { platform, parameters: parameters.clone(), regions, scale };
-        let window = epoch.as_picos().saturating_mul(WINDOW_EPOCHS);
-        let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
-            let hosts = hosts.iter().map(|&host| platform.host(host));
-            let links = links.iter().map(|&link| {
-                let link = platform.link(link);
-                (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
-            });
-            Region::new(RegionId::new(number), epoch, window, &ground, hosts, links)
-        };
-        let regions: Vec<Region<T>> = (0..).zip(hosts.iter().zip(&links)).map(region).collect();
+        let ground = found(platform, parameters, regions, epoch)?;
+        let regions = regions_of(&ground, epoch);
         let mut earliest = Earliest::default();
         earliest.grow(2 * regions.len());
         Ok(Self {
@@ -222,9 +243,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     /// Returns the most that a link has carried beyond its capacity in a window of ten epochs, as a part of its capacity:
     /// provisional rates may be too high. Fat pipes are not counted. Costs the number of links.
     pub fn capacity_violation(&self) -> f64 {
-        let window = self.epoch.as_picos().saturating_mul(WINDOW_EPOCHS);
-        let links = self.regions.iter().flat_map(|region| &region.sharing.links);
-        links.map(|link| link.meter.violation(link.capacity, window)).fold(0.0, f64::max)
+        self.regions.iter().map(Region::capacity_violation).fold(0.0, f64::max)
     }
 
     /// Returns the tags of all that has begun or will begin, and is not over.

@@ -1,7 +1,7 @@
 //! The machine whose links and cores are shared, and the arbiter that shares them out in the order of time.
 
 use mpi_model::{Machine, Notice, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
-use netmodel::epoch::{EpochCounts, EpochError};
+use netmodel::epoch::{EpochCounts, EpochError, EpochMachine};
 use netmodel::{EpochNetwork, FlowNetwork, HostId, LogGps, NetworkParameters, Platform, Regions, RouteError};
 use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
 
@@ -21,15 +21,15 @@ pub struct SharedMachine<'a> {
 /// The hosts at the ends of a message's way.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPair {
-    src: HostId,
-    dst: HostId,
+    pub(crate) src: HostId,
+    pub(crate) dst: HostId,
 }
 
 /// Work on a machine, and who waits for its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    work: Work<HostPair>,
-    notice: Notice,
+    pub(crate) work: Work<HostPair>,
+    pub(crate) notice: Notice,
 }
 
 impl<'a> SharedMachine<'a> {
@@ -95,6 +95,15 @@ impl EpochPlan {
             }
             _ => Ok(Some(Self { regions, epoch })),
         }
+    }
+
+    /// Makes the machine that runs so.
+    pub(crate) fn machine<'p>(
+        &self,
+        platform: &'p Platform,
+        parameters: &NetworkParameters,
+    ) -> Result<EpochMachine<'p>, EpochError> {
+        EpochMachine::new(platform, parameters, self.regions.clone(), self.epoch)
     }
 
     /// The length of an epoch.
@@ -208,7 +217,7 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
             network.now()
         });
         if at == SimTime::MAX {
-            return Err(self.out_of_time());
+            return Err(either!(&self.network, network => out_of_time(network.unfinished())));
         }
         for notice in self.done.drain(..) {
             notice.give(at, outbox);
@@ -217,16 +226,15 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
     }
 }
 
-impl Contention<'_> {
-    /// The failure of whatever would end after the end of time.
-    fn out_of_time(&mut self) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {
-        let rank = either!(&self.network, network => network.unfinished().map(Notice::rank_concerned).min());
-        let rank = rank.unwrap_or(Rank::new(0));
-        let kind = ReplayErrorKind::TooLong {
-            what: "a message, a computation or a sleep",
-            amount: "this rank, or what is left of it,".to_owned(),
-        };
-        let error = Box::new(ReplayError { rank, action: 0, kind });
-        (rank, Fault { at: SimTime::MAX, order: 0, error })
-    }
+/// The failure of whatever would end after the end of time.
+pub(crate) fn out_of_time(
+    unfinished: impl Iterator<Item = Notice>,
+) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {
+    let rank = unfinished.map(Notice::rank_concerned).min().unwrap_or(Rank::new(0));
+    let kind = ReplayErrorKind::TooLong {
+        what: "a message, a computation or a sleep",
+        amount: "this rank, or what is left of it,".to_owned(),
+    };
+    let error = Box::new(ReplayError { rank, action: 0, kind });
+    (rank, Fault { at: SimTime::MAX, order: 0, error })
 }

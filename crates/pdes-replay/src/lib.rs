@@ -37,6 +37,7 @@ mod machine;
 mod partition;
 mod placement;
 mod profile;
+mod province;
 mod report;
 mod scene;
 

@@ -9,7 +9,8 @@ use mpi_model::{Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, 
 use netmodel::epoch::EpochError;
 use netmodel::{LogGps, Platform, PlatformError, RegionError, RouteError};
 use pdes_core::{
-    ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, Run, RunAhead, SimTime,
+    ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionalEngine,
+    RegionalRun, Run, RunAhead, SimTime, Unordered,
 };
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
@@ -19,6 +20,7 @@ use crate::job::{Job, Model, PlatformSource};
 use crate::machine::PlacedMachine;
 use crate::partition::{Cuts, Division, PartitionError, PartitionSource};
 use crate::placement::{Placement, PlacementError};
+use crate::province::Province;
 use crate::report::peak_rss_bytes;
 
 /// Everything that a replay needs, in memory.
@@ -239,10 +241,10 @@ impl Scene {
                     .to_owned(),
             );
         }
-        if self.job.model == Model::Flow && self.job.threads > 1 {
+        if self.job.model == Model::Flow && self.job.threads > 1 && self.epochs.is_none() {
             let threads = self.job.threads;
             warnings.push(format!(
-                "the model \"flow\" runs on one thread; {threads} threads help \"loggps\" only"
+                "the exact model \"flow\" runs on one thread; for {threads} threads take epoch_s = \"auto\""
             ));
         }
         warnings
@@ -284,6 +286,11 @@ impl Scene {
     fn replay_shared(&self, progress: &Progress) -> Result<Outcome, RunError> {
         let started = Instant::now();
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
+        if let Some(plan) = &self.epochs
+            && let Some(outcome) = self.replay_regions(started, plan, &machine, progress)?
+        {
+            return Ok(outcome);
+        }
         let world = World::new(&self.trace, &machine, &self.job.mpi);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let mut contention = Contention::new(&machine, &self.job.network, self.epochs.as_ref())?;
@@ -291,6 +298,37 @@ impl Scene {
         let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let outcome = self.conclude(started, engine.run(processes, &mut contention, progress))?;
         Ok(Outcome { epochs: contention.epochs(), ..outcome })
+    }
+
+    /// Replays with contention, region by region; `None` where that cannot be done.
+    fn replay_regions(
+        &self,
+        started: Instant,
+        plan: &EpochPlan,
+        machine: &SharedMachine<'_>,
+        progress: &Progress,
+    ) -> Result<Option<Outcome>, RunError> {
+        let world = World::new(&self.trace, machine, &self.job.mpi);
+        let processes = world.processes().map_err(|error| self.locate(error))?;
+        let ground = plan.machine(&self.platform, &self.job.network)?;
+        let homes = Province::homes(&ground, &self.placement, self.trace.ranks());
+        let provinces = Province::all(&ground, &self.placement, &homes);
+        let engine = RegionalEngine::new(self.job.threads);
+        let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
+        match engine.run(plan.epoch(), processes, &homes, provinces, progress) {
+            Ok(RegionalRun { run, regions, crossings }) => {
+                let outcome = self.conclude(started, run)?;
+                Ok(Some(Outcome { epochs: Some(Province::summary(&regions, crossings)), ..outcome }))
+            }
+            Err(Unordered { rank, at }) => {
+                tracing::warn!(
+                    "rank {rank} asks at {at} s who comes first, which needs one thread for all regions: {} thread(s) are of no \
+                     use",
+                    self.job.threads
+                );
+                Ok(None)
+            }
+        }
     }
 
     fn conclude<M>(&self, started: Instant, run: Run<RankProcess<'_, M>>) -> Result<Outcome, RunError>

@@ -78,7 +78,8 @@ impl<T: Copy> Region<T> {
     pub(super) fn receive(&mut self, ground: &Ground<'_>, message: Message<T>) {
         match message {
             Message::Announcement { flow: key, departure } => {
-                let is_told = ground.regions.of_host(departure.dst) == self.id;
+                let is_here = |host| ground.regions.of_host(host) == self.id;
+                let is_told = is_here(departure.dst) || self.tells_both_ends && is_here(departure.src);
                 let flow = self.register(ground, key, departure, is_told, true);
                 let Transfer { way, .. } = self.transfers[flow as usize];
                 let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);

@@ -24,6 +24,8 @@ pub(super) struct Region<T> {
     pub(super) epoch: SimDuration,
     /// Whether its next event is to be found anew.
     pub(super) is_stale: bool,
+    /// Whether the caller is told of the ends of messages to other regions as well.
+    pub(super) tells_both_ends: bool,
     pub(super) ways: Ways,
     pub(super) sharing: Sharing,
     /// By the numbers of the flows of `sharing`.
@@ -95,6 +97,7 @@ impl<T: Copy> Region<T> {
             id,
             epoch,
             is_stale: false,
+            tells_both_ends: false,
             ways: Ways::default(),
             sharing: Sharing::new(links, window),
             transfers: Vec::new(),
@@ -113,6 +116,28 @@ impl<T: Copy> Region<T> {
             latency_factors: LatencyFactors::new(&ground.parameters),
             volumes: WireVolumes::new(&ground.parameters),
         }
+    }
+
+    pub(super) fn telling_both_ends(self) -> Self {
+        Self { tells_both_ends: true, ..self }
+    }
+
+    /// Returns whether a message from a host of the region concerns others.
+    pub(super) fn crosses(
+        &mut self,
+        ground: &Ground<'_>,
+        src: HostId,
+        dst: HostId,
+    ) -> Result<bool, RouteError> {
+        let way = self.ways.find(ground, self.id, src, dst)?;
+        Ok(!self.ways.way(way).is_local())
+    }
+
+    /// Returns the most that a link has carried beyond its capacity, as a part of it.
+    pub(super) fn capacity_violation(&self) -> f64 {
+        let window = super::window(self.epoch);
+        let violation = |link: &super::sharing::Link| link.meter.violation(link.capacity, window);
+        self.sharing.links.iter().map(violation).fold(0.0, f64::max)
     }
 
     /// Sends a message from a host of the region at an instant that is not past.
@@ -232,26 +257,45 @@ impl<T: Copy> Region<T> {
 
     /// Sends a message now.
     fn start(&mut self, ground: &Ground<'_>, now: SimTime, departure: Departure<T>) {
-        let Departure { src, dst, size, .. } = departure;
-        let way = self.find(ground, src, dst);
-        let begin = now.saturating_add(self.ways.phase(way, self.latency_factors.of(size)));
-        let sent = &mut self.sent[ground.regions.host(src).slot as usize];
-        *sent = sent.wrapping_add(1);
-        let key = FlowKey { begin, src, count: *sent };
+        let way = self.find(ground, departure.src, departure.dst);
         if !self.ways.way(way).is_local() {
-            let lookahead = begin - now;
-            assert!(
-                lookahead >= self.epoch || begin == SimTime::MAX,
-                "a message from host {src} to host {dst} reaches other regions {lookahead} s after it is sent, sooner than an epoch of {} s",
-                self.epoch
-            );
-            let slot = self.plans.add(Plan::Announce(departure));
-            self.outgoing.push(Reverse((key, slot)));
-        } else if begin > now {
+            self.depart(ground, now, departure);
+            return;
+        }
+        let begin = now.saturating_add(self.ways.phase(way, self.latency_factors.of(departure.size)));
+        let key = self.name(ground, begin, departure.src);
+        if begin > now {
             self.file(begin, Plan::Flow(key, departure));
         } else {
             self.flow(ground, now, key, departure);
         }
+    }
+
+    /// Sends a message that concerns other regions at an instant of the epoch that is in progress, or has just ended.
+    pub(super) fn depart(&mut self, ground: &Ground<'_>, at: SimTime, departure: Departure<T>) {
+        let Departure { src, dst, .. } = departure;
+        let begin = self.begin_of(ground, at, departure);
+        let lookahead = begin - at;
+        assert!(
+            lookahead >= self.epoch || begin == SimTime::MAX,
+            "a message from host {src} to host {dst} reaches other regions {lookahead} s after it is sent, sooner than an epoch of {} s",
+            self.epoch
+        );
+        let key = self.name(ground, begin, src);
+        let slot = self.plans.add(Plan::Announce(departure));
+        self.outgoing.push(Reverse((key, slot)));
+    }
+
+    /// When the data of a message begin to flow that is sent at an instant.
+    pub(super) fn begin_of(&mut self, ground: &Ground<'_>, at: SimTime, departure: Departure<T>) -> SimTime {
+        let way = self.find(ground, departure.src, departure.dst);
+        at.saturating_add(self.ways.phase(way, self.latency_factors.of(departure.size)))
+    }
+
+    fn name(&mut self, ground: &Ground<'_>, begin: SimTime, src: HostId) -> FlowKey {
+        let sent = &mut self.sent[ground.regions.host(src).slot as usize];
+        *sent = sent.wrapping_add(1);
+        FlowKey { begin, src, count: *sent }
     }
 
     /// Returns a way that has been looked up before, by this region or by that of the source.

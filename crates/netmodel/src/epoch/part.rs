@@ -1,0 +1,266 @@
+//! A machine in epochs, region by region, for engines that run regions on threads of their own.
+
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
+
+use super::message::{Departure, Message, Outbox};
+use super::region::Region;
+use super::way::Ground;
+use super::{EpochError, found, regions_of};
+use crate::flow::agenda::Agenda;
+use crate::region::RegionId;
+use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
+
+/// What the regions of a machine have in common.
+#[derive(Debug)]
+pub struct EpochMachine<'p> {
+    ground: Ground<'p>,
+    epoch: SimDuration,
+}
+
+/// A region of a machine at work. During an epoch it depends on nothing outside.
+///
+/// At a boundary regions have two conversations. In the first they find the rates of all flows, in as many rounds as it takes. In
+/// the second, of two rounds, they announce the flows between them that begin in the next epoch, and offer them rates to
+/// begin with.
+///
+/// The model is that of [`EpochNetwork`](crate::EpochNetwork). Flows between regions that begin at one instant, at one host, are
+/// ordered by when they were sent, their place and who filed them, so that it does not matter when other regions hear of
+/// them.
+#[derive(Debug)]
+pub struct EpochRegion<'g, 'p, T> {
+    machine: &'g EpochMachine<'p>,
+    region: Region<T>,
+    /// Messages to other regions that have no number yet.
+    booked: Vec<Booking<T>>,
+    /// When the first of their data begin to flow.
+    first_booked: Option<SimTime>,
+    wakes: Agenda<T>,
+    now: SimTime,
+    /// What ended at the boundary that the region has crossed last.
+    done: Vec<T>,
+    outbox: Outbox<T>,
+    settlements: u64,
+}
+
+/// What regions tell each other.
+#[derive(Clone, Copy, Debug)]
+pub struct EpochMail<T>(Letter<T>);
+
+#[derive(Clone, Copy, Debug)]
+enum Letter<T> {
+    /// A message from a host of the receiver was ordered by somebody who lives elsewhere.
+    Booking(Booking<T>),
+    Message(Message<T>),
+}
+
+/// A message to be sent, with what orders it among others.
+#[derive(Clone, Copy, Debug)]
+pub struct Booking<T> {
+    /// When it is sent.
+    pub at: SimTime,
+    /// Where it stands among those of that instant.
+    pub place: u64,
+    /// Who filed it.
+    pub from: Rank,
+    /// The host that sends it.
+    pub src: HostId,
+    /// The host that receives it.
+    pub dst: HostId,
+    /// Its size on the wire.
+    pub size: Bytes,
+    /// What the caller wants back when it has arrived, in the regions of both hosts.
+    pub tag: T,
+}
+
+impl<'p> EpochMachine<'p> {
+    /// Makes a machine.
+    ///
+    /// # Errors
+    /// Where the epoch is zero, or longer than [`Regions::lookahead`].
+    pub fn new(
+        platform: &'p Platform,
+        parameters: &NetworkParameters,
+        regions: Regions,
+        epoch: SimDuration,
+    ) -> Result<Self, EpochError> {
+        Ok(Self { ground: found(platform, parameters, regions, epoch)?, epoch })
+    }
+
+    /// Returns the length of an epoch.
+    pub fn epoch(&self) -> SimDuration {
+        self.epoch
+    }
+
+    /// Returns which host belongs to which region.
+    pub fn regions(&self) -> &Regions {
+        &self.ground.regions
+    }
+
+    /// Makes all regions, idle, in their order.
+    pub fn parts<T: Copy>(&self) -> Vec<EpochRegion<'_, 'p, T>> {
+        let part = |region: Region<T>| EpochRegion {
+            machine: self,
+            region: region.telling_both_ends(),
+            booked: Vec::new(),
+            first_booked: None,
+            wakes: Agenda::default(),
+            now: SimTime::ZERO,
+            done: Vec::new(),
+            outbox: Vec::new(),
+            settlements: 0,
+        };
+        regions_of(&self.ground, self.epoch).into_iter().map(part).collect()
+    }
+}
+
+impl<T: Copy> EpochRegion<'_, '_, T> {
+    /// Conversations at a boundary.
+    pub const CONVERSATIONS: u32 = 2;
+
+    /// Sends a message. Where its host is another region's, that one is told.
+    ///
+    /// # Errors
+    /// Where there is no route.
+    pub fn send(
+        &mut self,
+        booking: Booking<T>,
+        mail: &mut Vec<(u32, EpochMail<T>)>,
+    ) -> Result<(), RouteError> {
+        let home = self.machine.ground.regions.of_host(booking.src);
+        if home != self.region.id {
+            mail.push((home.get(), EpochMail(Letter::Booking(booking))));
+            return Ok(());
+        }
+        self.book(booking)
+    }
+
+    fn book(&mut self, booking: Booking<T>) -> Result<(), RouteError> {
+        let Booking { at, src, dst, size, tag, .. } = booking;
+        let ground = &self.machine.ground;
+        let departure = Departure { src, dst, size, tag };
+        if self.region.crosses(ground, src, dst)? {
+            let begin = self.region.begin_of(ground, at, departure);
+            self.first_booked = self.first_booked.into_iter().chain([begin]).min();
+            self.booked.push(booking);
+            Ok(())
+        } else {
+            self.region.send(ground, self.now, at, departure)
+        }
+    }
+
+    /// Computes so many floating-point operations on a host of the region from an instant on that is not past.
+    pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        let slot = self.machine.ground.regions.host(host).slot;
+        self.region.compute(self.now, at, slot, flops, tag);
+    }
+
+    /// Lets something happen at an instant.
+    pub fn wake(&mut self, at: SimTime, tag: T) {
+        self.wakes.add(at, tag);
+    }
+
+    /// Returns the instant of the last event, or of the last boundary.
+    pub fn now(&self) -> SimTime {
+        self.now
+    }
+
+    /// Returns the instant at which the next thing happens in the region.
+    pub fn next_event(&mut self) -> Option<SimTime> {
+        if !self.done.is_empty() {
+            return Some(self.now);
+        }
+        self.region.next_event().into_iter().chain(self.wakes.next()).min()
+    }
+
+    /// Moves to the next instant and appends the tags of all that is done by then.
+    pub fn advance(&mut self, done: &mut Vec<T>) {
+        let Some(now) = self.next_event() else { return };
+        self.now = now;
+        done.append(&mut self.done);
+        self.region.finish(now, done);
+        let end = now.saturating_add(SimDuration::from_picos(1));
+        while let Some((_, tag)) = self.wakes.take_before(end) {
+            done.push(tag);
+        }
+        self.region.begin(&self.machine.ground, now);
+    }
+
+    /// Returns the next boundary that matters to the region: what it did since the last one has changed the rates that its links
+    /// allow, or a flow to another region begins in the epoch after it.
+    pub fn next_boundary(&self) -> Option<SimTime> {
+        let epoch = self.machine.epoch.as_picos();
+        let booked = self.first_booked.map(|begin| SimTime::from_picos(begin.as_picos() / epoch * epoch));
+        booked.into_iter().chain(self.region.next_boundary(self.now)).min()
+    }
+
+    /// Takes in what another region, or this one, has sent.
+    pub fn receive(&mut self, mail: EpochMail<T>) {
+        match mail.0 {
+            Letter::Booking(booking) => {
+                // Whoever filed it has looked for the way.
+                self.book(booking)
+                    .unwrap_or_else(|error| unreachable!("a way that was found is gone: {error}"));
+            }
+            Letter::Message(message) => self.region.receive(&self.machine.ground, message),
+        }
+    }
+
+    /// Takes part in a round of a conversation at a boundary.
+    pub fn converse(
+        &mut self,
+        boundary: SimTime,
+        conversation: u32,
+        round: u32,
+        mail: &mut Vec<(u32, EpochMail<T>)>,
+    ) {
+        let ground = &self.machine.ground;
+        match (conversation, round) {
+            (0, _) => {
+                if round == 0 {
+                    self.now = boundary;
+                    self.region.finish(boundary, &mut self.done);
+                }
+                self.settlements += 1;
+                self.region.settle(boundary, &mut self.outbox);
+            }
+            (1, 0) => {
+                // Stable: those of one rank stay in the order in which it filed them.
+                self.booked.sort_by_key(|booking| (booking.at, booking.place, booking.from));
+                for booking in self.booked.drain(..) {
+                    let Booking { at, src, dst, size, tag, .. } = booking;
+                    self.region.depart(ground, at, Departure { src, dst, size, tag });
+                }
+                self.first_booked = None;
+                self.region.announce(ground, boundary, &mut self.outbox);
+            }
+            (1, 1) => self.region.offer(&mut self.outbox),
+            _ => {}
+        }
+        let letters = self.outbox.drain(..);
+        mail.extend(
+            letters.map(|(to, message): (RegionId, _)| (to.get(), EpochMail(Letter::Message(message)))),
+        );
+    }
+
+    /// Begins the epoch that begins at a boundary.
+    pub fn enter(&mut self, boundary: SimTime) {
+        self.region.enter(boundary);
+    }
+
+    /// Returns the tags of all that has begun or will begin, and is not over.
+    pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
+        let booked = self.booked.iter().map(|booking| booking.tag);
+        self.region.unfinished().chain(self.wakes.plans().copied()).chain(booked)
+    }
+
+    /// Returns how often the region has looked for its part of the rates, and how often at a link.
+    pub fn settlements(&self) -> (u64, u64) {
+        (self.settlements, self.region.sharing.evaluations)
+    }
+
+    /// Returns the most that a link of the region has carried beyond its capacity in a window of ten epochs, as a part of
+    /// its capacity.
+    pub fn capacity_violation(&self) -> f64 {
+        self.region.capacity_violation()
+    }
+}

@@ -1,0 +1,115 @@
+//! Regions of a machine with contention, and the ranks that live on their hosts.
+
+use mpi_model::{Notice, RankProcess, ReplayError, Token, Work};
+use netmodel::RouteError;
+use netmodel::epoch::{Booking, EpochCounts, EpochMachine, EpochMail, EpochRegion};
+use pdes_core::{Crossings, Fault, Filed, Outbox, Rank, Region, RegionIndex, SimTime};
+
+use crate::Placement;
+use crate::contention::{EpochSummary, HostPair, Order, SharedMachine, out_of_time};
+
+/// The last instant at which anything can happen: what does not end by then never does.
+const LAST: SimTime = SimTime::from_picos(u64::MAX - 1);
+
+/// A region of a machine, as the arbiter of the ranks on its hosts.
+#[derive(Debug)]
+pub(crate) struct Province<'a> {
+    index: RegionIndex,
+    region: EpochRegion<'a, 'a, Notice>,
+    placement: &'a Placement,
+    /// The region of each rank.
+    homes: &'a [RegionIndex],
+    done: Vec<Notice>,
+}
+
+impl<'a> Province<'a> {
+    /// Makes all regions of a machine, idle.
+    pub(crate) fn all(
+        machine: &'a EpochMachine<'a>,
+        placement: &'a Placement,
+        homes: &'a [RegionIndex],
+    ) -> Vec<Self> {
+        let province = |(index, region)| Self { index, region, placement, homes, done: Vec::new() };
+        (0..).zip(machine.parts()).map(province).collect()
+    }
+
+    /// Says in which region each rank lives.
+    pub(crate) fn homes(machine: &EpochMachine<'_>, placement: &Placement, ranks: u32) -> Vec<RegionIndex> {
+        let home = |rank| machine.regions().of_host(placement.host(Rank::new(rank))).get();
+        (0..ranks).map(home).collect()
+    }
+
+    /// Sums up how the epochs of a run went.
+    pub(crate) fn summary(provinces: &[Self], crossings: Crossings) -> EpochSummary {
+        let Crossings { boundaries, rounds, letters } = crossings;
+        let mut counts = EpochCounts { boundaries, rounds, messages: letters, ..EpochCounts::default() };
+        for province in provinces {
+            let (settlements, evaluations) = province.region.settlements();
+            counts.settlements += settlements;
+            counts.evaluations += evaluations;
+        }
+        let violations = provinces.iter().map(|province| province.region.capacity_violation());
+        EpochSummary { counts, capacity_violation: violations.fold(0.0, f64::max) }
+    }
+}
+
+impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for Province<'_> {
+    type Mail = EpochMail<Notice>;
+    const CONVERSATIONS: u32 = EpochRegion::<Notice>::CONVERSATIONS;
+
+    fn file(&mut self, filed: Filed<Order>, mail: &mut Vec<(RegionIndex, EpochMail<Notice>)>) {
+        let Filed { at, place, from, order: Order { work, notice } } = filed;
+        match work {
+            Work::Transfer { path: HostPair { src, dst }, bytes } => {
+                let booking = Booking { at, place, from, src, dst, size: bytes, tag: notice };
+                self.region.send(booking, mail).expect("a rank looks for the way before it sends");
+            }
+            Work::Compute { rank, flops } => {
+                self.region.compute(at, self.placement.host(rank), flops, notice);
+            }
+            Work::Sleep { duration } => self.region.wake(at.saturating_add(duration), notice),
+        }
+    }
+
+    fn next(&mut self) -> Option<SimTime> {
+        self.region.next_event().map(|at| at.min(LAST))
+    }
+
+    fn advance(
+        &mut self,
+        outbox: &mut Outbox<Token, Order>,
+    ) -> Result<(), (Rank, Fault<Box<ReplayError<RouteError>>>)> {
+        self.region.advance(&mut self.done);
+        let at = self.region.now();
+        if at >= LAST {
+            return Err(out_of_time(self.region.unfinished()));
+        }
+        let Self { index, homes, .. } = *self;
+        for notice in self.done.drain(..) {
+            notice.give_to(at, outbox, |rank| homes[rank.index()] == index);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, mail: EpochMail<Notice>) {
+        self.region.receive(mail);
+    }
+
+    fn next_boundary(&self) -> Option<SimTime> {
+        self.region.next_boundary().map(|at| at.min(LAST))
+    }
+
+    fn converse(
+        &mut self,
+        boundary: SimTime,
+        conversation: u32,
+        round: u32,
+        mail: &mut Vec<(RegionIndex, EpochMail<Notice>)>,
+    ) {
+        self.region.converse(boundary, conversation, round, mail);
+    }
+
+    fn enter(&mut self, boundary: SimTime) {
+        self.region.enter(boundary);
+    }
+}
