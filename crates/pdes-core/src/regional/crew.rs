@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::domain::Domain;
 use super::meeting::{Meeting, Standing};
-use super::post::{Letters, PostOffice};
+use super::post::{Bags, Letters, PostOffice};
 use super::{Crossings, Region, RegionIndex, Seat};
 use crate::{Process, Progress, SimDuration, SimTime};
 
@@ -48,6 +48,7 @@ pub(super) struct Crew<'c, 'a, P: Process, R: Region<P>> {
     steps: u64,
     counts: Crossings,
     letters: Letters<P::Token, R::Mail>,
+    bags: Bags<P::Token, R::Mail>,
 }
 
 impl<'a, P: Process, R: Region<P>> Commons<'a, P, R> {
@@ -69,7 +70,8 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
         let end = SimTime::ZERO.saturating_add(commons.epoch);
         let (failure, letters) = (SimTime::MAX, Vec::new());
         let counts = Crossings::default();
-        Self { commons, me, phase: 0, meetings: 0, end, failure, steps: 0, counts, letters }
+        let bags = Bags::new(commons.domains.len());
+        Self { commons, me, phase: 0, meetings: 0, end, failure, steps: 0, counts, letters, bags }
     }
 
     /// Runs domains until nothing happens any more, or a worker panics; returns what boundaries were crossed.
@@ -164,7 +166,7 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
             }
             self.steps += domain.steps - before;
         }
-        let letters = office.send(self.phase, number, domain.sent.drain());
+        let letters = office.send(self.phase, number, domain.sent.drain(), &mut self.bags);
         Standing { letters, ..domain.standing() }
     }
 }

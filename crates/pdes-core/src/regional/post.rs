@@ -23,6 +23,18 @@ pub(super) struct PostOffice<T, M> {
     inboxes: [Box<[Inbox<T, M>]>; 2],
 }
 
+/// Where a worker gathers letters by the region that they are for.
+pub(super) struct Bags<T, M> {
+    of_region: Box<[Letters<T, M>]>,
+    filled: Vec<RegionIndex>,
+}
+
+impl<T, M> Bags<T, M> {
+    pub(super) fn new(regions: usize) -> Self {
+        Self { of_region: (0..regions).map(|_| Vec::new()).collect(), filled: Vec::new() }
+    }
+}
+
 struct Inbox<T, M> {
     /// Relaxed: phases are parted by meetings, which order all of it.
     is_filled: AtomicBool,
@@ -39,19 +51,28 @@ impl<T, M> PostOffice<T, M> {
         &self.inboxes[(phase % 2) as usize][region as usize]
     }
 
-    /// Sends letters that will be read in the next phase.
+    /// Sends letters that will be read in the next phase; returns how many.
     pub(super) fn send(
         &self,
         phase: u64,
         from: RegionIndex,
         letters: impl Iterator<Item = (RegionIndex, Letter<T, M>)>,
+        bags: &mut Bags<T, M>,
     ) -> u64 {
         let mut count = 0;
         for (to, letter) in letters {
+            let bag = &mut bags.of_region[to as usize];
+            if bag.is_empty() {
+                bags.filled.push(to);
+            }
+            bag.push((from, letter));
+            count += 1;
+        }
+        for to in bags.filled.drain(..) {
             let inbox = self.inbox(phase + 1, to);
             inbox.is_filled.store(true, Ordering::Relaxed);
-            inbox.letters.lock().expect("no worker has panicked").push((from, letter));
-            count += 1;
+            let mut letters = inbox.letters.lock().expect("no worker has panicked");
+            letters.append(&mut bags.of_region[to as usize]);
         }
         count
     }
