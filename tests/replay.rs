@@ -12,6 +12,8 @@ mod command_line;
 mod contention;
 #[path = "replay/determinism.rs"]
 mod determinism;
+#[path = "replay/epochs.rs"]
+mod epochs;
 #[path = "replay/exchanges.rs"]
 mod exchanges;
 #[path = "replay/matrix.rs"]

@@ -233,7 +233,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
                 self.first_booked = None;
                 self.region.announce(ground, boundary, &mut self.outbox);
             }
-            (1, 1) => self.region.offer(&mut self.outbox),
+            (1, 1) => self.region.offer(boundary, &mut self.outbox),
             _ => {}
         }
         let letters = self.outbox.drain(..);

@@ -208,6 +208,9 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
                 self.states[place as usize] = State::Ready;
                 self.ready.push_back(place);
             }
+            Ok(Wake::Conditional(at)) if self.states[place as usize] == State::Blocked => {
+                self.conditional.get_or_insert((at, to));
+            }
             Ok(_) => {}
             // The process goes on: what it does before the failure's time may lead to an earlier one.
             Err(fault) => self.fault.record(to, fault),

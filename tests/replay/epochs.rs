@@ -1,0 +1,139 @@
+//! Contention in epochs: one answer on any number of threads, near that of the exact model.
+
+use std::path::{Path, PathBuf};
+
+use pdes_core::Progress;
+use pdes_replay::{Config, Outcome, Scene};
+
+use crate::command_line::Folder;
+use crate::determinism::{all_calls, tests_of_requests};
+use crate::matrix::digest;
+use crate::reference;
+use crate::trace_commands::trace;
+
+const TREE: &str = "kind = 'fat_tree', levels = [{ children = 4, parents = 1 }, { children = 4, parents = 2 }, { children = 4, parents = 2 }]";
+const TORUS: &str = "kind = 'torus', dims = [4, 4, 4]";
+const DRAGONFLY: &str =
+    "kind = 'dragonfly', groups = 4, blue = 1, chassis = 1, black = 1, blades = 4, green = 1, nodes = 4";
+
+fn scene(trace: &Path, topology: &str, settings: &[&str]) -> Scene {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    let platform = format!("{{ {topology}, speed = '10Gf', bandwidth = '10GBps', latency = '500ns' }}");
+    config.set(&format!("platform.topology={platform}")).unwrap();
+    config.set("network.preset='raw'").unwrap();
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    Scene::load(&config.resolve().unwrap()).unwrap()
+}
+
+fn replay(scene: &Scene) -> Outcome {
+    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+}
+
+/// Replays on any number of threads and with disturbed schedules; returns the outcome, which must be one.
+fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
+    let settings = [settings, &["network.epoch_s='auto'"]].concat();
+    let mut scene = scene(trace, topology, &settings);
+    let first = replay(&scene);
+    for (threads, jitters) in [(1, 2), (2, 3), (3, 2), (7, 1)] {
+        for jitter in [None, Some(1), Some(u64::MAX)].into_iter().take(jitters) {
+            scene = scene.with_threads(threads).with_jitter(jitter);
+            let found = digest(&replay(&scene));
+            assert_eq!(
+                found,
+                digest(&first),
+                "{} {topology}, {threads} threads, {jitter:?}",
+                trace.display()
+            );
+        }
+    }
+    first
+}
+
+fn generated(folder: &Folder, name: &str, arguments: &[&str]) -> PathBuf {
+    let archive = folder.path(&format!("{name}.pdt"));
+    trace(&[&["generate"], arguments, &["--output"]].concat(), &[&archive]).success();
+    archive
+}
+
+#[test]
+fn programs_on_many_regions() {
+    let folder = Folder::new();
+    let traces = [
+        generated(
+            &folder,
+            "halo",
+            &["halo3d", "--cells=64,64,64", "--processes=4,4,4", "--periodic", "--iterations=3"],
+        ),
+        generated(&folder, "lu", &["npb-lu", "--class=S", "--ranks=4", "--steps=1"]),
+        generated(&folder, "fft", &["alltoall-fft", "--ranks=32", "--grid=32,32,32", "--steps=2"]),
+        generated(&folder, "sparse", &["random-sparse", "--ranks=64", "--steps=1", "--rounds=2"]),
+        generated(&folder, "allreduce", &["allreduce-loop", "--ranks=48", "--iterations=2"]),
+    ];
+    for trace in &traces {
+        for (topology, regions) in [(TREE, 4), (TORUS, 4), (DRAGONFLY, 4)] {
+            // Neighbouring ranks on hosts that lie apart, so that most messages cross regions.
+            let hosts: String = (0..64).map(|rank| format!("node-{}\n", rank * 29 % 64)).collect();
+            let hosts = folder.write("hosts.txt", &hosts);
+            let hosts = format!("platform.hosts={hosts:?}");
+            let regions = format!("network.regions={regions}");
+            let outcome = check(trace, topology, &[&regions, &hosts]);
+            let epochs = outcome.epochs.expect("there are epochs");
+            assert!(epochs.counts.boundaries > 0 && epochs.counts.messages > 0, "{epochs:?}");
+            let exact = replay(&scene(trace, topology, &[&hosts]));
+            let (found, expected) =
+                (outcome.simulated_time().as_secs_f64(), exact.simulated_time().as_secs_f64());
+            assert!(
+                (found / expected - 1.0).abs() < 0.1,
+                "{} {topology}: {found} s, {expected} s",
+                trace.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn several_ranks_on_a_host() {
+    let folder = Folder::new();
+    let halo =
+        generated(&folder, "halo", &["halo3d", "--cells=64,64,64", "--processes=8,4,4", "--iterations=2"]);
+    let hosts: String = (0..128).map(|rank| format!("node-{}\n", rank * 37 % 64)).collect();
+    let hosts = format!("platform.hosts={:?}", folder.write("hosts.txt", &hosts));
+    for preset in ["'raw'", "'smpi'", "'cm02'"] {
+        check(&halo, TREE, &[&hosts, "network.regions=4", &format!("network.preset={preset}")]);
+    }
+}
+
+/// What asks who comes first runs on one thread, with one answer all the same.
+#[test]
+fn programs_that_ask_who_comes_first() {
+    let folder = Folder::new();
+    for (name, text) in [("calls.txt", all_calls(0)), ("tests.txt", tests_of_requests())] {
+        check(&folder.write(name, &text), TREE, &["network.regions=16"]);
+    }
+    let workers = generated(&folder, "workers", &["master-worker", "--ranks=9", "--tasks=40"]);
+    check(&workers, TREE, &["network.regions=16"]);
+}
+
+#[test]
+fn one_region_without_epochs_is_the_exact_model() {
+    let trace = reference::repository().join("configs/traces/lu.S.8");
+    let exact = replay(&scene(&trace, TORUS, &[]));
+    let same = replay(&scene(&trace, TORUS, &["network.epoch_s=0"]));
+    assert_eq!(digest(&same), digest(&exact));
+}
+
+#[test]
+fn errors_are_those_of_one_thread() {
+    let folder = Folder::new();
+    let text = "0 init\n9 init\n0 recv 9 0 8\n9 compute 1e6\n9 send 0 0 800\n";
+    let lines: String =
+        (0..16).map(|rank| format!("{rank} init\n")).filter(|line| !text.contains(line)).collect();
+    let trace = folder.write("short.txt", &format!("{lines}{text}"));
+    for threads in [1, 2, 3] {
+        let settings = ["network.regions=4", "network.epoch_s='auto'", &format!("engine.threads={threads}")];
+        let scene = scene(&trace, TREE, &settings);
+        let error = scene.replay(&Progress::new(threads)).unwrap_err().to_string();
+        assert!(error.contains("rank 0, action 1") && error.contains("800"), "{error}");
+    }
+}
