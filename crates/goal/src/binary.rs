@@ -1,0 +1,220 @@
+//! The binary form that LogGOPSim makes of GOAL.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..8 | 4223; 2342 after a simulation that has counted down the dependencies in the file (`--save-mem`) |
+//! | 8..12 | ranks |
+//! | 12, 13 | largest numbers of a processor and of an interface |
+//! | 14.. | for each rank, where it starts and ends, counted from byte 8 (two u64) |
+//!
+//! A rank is: operations (u32), roots (u32), the numbers of the roots (u32 each), the operations, and the numbers of
+//! dependent operations (u32 each) to which they point. All numbers are little-endian, nothing is aligned. An operation is:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..4 | operations that it waits for |
+//! | 4 | 1 send, 2 receive, 3 computation |
+//! | 5..9 | peer, all bits set: any |
+//! | 9..17 | size \[B or ns\] |
+//! | 17..21 | tag, all bits set: any |
+//! | 21, 22 | processor, interface |
+//! | 23..31 | operations that wait for its end: how many, and where the first one stands in the list |
+//! | 31..39 | operations that wait for its start, likewise |
+//! | 39..104 | only in LogGOPSim 2: fields of operations that are neither of the three |
+//!
+//! Nothing says which of the two layouts a file has: it is the one in which the lists end where the rank ends.
+
+use crate::error::{BinaryError, ScheduleError};
+use crate::schedule::{ANY, After, FROM_START, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
+
+const VALID: u64 = 4223;
+const COUNTED_DOWN: u64 = 2342;
+/// Where the part starts in which places are counted.
+const ORIGIN: usize = 8;
+const JUMPS: usize = 14;
+/// Bytes of an operation in LogGOPSim and in LogGOPSim 2.
+const LAYOUTS: [usize; 2] = [39, 104];
+
+/// Returns whether bytes start as a binary schedule does.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    bytes.len() >= ORIGIN && [VALID, COUNTED_DOWN].contains(&word(bytes, 0))
+}
+
+/// Reads a schedule from LogGOPSim's binary form, in either layout.
+///
+/// # Errors
+/// Where the bytes end too early, point to nowhere, or are not a schedule.
+pub fn read_binary(bytes: &[u8]) -> Result<Schedule, BinaryError> {
+    let truncated = |of, what| BinaryError::Truncated { at: bytes.len() as u64, of, what };
+    if bytes.len() < ORIGIN {
+        return Err(truncated("file", "8 bytes of 4223 (or 2342)"));
+    }
+    let magic = word(bytes, 0);
+    if !is_binary(bytes) {
+        return Err(BinaryError::Magic { found: magic });
+    }
+    if bytes.len() < JUMPS {
+        return Err(truncated("file", "ranks, processors and interfaces"));
+    }
+    let ranks = half(bytes, 8);
+    if (bytes.len() - JUMPS) / 16 < ranks as usize {
+        return Err(truncated("file", "the places of all ranks"));
+    }
+    let mut schedule = ScheduleBuilder::new(ranks);
+    let mut operations = RankBuilder::default();
+    for rank in 0..ranks {
+        let at = JUMPS + 16 * rank as usize;
+        let [start, end] = [word(bytes, at), word(bytes, at + 8)].map(|place| usize::try_from(place).ok());
+        let body = start.zip(end).and_then(|(start, end)| bytes[ORIGIN..].get(start..end));
+        let body = body.ok_or_else(|| truncated("file", "a rank where its place points to"))?;
+        let reader = RankReader::new(rank, body)?;
+        operations.clear();
+        reader.read([bytes[12], bytes[13]], magic == VALID, &mut operations)?;
+        schedule.push(&operations)?;
+    }
+    Ok(schedule.finish()?)
+}
+
+/// The bytes of a rank, split into its parts.
+struct RankReader<'a> {
+    rank: u32,
+    roots: &'a [u8],
+    /// Operations, `layout` bytes each.
+    nodes: &'a [u8],
+    list: &'a [u8],
+    layout: usize,
+}
+
+impl<'a> RankReader<'a> {
+    fn new(rank: u32, body: &'a [u8]) -> Result<Self, BinaryError> {
+        if body.len() < 8 {
+            let what = "its numbers of operations and roots";
+            return Err(BinaryError::Truncated { at: body.len() as u64, of: "rank", what });
+        }
+        let (nodes, roots) = (half(body, 0), half(body, 4));
+        if nodes >= FROM_START {
+            return Err(ScheduleError::TooLarge { table: "operations", entries: nodes.into() }.into());
+        }
+        let split = |layout: usize| {
+            let (roots, rest) = body[8..].split_at_checked((roots as usize).checked_mul(4)?)?;
+            let (nodes, list) = rest.split_at_checked((nodes as usize).checked_mul(layout)?)?;
+            let listed: u64 = nodes.chunks_exact(layout).map(listed).sum();
+            (listed * 4 == list.len() as u64).then_some(Self { rank, roots, nodes, list, layout })
+        };
+        let unknown = || BinaryError::Layout { rank, bytes: body.len() as u64, nodes };
+        LAYOUTS.into_iter().find_map(split).ok_or_else(unknown)
+    }
+
+    /// Adds the operations and dependencies; `last` are the largest numbers of a processor and an interface.
+    fn read(&self, last: [u8; 2], counts: bool, operations: &mut RankBuilder) -> Result<(), BinaryError> {
+        let nodes = || (0..).zip(self.nodes.chunks_exact(self.layout));
+        for (index, node) in nodes() {
+            operations.push(self.operation(index, node, last)?);
+        }
+        let mut waits_for = vec![0_u32; operations.len()];
+        for (index, node) in nodes() {
+            self.edges(index, node, 23, After::End, operations, &mut waits_for)?;
+            self.edges(index, node, 31, After::Start, operations, &mut waits_for)?;
+        }
+        if counts {
+            self.check_counts(&waits_for)?;
+        }
+        self.check_roots(&waits_for)
+    }
+
+    fn operation(&self, index: u32, node: &[u8], last: [u8; 2]) -> Result<Operation, BinaryError> {
+        let known = |number| (number != ANY).then_some(number);
+        let kind = Kind::from_number(node[4]);
+        let kind = kind
+            .ok_or_else(|| self.field(index, "type", node[4].into(), "1 send, 2 receive or 3 calculation"))?;
+        for (field, number, last) in [("processor", node[21], last[0]), ("interface", node[22], last[1])] {
+            if number > last {
+                let expected = format!("at most {last}, as the header says");
+                return Err(self.field(index, field, number.into(), &expected));
+            }
+        }
+        let (peer, tag) = match kind {
+            Kind::Calculate => (None, None),
+            _ => (known(half(node, 5)), known(half(node, 17))),
+        };
+        Ok(Operation { kind, size: word(node, 9), peer, tag, cpu: node[21], nic: node[22] })
+    }
+
+    /// Adds the dependencies on one operation whose number and place stand at `at`.
+    fn edges(
+        &self,
+        index: u32,
+        node: &[u8],
+        at: usize,
+        after: After,
+        operations: &mut RankBuilder,
+        waits_for: &mut [u32],
+    ) -> Result<(), BinaryError> {
+        let (count, first) = (half(node, at) as usize, half(node, at + 4) as usize);
+        if count == 0 {
+            return Ok(());
+        }
+        let range = first.checked_mul(4).zip(first.checked_add(count).and_then(|end| end.checked_mul(4)));
+        let list = range.and_then(|(start, end)| self.list.get(start..end));
+        let expected = || format!("a place up to {} in the list", self.list.len() / 4);
+        let list = list.ok_or_else(|| self.field(index, "place of dependents", first as u64, &expected()))?;
+        for dependent in list.chunks_exact(4).map(|number| half(number, 0)) {
+            let expected = || format!("an operation up to {}", waits_for.len().saturating_sub(1));
+            let beyond = || self.field(index, "dependent", dependent.into(), &expected());
+            if dependent as usize >= waits_for.len() {
+                return Err(beyond());
+            }
+            waits_for[dependent as usize] += 1;
+            operations.depend(dependent, index, after);
+        }
+        Ok(())
+    }
+
+    fn check_counts(&self, waits_for: &[u32]) -> Result<(), BinaryError> {
+        for (index, (node, &expected)) in (0..).zip(self.nodes.chunks_exact(self.layout).zip(waits_for)) {
+            let found = half(node, 0);
+            if found != expected {
+                let expected = format!("{expected}, as often as it stands in the list");
+                return Err(self.field(index, "number of dependencies", found.into(), &expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the roots are all operations that wait for nothing, in their order.
+    fn check_roots(&self, waits_for: &[u32]) -> Result<(), BinaryError> {
+        let mut expected = (0..).zip(waits_for).filter(|(_, count)| **count == 0).map(|(index, _)| index);
+        for found in self.roots.chunks_exact(4).map(|root| half(root, 0)) {
+            let root = expected.next();
+            if root != Some(found) {
+                let expected = root.map_or("no further one".to_owned(), |root| root.to_string());
+                return Err(self.field(found, "root", found.into(), &expected));
+            }
+        }
+        match expected.next() {
+            None => Ok(()),
+            Some(root) => {
+                Err(self.field(root, "no root", root.into(), "all operations that wait for nothing"))
+            }
+        }
+    }
+
+    fn field(&self, operation: u32, field: &'static str, found: u64, expected: &str) -> BinaryError {
+        BinaryError::Field { rank: self.rank, operation, field, found, expected: expected.to_owned() }
+    }
+}
+
+/// Returns how many entries of the list an operation takes.
+fn listed(node: &[u8]) -> u64 {
+    u64::from(half(node, 23)) + u64::from(half(node, 31))
+}
+
+/// Reads a u32; callers have checked the length.
+fn half(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le(bytemuck::pod_read_unaligned(&bytes[at..at + 4]))
+}
+
+/// Reads a u64; callers have checked the length.
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le(bytemuck::pod_read_unaligned(&bytes[at..at + 8]))
+}

@@ -1,0 +1,40 @@
+//! Schedules in files of any form.
+
+use std::path::Path;
+
+use crate::archive;
+use crate::binary;
+use crate::error::{FileError, FileProblem};
+use crate::mapping;
+use crate::schedule::Schedule;
+use crate::text;
+
+impl Schedule {
+    /// Loads a schedule from a file: an archive, LogGOPSim's binary, or text, told apart by its first bytes.
+    ///
+    /// Nobody may write to the file until it is loaded, or, if it is an archive, while the schedule is in use: it is mapped.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is none of the three.
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        let load = || -> Result<Self, FileProblem> {
+            let map = mapping::map(path)?;
+            if map.starts_with(&archive::MAGIC) {
+                return Ok(archive::from_map(map)?);
+            }
+            if binary::is_binary(&map) {
+                return Ok(binary::read_binary(&map)?);
+            }
+            Ok(text::read_text(&map)?)
+        };
+        load().map_err(|problem| FileError { file: path.to_owned(), problem })
+    }
+}
+
+/// Returns whether a file starts as an archive of a schedule does.
+pub fn is_archive(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; archive::MAGIC.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == archive::MAGIC
+}

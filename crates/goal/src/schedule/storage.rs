@@ -1,0 +1,190 @@
+//! The tables of a schedule, in memory or mapped.
+
+use super::{ANY, Channel, Extent, FROM_START, Kind, Node, Operation};
+use crate::archive::Mapped;
+use crate::error::ScheduleError;
+
+/// Where the tables are.
+#[derive(Debug)]
+pub(crate) enum Storage {
+    Built(Built),
+    Mapped(Mapped),
+}
+
+/// Tables in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Built {
+    pub(crate) first_node: Vec<u64>,
+    pub(crate) first_channel: Vec<u64>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) first_edge: Vec<u32>,
+    pub(crate) edges: Vec<u32>,
+    pub(crate) channels: Vec<Channel>,
+}
+
+/// The tables of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tables<'a> {
+    /// For each rank the index of its first node; one more at the end.
+    pub(crate) first_node: &'a [u64],
+    /// For each rank the index of the first channel that leads to it; one more at the end.
+    pub(crate) first_channel: &'a [u64],
+    pub(crate) nodes: &'a [Node],
+    /// For each node the index of its first edge; one more at the end.
+    pub(crate) first_edge: &'a [u32],
+    /// Indices of dependent nodes within the rank, with [`FROM_START`].
+    pub(crate) edges: &'a [u32],
+    pub(crate) channels: &'a [Channel],
+}
+
+impl Storage {
+    pub(crate) fn tables(&self) -> Tables<'_> {
+        match self {
+            Self::Built(built) => Tables {
+                first_node: &built.first_node,
+                first_channel: &built.first_channel,
+                nodes: &built.nodes,
+                first_edge: &built.first_edge,
+                edges: &built.edges,
+                channels: &built.channels,
+            },
+            Self::Mapped(mapped) => mapped.tables(),
+        }
+    }
+}
+
+impl<'a> Tables<'a> {
+    pub(crate) fn ranks(&self) -> u32 {
+        (self.first_node.len() - 1) as u32
+    }
+
+    pub(crate) fn nodes_of(&self, rank: u32) -> &'a [Node] {
+        let rank = rank as usize;
+        &self.nodes[self.first_node[rank] as usize..self.first_node[rank + 1] as usize]
+    }
+
+    /// Returns the edges that leave a node.
+    #[inline]
+    pub(crate) fn edges_of(&self, node: usize) -> &'a [u32] {
+        &self.edges[self.first_edge[node] as usize..self.first_edge[node + 1] as usize]
+    }
+
+    pub(crate) fn operation(&self, node: &Node) -> Operation {
+        let kind = node.kind();
+        let known = |number| (number != ANY).then_some(number);
+        let (peer, tag) = match kind {
+            Kind::Calculate => (None, None),
+            _ => {
+                let channel = self.channels[node.channel as usize];
+                let peer = if kind == Kind::Send { channel.destination } else { channel.source };
+                (known(peer), known(channel.tag))
+            }
+        };
+        Operation { kind, size: node.size, peer, tag, cpu: node.cpu, nic: node.nic }
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        let most =
+            |part: fn(&Node) -> u8| self.nodes.iter().map(part).max().map_or(1, |most| u32::from(most) + 1);
+        Extent {
+            ranks: self.ranks(),
+            operations: self.nodes.len() as u64,
+            dependencies: self.edges.len() as u64,
+            channels: self.channels.len() as u64,
+            cpus: most(|node| node.cpu),
+            nics: most(|node| node.nic),
+        }
+    }
+
+    /// Checks that every index leads somewhere, and that no operations wait for each other.
+    pub(crate) fn check(&self) -> Result<(), ScheduleError> {
+        partition(self.first_node, self.nodes.len(), "operations of ranks")?;
+        partition(self.first_channel, self.channels.len(), "channels of ranks")?;
+        self.check_edges_index()?;
+        for rank in 0..self.ranks() {
+            self.check_channels(rank)?;
+            self.check_rank(rank)?;
+        }
+        Ok(())
+    }
+
+    fn check_edges_index(&self) -> Result<(), ScheduleError> {
+        let rises = self.first_edge.is_sorted() && self.first_edge.first() == Some(&0);
+        let ends = self.first_edge.last().is_some_and(|&end| end as usize == self.edges.len());
+        let fits = self.first_edge.len() == self.nodes.len() + 1;
+        if rises && ends && fits {
+            Ok(())
+        } else {
+            Err(ScheduleError::Table { table: "edges of operations" })
+        }
+    }
+
+    fn check_channels(&self, rank: u32) -> Result<(), ScheduleError> {
+        let ranks = self.ranks();
+        let own = self.first_channel[rank as usize] as usize..self.first_channel[rank as usize + 1] as usize;
+        let good = |channel: &Channel| {
+            channel.destination == rank && (channel.source < ranks || channel.source == ANY)
+        };
+        match self.channels[own].iter().all(good) {
+            true => Ok(()),
+            false => Err(ScheduleError::Table { table: "channels" }),
+        }
+    }
+
+    /// Checks a rank's nodes and edges, and that all of its operations can start once.
+    fn check_rank(&self, rank: u32) -> Result<(), ScheduleError> {
+        let nodes = self.nodes_of(rank);
+        let first = self.first_node[rank as usize] as usize;
+        let mut waits_for = vec![0_u32; nodes.len()];
+        for (index, node) in nodes.iter().enumerate() {
+            self.check_node(rank, node)?;
+            for &edge in self.edges_of(first + index) {
+                let starts = edge & FROM_START != 0;
+                let dependent = waits_for.get_mut((edge & !FROM_START) as usize);
+                let dependent = dependent.filter(|_| !starts || node.has_start_edges != 0);
+                *dependent.ok_or(ScheduleError::Table { table: "edges" })? += 1;
+            }
+        }
+        self.check_order(rank, waits_for)
+    }
+
+    fn check_node(&self, rank: u32, node: &Node) -> Result<(), ScheduleError> {
+        let good = match (Kind::from_number(node.kind), self.channels.get(node.channel as usize)) {
+            (Some(Kind::Calculate), None) => node.channel == ANY,
+            (Some(Kind::Send), Some(channel)) => channel.source == rank,
+            (Some(Kind::Receive), Some(channel)) => channel.destination == rank,
+            _ => false,
+        };
+        if good { Ok(()) } else { Err(ScheduleError::Table { table: "operations" }) }
+    }
+
+    /// Takes operations away as they become free, until none is left or the others wait for each other.
+    fn check_order(&self, rank: u32, mut waits_for: Vec<u32>) -> Result<(), ScheduleError> {
+        let first = self.first_node[rank as usize] as usize;
+        let mut free: Vec<u32> =
+            (0..).zip(&waits_for).filter(|(_, count)| **count == 0).map(|(node, _)| node).collect();
+        let mut taken = 0;
+        while let Some(node) = free.pop() {
+            taken += 1;
+            for &edge in self.edges_of(first + node as usize) {
+                let dependent = edge & !FROM_START;
+                let count = &mut waits_for[dependent as usize];
+                *count -= 1;
+                if *count == 0 {
+                    free.push(dependent);
+                }
+            }
+        }
+        if taken == waits_for.len() {
+            return Ok(());
+        }
+        let operation = waits_for.iter().position(|&count| count > 0).unwrap_or_default() as u32;
+        Err(ScheduleError::Circle { rank, operation, waiting: (waits_for.len() - taken) as u64 })
+    }
+}
+
+/// Checks an index of a table's parts.
+fn partition(first: &[u64], len: usize, table: &'static str) -> Result<(), ScheduleError> {
+    let good = first.first() == Some(&0) && first.last() == Some(&(len as u64)) && first.is_sorted();
+    if good { Ok(()) } else { Err(ScheduleError::Table { table }) }
+}

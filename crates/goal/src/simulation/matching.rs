@@ -1,0 +1,136 @@
+//! Matching: which receive takes which message.
+//!
+//! A message takes the first posted receive that fits, a receive the first arrived message. Where nothing is left open
+//! that is a queue per channel, of receives or of messages, never of both. At a host where a receive leaves source or tag
+//! open, or a message matches any tag, two lists are searched instead.
+
+use std::io;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::Unmatched;
+use super::lane::Entry;
+use super::memory::Table;
+use super::program::{NONE, Program};
+use crate::schedule::{ANY, Channel, Kind, Tables};
+
+/// What waits at the hosts for its counterpart.
+#[derive(Debug)]
+pub(crate) struct Matching {
+    channels: Table<Waiting>,
+    /// The lists of the hosts that have some, by their rank.
+    open: Vec<Option<Box<Lists>>>,
+}
+
+/// The ends of the queue of a channel; both are one more than the index of an operation, or 0.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Waiting {
+    first: u32,
+    last: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    receives: Vec<u32>,
+    messages: Vec<u32>,
+}
+
+impl Matching {
+    pub(crate) fn new(tables: &Tables<'_>) -> io::Result<Self> {
+        let own = |rank: u32| {
+            let rank = rank as usize;
+            &tables.channels[tables.first_channel[rank] as usize..tables.first_channel[rank + 1] as usize]
+        };
+        let lists = |rank| own(rank).iter().any(Channel::is_open).then(Box::<Lists>::default);
+        Ok(Self {
+            channels: Table::new(tables.channels.len())?,
+            open: (0..tables.ranks()).map(lists).collect(),
+        })
+    }
+
+    /// Returns the receive that takes a message, or lets the message wait.
+    #[inline]
+    pub(crate) fn arrive(&mut self, program: &mut Program<'_>, host: u32, message: &Entry) -> Option<u32> {
+        self.meet(program, host, message, Kind::Receive)
+    }
+
+    /// Returns the message that a receive takes, or lets the receive wait.
+    #[inline]
+    pub(crate) fn post(&mut self, program: &mut Program<'_>, host: u32, receive: &Entry) -> Option<u32> {
+        self.meet(program, host, receive, Kind::Send)
+    }
+
+    #[inline]
+    fn meet(&mut self, program: &mut Program<'_>, host: u32, entry: &Entry, other: Kind) -> Option<u32> {
+        if self.open[host as usize].is_some() {
+            return self.search(&program.tables, host, entry.node, other);
+        }
+        let waiting = &mut self.channels[entry.channel as usize];
+        let steps = &mut program.steps;
+        match waiting.first.checked_sub(1) {
+            None => waiting.first = entry.node + 1,
+            Some(first) if steps[first as usize].kind == other as u8 => {
+                // The end of the queue is of no interest while it is empty.
+                waiting.first = std::mem::replace(&mut steps[first as usize].behind, NONE).wrapping_add(1);
+                return Some(first);
+            }
+            Some(_) => steps[waiting.last as usize - 1].behind = entry.node,
+        }
+        waiting.last = entry.node + 1;
+        None
+    }
+
+    #[cold]
+    fn search(&mut self, tables: &Tables<'_>, host: u32, node: u32, other: Kind) -> Option<u32> {
+        let channel = |node: u32| tables.channels[tables.nodes[node as usize].channel as usize];
+        let lists = self.open[host as usize].as_mut()?;
+        let (theirs, ours) = match other {
+            Kind::Receive => (&mut lists.receives, &mut lists.messages),
+            _ => (&mut lists.messages, &mut lists.receives),
+        };
+        match theirs.iter().position(|&candidate| channel(candidate).matches(&channel(node))) {
+            Some(at) => Some(theirs.remove(at)),
+            None => {
+                ours.push(node);
+                None
+            }
+        }
+    }
+
+    /// Returns how many receives and messages wait, and the first ones.
+    pub(crate) fn left(&self, program: &Program<'_>, most: usize) -> (u64, u64, Vec<Unmatched>) {
+        let (mut receives, mut messages, mut left) = (0, 0, Vec::new());
+        let mut count = |node: u32| {
+            let is_message = program.steps[node as usize].kind == Kind::Send as u8;
+            *(if is_message { &mut messages } else { &mut receives }) += 1;
+            if left.len() < most {
+                left.push(unmatched(&program.tables, node, is_message));
+            }
+        };
+        for waiting in self.channels.iter() {
+            let mut node = waiting.first.wrapping_sub(1);
+            while node != NONE {
+                count(node);
+                node = program.steps[node as usize].behind;
+            }
+        }
+        for lists in self.open.iter().flatten() {
+            lists.receives.iter().chain(&lists.messages).copied().for_each(&mut count);
+        }
+        (receives, messages, left)
+    }
+}
+
+fn unmatched(tables: &Tables<'_>, node: u32, is_message: bool) -> Unmatched {
+    let channel = tables.channels[tables.nodes[node as usize].channel as usize];
+    let known = |number| (number != ANY).then_some(number);
+    let owner = if is_message { channel.source } else { channel.destination };
+    Unmatched {
+        is_message,
+        rank: channel.destination,
+        source: known(channel.source),
+        tag: known(channel.tag),
+        operation: node - tables.first_node[owner as usize] as u32,
+    }
+}

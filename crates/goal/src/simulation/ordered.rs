@@ -1,0 +1,206 @@
+//! The ordered engine: everything happens in the order of time, and of creation where times are equal.
+
+use super::host::{NEVER, Next};
+use super::lane::{Entry, Resources, What};
+use super::program::{Freed, Program};
+use super::queue::Queue;
+use super::{Hosts, Matching, NAMED, Outcome, SimulationError, in_range};
+use crate::order;
+use crate::parameters::{Charges, LogGops};
+use crate::schedule::Schedule;
+
+pub(crate) struct Ordered<'a> {
+    program: Program<'a>,
+    charges: Charges,
+    hosts: Hosts,
+    matching: Matching,
+    /// What comes next at each host, as it stands in the queue.
+    queued: Vec<(Next, usize)>,
+    queue: Queue,
+    stamp: u64,
+    started: u64,
+    /// Operations that the current event has made free, at its host and at the host whose message it has taken.
+    freed: Vec<Freed>,
+    freed_elsewhere: Vec<Freed>,
+    outcome: Outcome,
+}
+
+impl<'a> Ordered<'a> {
+    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Result<Self, SimulationError> {
+        let tables = schedule.tables();
+        Ok(Self {
+            charges: Charges::new(parameters),
+            hosts: Hosts::new(&tables),
+            matching: Matching::new(&tables)?,
+            queued: vec![(NEVER, 0); tables.ranks() as usize],
+            queue: Queue::default(),
+            stamp: 0,
+            started: 0,
+            freed: Vec::new(),
+            freed_elsewhere: Vec::new(),
+            outcome: Outcome::default(),
+            program: Program::new(tables)?,
+        })
+    }
+
+    pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
+        self.free_roots();
+        while let Some((next, host)) = self.queue.pop() {
+            // What came earlier was queued as well: this entry is outdated.
+            if self.queued[host as usize].0 == next {
+                self.step(host)?;
+            }
+        }
+        self.finish()
+    }
+
+    /// Frees all operations that wait for nothing.
+    fn free_roots(&mut self) {
+        for host in 0..self.program.tables.ranks() {
+            self.program.roots(host, &mut self.freed);
+            self.release(host, false);
+            self.requeue(host);
+        }
+    }
+
+    /// Does what comes next at a host.
+    #[inline]
+    fn step(&mut self, host: u32) -> Result<(), SimulationError> {
+        let (Next { time, .. }, lane) = self.queued[host as usize];
+        let Some(entry) = self.hosts.pop(host, lane) else { return Ok(()) };
+        let time = in_range(host, time)?;
+        let resources = self.hosts.plan.lanes[lane];
+        let released = match resources.what {
+            What::Calculate => self.calculate(host, resources, &entry, time),
+            What::Send => self.send(host, resources, &entry, time),
+            What::Receive => self.receive(host, resources, &entry, time),
+            What::Arrive => self.arrive(host, resources, &entry, time),
+        };
+        match released {
+            Some(source) if source < host => {
+                self.release(source, true);
+                self.release(host, false);
+                self.requeue(source);
+            }
+            Some(source) => {
+                self.release(host, false);
+                self.release(source, true);
+                self.requeue(source);
+            }
+            None => self.release(host, false),
+        }
+        self.requeue(host);
+        Ok(())
+    }
+
+    fn calculate(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
+        *self.hosts.cpu(host, at.cpu) = time + entry.size;
+        self.start(host, entry.node);
+        self.program.ended(host, entry.node, &mut self.freed);
+        None
+    }
+
+    fn send(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
+        *self.hosts.cpu(host, at.cpu) = time + self.charges.send(entry.size);
+        *self.hosts.sender(host, at.nic) = time + self.charges.gap(entry.size);
+        self.start(host, entry.node);
+        self.outcome.messages += 1;
+        self.outcome.message_bytes += entry.size;
+        self.stamp += 1;
+        let to = self.program.steps[entry.node as usize].to;
+        let message = Entry { time: time + self.charges.flight, stamp: self.stamp, ..*entry };
+        self.hosts.arrive(to, at.cpu, at.nic, message);
+        if to != host {
+            self.requeue(to);
+        }
+        if self.charges.is_eager(entry.size) {
+            self.program.ended(host, entry.node, &mut self.freed);
+        }
+        None
+    }
+
+    fn receive(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
+        self.start(host, entry.node);
+        let message = self.matching.post(&mut self.program, host, entry)?;
+        // LogGOPSim lifts the sender's resources that have the receive's numbers here, not those of the send.
+        let nic = self.program.steps[entry.node as usize].nic;
+        let released = self.taken(host, message, entry.node, time, Resources { nic, ..at });
+        self.program.ended(host, entry.node, &mut self.freed);
+        released
+    }
+
+    fn arrive(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
+        *self.hosts.cpu(host, at.cpu) = time + self.charges.receive(entry.size);
+        *self.hosts.receiver(host, at.nic) = time + self.charges.gap(entry.size);
+        let receive = self.matching.arrive(&mut self.program, host, entry)?;
+        let released = self.taken(host, entry.node, receive, time, at);
+        self.program.ended(host, receive, &mut self.freed);
+        released
+    }
+
+    /// Ends the send of a message that waited for its receive; returns its host if that is another one.
+    fn taken(&mut self, host: u32, message: u32, receive: u32, time: u64, at: Resources) -> Option<u32> {
+        let [sent, received] = [message, receive].map(|node| self.program.steps[node as usize].size);
+        let is_eager = self.charges.is_eager(sent);
+        self.outcome.across_threshold += u64::from(is_eager != self.charges.is_eager(received));
+        if is_eager {
+            return None;
+        }
+        let channel = self.program.steps[message as usize].channel;
+        let source = self.program.tables.channels[channel as usize].source;
+        let freed = if source == host { &mut self.freed } else { &mut self.freed_elsewhere };
+        self.program.ended(source, message, freed);
+        let cpu = self.hosts.cpu(source, at.cpu);
+        *cpu = time.max(*cpu);
+        let sender = self.hosts.sender(source, at.nic);
+        *sender = time.max(*sender);
+        (source != host).then_some(source)
+    }
+
+    #[inline]
+    fn start(&mut self, host: u32, node: u32) {
+        self.started += 1;
+        self.program.started(host, node, &mut self.freed);
+    }
+
+    /// Puts what has become free into the lanes of its host.
+    #[inline]
+    fn release(&mut self, host: u32, elsewhere: bool) {
+        let freed = if elsewhere { &mut self.freed_elsewhere } else { &mut self.freed };
+        if freed.len() > 1 {
+            order::sort(freed);
+        }
+        for Freed { node, .. } in freed.drain(..) {
+            self.stamp += 1;
+            self.hosts.free(host, node, &self.program.steps[node as usize], self.stamp);
+        }
+    }
+
+    /// Tells the queue what comes next at a host, if that has changed.
+    #[inline]
+    fn requeue(&mut self, host: u32) {
+        let next = self.hosts.next(host, Next::cmp);
+        if self.queued[host as usize] != next {
+            self.enqueue(host, next);
+        }
+    }
+
+    #[inline]
+    fn enqueue(&mut self, host: u32, next: (Next, usize)) {
+        self.queued[host as usize] = next;
+        if next.0 != NEVER {
+            self.queue.push(next.0, host);
+        }
+    }
+
+    fn finish(mut self) -> Result<Outcome, SimulationError> {
+        let (receives, messages, left) = self.matching.left(&self.program, NAMED);
+        let operations = self.program.tables.nodes.len() as u64 - self.started;
+        if operations + receives + messages > 0 {
+            return Err(SimulationError::Unmatched { operations, receives, messages, left });
+        }
+        self.outcome.ends.extend((0..self.program.tables.ranks()).map(|host| self.hosts.end(host)));
+        self.outcome.events = self.started + self.outcome.messages;
+        Ok(self.outcome)
+    }
+}

@@ -1,0 +1,53 @@
+//! The engine without a queue gives the answer of the one with it, whatever the schedule.
+
+use goal::{EmptyMessage, Engine, LogGops, simulate};
+use proptest::prelude::*;
+
+#[path = "support/random.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod random;
+
+use random::{Limits, schedule};
+
+prop_compose! {
+    fn parameters(least: u64)(
+        latency in prop_oneof![Just(0), 0..4000_u64], overhead in least..3000_u64, gap in 7..2000_u64,
+        gap_per_byte in 0..7_u64, overhead_per_byte in 0..3_u64, empty in any::<bool>(),
+    ) -> LogGops {
+        let empty = if empty { EmptyMessage::Wraps } else { EmptyMessage::OneByte };
+        LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_up_to: 1000, empty }
+    }
+}
+
+/// What engines must agree on: the outcome, or that there is none.
+fn outcome(schedule: &goal::Schedule, parameters: &LogGops, engine: Engine) -> Result<goal::Outcome, String> {
+    simulate(schedule, parameters, engine).map_err(|error| error.to_string())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 600 } else { 6000 }))]
+
+    #[test]
+    fn windows_agree_with_the_order_of_time(
+        schedule in schedule(Limits { resources: 1, bytes: 900, open: false }), parameters in parameters(7),
+    ) {
+        prop_assert_eq!(
+            outcome(&schedule, &parameters, Engine::Auto),
+            outcome(&schedule, &parameters, Engine::Ordered)
+        );
+    }
+
+    /// Few different costs make many events happen at one time.
+    #[test]
+    fn windows_agree_where_many_events_happen_at_once(
+        schedule in schedule(Limits { resources: 1, bytes: 2, open: true }), overhead in 7..9_u64,
+    ) {
+        let parameters = LogGops {
+            latency: 0, overhead, gap: 7, gap_per_byte: 0, overhead_per_byte: 0, ..LogGops::default()
+        };
+        prop_assert_eq!(
+            outcome(&schedule, &parameters, Engine::Auto),
+            outcome(&schedule, &parameters, Engine::Ordered)
+        );
+    }
+}
