@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arguments;
+mod goal;
 mod platform;
 mod processes;
 mod progress;

@@ -123,15 +123,35 @@ impl Config {
         }
     }
 
+    /// Returns a section as it stands, which nothing has checked yet.
+    pub fn section(&self, name: &str) -> Option<&toml::Table> {
+        self.table.get(name)?.as_table()
+    }
+
+    /// Returns a string as it stands, which nothing has checked yet.
+    pub fn text(&self, section: &str, key: &str) -> Option<&str> {
+        self.section(section)?.get(key)?.as_str()
+    }
+
+    /// Checks that there are no unknown keys or values of wrong types.
+    ///
+    /// # Errors
+    /// Where there are.
+    pub fn check_keys(&self) -> Result<(), ConfigError> {
+        self.clone().sections().map(|_| ())
+    }
+
+    fn sections(self) -> Result<Sections, ConfigError> {
+        let error = |error: toml::de::Error| ConfigError::Merged(error.to_string().trim_end().to_owned());
+        self.table.try_into().map_err(error)
+    }
+
     /// Checks the configuration and fills in what it leaves open.
     ///
     /// # Errors
     /// Where a key is unknown, or a value is missing, out of range, or not available in this version.
     pub fn resolve(self) -> Result<Job, ConfigError> {
-        let sections: Sections = self
-            .table
-            .try_into()
-            .map_err(|error: toml::de::Error| ConfigError::Merged(error.to_string().trim_end().to_owned()))?;
+        let sections = self.sections()?;
         resolve::job(sections)
     }
 }
@@ -164,6 +184,8 @@ struct Sections {
     engine: EngineSection,
     parallel: ParallelSection,
     output: OutputSection,
+    /// Parameters of the model for GOAL schedules, which are not replayed as traces.
+    loggops: Option<toml::Table>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -50,5 +50,5 @@ pub use machine::PlacedMachine;
 pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted};
-pub use report::{ActionTotal, RankEnd, Report, TableRow};
+pub use report::{ActionTotal, RankEnd, Report, TableRow, peak_rss_bytes, write_json};
 pub use scene::{Outcome, RunError, Scene};

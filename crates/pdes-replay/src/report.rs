@@ -259,8 +259,11 @@ impl Report {
     }
 }
 
-/// Writes a file, whole or not at all.
-pub(crate) fn write_json(value: &impl Serialize, path: &Path) -> std::io::Result<()> {
+/// Writes a value to a file, whole or not at all.
+///
+/// # Errors
+/// Where the file cannot be written.
+pub fn write_json(value: &impl Serialize, path: &Path) -> std::io::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     let mut draft = path.as_os_str().to_owned();
@@ -364,7 +367,7 @@ fn table(selection: &Selection) -> BTreeMap<&'static str, Vec<TableRow>> {
 }
 
 /// The high-water mark of the process's resident memory, as Linux tells it.
-pub(crate) fn peak_rss_bytes() -> Option<u64> {
+pub fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

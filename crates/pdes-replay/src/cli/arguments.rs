@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Replays a trace of an MPI program on a model of a machine, and says how long the program would run there.
 #[derive(Debug, Parser)]
@@ -35,6 +35,9 @@ pub(crate) enum TraceCommand {
         /// The archive.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
+        /// What the trace is: actions of MPI programs, or a GOAL schedule in text or in LogGOPSim's binary form.
+        #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Ti)]
+        from: Form,
         /// Threads.
         #[arg(long, value_name = "N", default_value_t = 1)]
         threads: usize,
@@ -81,12 +84,22 @@ pub(crate) enum TraceCommand {
     Generate(Box<super::trace::generate::GenerateArguments>),
 }
 
+/// What a trace is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// Actions of MPI programs: time-independent text or an archive of it.
+    Ti,
+    /// A GOAL schedule: text, LogGOPSim's binary form, or an archive of it.
+    Goal,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     /// Configuration of the run (TOML).
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Trace: an archive (.pdt), a file list, a merged file, or a directory of rank-N.txt; text plain, .gz or .zst.
+    /// Trace: an archive (.pdt), a file list, a merged file, or a directory of rank-N.txt; text plain, .gz or .zst. With
+    /// --model loggops a GOAL schedule.
     #[arg(long, value_name = "PATH")]
     pub(crate) trace: Option<PathBuf>,
     /// Platform: SimGrid XML or TOML.

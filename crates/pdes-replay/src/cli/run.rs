@@ -8,11 +8,15 @@ use pdes_replay::{Config, Job, Model, Outcome, Report, RunError, Scene};
 
 use super::arguments::RunArguments;
 use super::processes::agree;
-use super::{Misuse, progress, summary};
+use super::{Misuse, goal, progress, summary};
 
 /// Replays what the arguments say and prints the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
-    let job = job(arguments)?;
+    let config = config(arguments)?;
+    if goal::is_wanted(&config) {
+        return goal::run(&config, arguments.quiet);
+    }
+    let job = config.resolve()?;
     check_outputs(&job)?;
     let scene = load(&job, arguments.quiet, |actions| Scene::load_watched(&job, actions))?;
     announce(&scene, 1);
@@ -30,7 +34,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
 pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
     let is_first = cluster.member() == 0;
     let quiet = arguments.quiet || !is_first;
-    let job = agree(cluster, job(arguments))?;
+    let job = agree(cluster, config(arguments).and_then(job_across))?;
     agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
     if job.profile.is_some() {
         let hint = "a profile comes from one process, on any number of threads: run without mpirun";
@@ -84,8 +88,17 @@ fn print(scene: &Scene, outcome: &Outcome, quiet: bool) -> Result<()> {
     summary::print(&report, outcome, quiet)
 }
 
+fn job_across(config: Config) -> Result<Job> {
+    if goal::is_wanted(&config) {
+        return Err(
+            Misuse("a GOAL schedule is replayed on one process: run without mpirun".to_owned()).into()
+        );
+    }
+    Ok(config.resolve()?)
+}
+
 /// Puts the configuration file and the flags together.
-fn job(arguments: &RunArguments) -> Result<Job> {
+fn config(arguments: &RunArguments) -> Result<Config> {
     let mut config = match &arguments.config {
         Some(path) => Config::from_path(path)?,
         None => Config::default(),
@@ -114,7 +127,7 @@ fn job(arguments: &RunArguments) -> Result<Job> {
     if let Some(threads) = arguments.threads {
         config.insert("engine", "threads", threads.into());
     }
-    Ok(config.resolve()?)
+    Ok(config)
 }
 
 /// A long run should not end with a report that cannot be written.

@@ -11,17 +11,27 @@ use anyhow::{Context, Result};
 use pdes_core::Rank;
 use trace_mmap::{ConvertOptions, Cut, Info, LoadOptions, Storage, Summary, Trace};
 
-use super::arguments::TraceCommand;
-use super::progress;
+use super::arguments::{Form, TraceCommand};
+use super::{Misuse, goal, progress};
 
 /// Runs one of the commands.
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     let text = match command {
-        TraceCommand::Convert { trace, output, threads, flat, shards } => {
+        TraceCommand::Convert { trace, output, from: Form::Goal, threads: 1, flat: false, shards: 1 } => {
+            goal::convert(trace, output)?
+        }
+        TraceCommand::Convert { from: Form::Goal, .. } => {
+            let hint = "--threads, --flat and --shards are for traces of MPI programs, not for --from goal";
+            return Err(Misuse(hint.to_owned()).into());
+        }
+        TraceCommand::Convert { trace, output, from: Form::Ti, threads, flat, shards } => {
             convert(trace, output, *threads, *flat, *shards)?
         }
+        TraceCommand::Info { trace } if ::goal::is_archive(trace) => goal::info(trace)?,
         TraceCommand::Info { trace } => info(&load(trace)?)?,
+        TraceCommand::Check { trace } if ::goal::is_archive(trace) => goal::check(trace)?,
         TraceCommand::Check { trace } => check(trace)?,
+        TraceCommand::Dump { trace, output: None } if ::goal::is_archive(trace) => return goal::dump(trace),
         TraceCommand::Dump { trace, output } => return dump(trace, output.as_deref()),
         TraceCommand::Cut { trace, output, ranks, iterations } => {
             cut(trace, output, Cut { ranks: ranks.clone(), iterations: *iterations })?
@@ -34,6 +44,12 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
 
 /// Loads a trace and tells what was tolerated.
 fn load(path: &Path) -> Result<Trace> {
+    if ::goal::is_archive(path) {
+        anyhow::bail!(
+            "{}: this is an archive of a GOAL schedule, expected a trace of an MPI program",
+            path.display()
+        );
+    }
     let actions = AtomicU64::new(0);
     let options = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
     let trace = progress::watch_load(&actions, false, || Trace::load(path, &options)).context("the trace")?;

@@ -15,10 +15,14 @@ use crate::partition::PartitionSource;
 const MAX_THREADS: usize = 1024;
 
 pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
-    let Sections { trace, platform, network, mpi, engine, parallel, output } = sections;
+    let Sections { trace, platform, network, mpi, engine, parallel, output, loggops } = sections;
     let Some(path) = trace.path else {
         return Err(value("trace", "path", "is missing: name a trace with --trace or in the configuration"));
     };
+    if loggops.is_some() {
+        let message = "this section is for GOAL schedules, with the model \"loggops\"";
+        return Err(value("loggops", "*", message));
+    }
     if trace.ranks == Some(0) {
         return Err(value("trace", "ranks", "found 0, expected at least one rank"));
     }

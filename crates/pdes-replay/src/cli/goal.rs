@@ -1,0 +1,296 @@
+//! Schedules in GOAL: conversion, and replay with the model LogGOPS.
+
+use std::fmt::Write as _;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ::goal::{EmptyMessage, Engine, LogGops, NANOSECOND, Outcome, Schedule, simulate};
+use anyhow::{Context, Result};
+use pdes_replay::{Config, ConfigError, RankEnd, peak_rss_bytes, write_json};
+use serde::{Deserialize, Serialize};
+
+use super::Misuse;
+
+/// The name of the model in configurations.
+const MODEL: &str = "loggops";
+/// What is hashed, and how: a change of either changes this number.
+const SCHEME: &[u8] = b"pdes-replay goal digest 1";
+
+/// The section `[loggops]`: times in nanoseconds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(non_snake_case, reason = "the model's names differ in case only")]
+struct Section {
+    L: Option<f64>,
+    o: Option<f64>,
+    g: Option<f64>,
+    G: Option<f64>,
+    O: Option<f64>,
+    S: Option<u64>,
+    empty: Option<String>,
+    engine: Option<String>,
+}
+
+/// Returns whether a configuration is about a schedule in GOAL.
+pub(crate) fn is_wanted(config: &Config) -> bool {
+    config.text("network", "model") == Some(MODEL)
+        || path(config).is_some_and(|path| ::goal::is_archive(&path))
+}
+
+/// Replays what the configuration says and prints the result.
+pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
+    config.check_keys()?;
+    let (parameters, engine) = section(config)?;
+    if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
+        let hint = format!(
+            "found network.model = {other:?}, expected \"{MODEL}\": a GOAL schedule has no other one"
+        );
+        return Err(Misuse(hint).into());
+    }
+    let Some(path) = path(config) else {
+        return Err(Misuse("no trace: give --trace PATH of a GOAL schedule".to_owned()).into());
+    };
+    tracing::info!("reading {}", path.display());
+    let start = Instant::now();
+    let schedule = Schedule::load(&path).context("the schedule")?;
+    let load = start.elapsed();
+    tracing::info!("replaying {} ({MODEL})", schedule.extent());
+    let start = Instant::now();
+    let outcome = simulate(&schedule, &parameters, engine)?;
+    let report = Report::new(&path, &schedule, &parameters, &outcome, [load, start.elapsed()]);
+    report.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if let Some(path) = config.text("output", "report").map(Path::new) {
+        write_json(&report, path).with_context(|| format!("the report {}", path.display()))?;
+        tracing::info!("wrote the report {}", path.display());
+    }
+    let mut text = if quiet { String::new() } else { report.summary() };
+    writeln!(text, "simulated time: {:.9} s", pdes_core::SimTime::from_picos(outcome.end()))?;
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Converts a schedule in text or binary to an archive.
+pub(crate) fn convert(input: &Path, output: &Path) -> Result<String> {
+    let schedule = Schedule::load(input)?;
+    let bytes = ::goal::write_archive(&schedule, output)?;
+    Ok(format!("{}: {}, {bytes} bytes\n", output.display(), schedule.extent()))
+}
+
+/// Tells how large a schedule is and what its operations are.
+pub(crate) fn info(path: &Path) -> Result<String> {
+    let schedule = Schedule::load(path)?;
+    let mut kinds = [("send", 0_u64, 0_u128), ("recv", 0, 0), ("calc", 0, 0)];
+    for operation in (0..schedule.extent().ranks).flat_map(|rank| schedule.operations(rank)) {
+        let (_, count, size) = &mut kinds[operation.kind as usize - 1];
+        *count += 1;
+        *size += u128::from(operation.size);
+    }
+    let mut text = format!("GOAL schedule: {}\n", schedule.extent());
+    for ((name, count, size), unit) in kinds.into_iter().zip(["B", "B", "ns"]) {
+        writeln!(text, "  {name:<14} {count:>16}, {size} {unit}")?;
+    }
+    Ok(text)
+}
+
+/// Checks a schedule; loading checks all of it.
+pub(crate) fn check(path: &Path) -> Result<String> {
+    let schedule = Schedule::load(path)?;
+    Ok(format!("{}: {}, all right\n", path.display(), schedule.extent()))
+}
+
+/// Writes a schedule as text to stdout.
+pub(crate) fn dump(path: &Path) -> Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    ::goal::write_text(&Schedule::load(path)?, &mut out)?;
+    Ok(out.flush()?)
+}
+
+fn path(config: &Config) -> Option<PathBuf> {
+    config.text("trace", "path").map(PathBuf::from)
+}
+
+/// Reads the section `[loggops]`.
+fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
+    let table = config.section(MODEL).cloned().unwrap_or_default();
+    let section: Section =
+        table.try_into().map_err(|error: toml::de::Error| ConfigError::Merged(error.message().to_owned()))?;
+    let defaults = LogGops::default();
+    let parameters = LogGops {
+        latency: picos("L", section.L, defaults.latency)?,
+        overhead: picos("o", section.o, defaults.overhead)?,
+        gap: picos("g", section.g, defaults.gap)?,
+        gap_per_byte: picos("G", section.G, defaults.gap_per_byte)?,
+        overhead_per_byte: picos("O", section.O, defaults.overhead_per_byte)?,
+        eager_up_to: section.S.unwrap_or(defaults.eager_up_to),
+        empty: choice(
+            "empty",
+            section.empty,
+            [EmptyMessage::Wraps, EmptyMessage::OneByte].map(|one| (one.name(), one)),
+        )?,
+    };
+    let engine = choice("engine", section.engine, [("auto", Engine::Auto), ("ordered", Engine::Ordered)])?;
+    Ok((parameters, engine))
+}
+
+/// Converts nanoseconds to picoseconds; the largest parameter is an hour.
+fn picos(key: &'static str, nanos: Option<f64>, default: u64) -> Result<u64, ConfigError> {
+    let Some(nanos) = nanos else { return Ok(default) };
+    let picos = nanos * NANOSECOND as f64;
+    if (0.0..=3.6e15).contains(&picos) && (picos - picos.round()).abs() < 1e-6 {
+        return Ok(picos.round() as u64);
+    }
+    let message = format!("found {nanos}, expected nanoseconds from 0 to 3.6e12 with at most three decimals");
+    Err(ConfigError::Value { section: MODEL, key, message })
+}
+
+/// Returns the choice of this name; the first one is the default.
+fn choice<T: Copy>(
+    key: &'static str,
+    found: Option<String>,
+    known: [(&str, T); 2],
+) -> Result<T, ConfigError> {
+    let Some(found) = found else { return Ok(known[0].1) };
+    let message = format!("found {found:?}, expected {:?} or {:?}", known[0].0, known[1].0);
+    let named = known.into_iter().find(|(name, _)| *name == found);
+    named.map(|(_, one)| one).ok_or(ConfigError::Value { section: MODEL, key, message })
+}
+
+/// The report of a replay: fields are those of other models where they mean the same.
+#[derive(Debug, Serialize)]
+struct Report {
+    format: &'static str,
+    version: u32,
+    program_version: &'static str,
+    simulated_time_s: f64,
+    simulated_time_ps: u64,
+    ranks: u32,
+    actions: u64,
+    events: u64,
+    messages: u64,
+    message_bytes: u64,
+    digest: String,
+    wall_time_s: f64,
+    load_s: f64,
+    replay_s: f64,
+    actions_per_s: f64,
+    events_per_s: f64,
+    peak_rss_bytes: Option<u64>,
+    threads: usize,
+    processes: usize,
+    slowest_rank: Option<RankEnd>,
+    fastest_rank: Option<RankEnd>,
+    parameters: Parameters,
+    warnings: Vec<String>,
+}
+
+/// Everything that can change the result; times in picoseconds.
+#[derive(Debug, Serialize)]
+#[expect(non_snake_case, reason = "the model's names differ in case only")]
+struct Parameters {
+    trace: String,
+    model: &'static str,
+    L_ps: u64,
+    o_ps: u64,
+    g_ps: u64,
+    G_ps_per_byte: u64,
+    O_ps_per_byte: u64,
+    S_bytes: u64,
+    empty: &'static str,
+}
+
+impl Report {
+    fn new(
+        path: &Path,
+        schedule: &Schedule,
+        parameters: &LogGops,
+        outcome: &Outcome,
+        times: [Duration; 2],
+    ) -> Self {
+        let [load_s, replay_s] = times.map(|time| time.as_secs_f64());
+        let actions = schedule.extent().operations;
+        let rate = |count: u64| count as f64 / replay_s.max(1e-9);
+        let ends = || (0..).zip(&outcome.ends).map(|(rank, &end)| (end, rank));
+        let rank = |(end, rank): (u64, u32)| RankEnd { rank, end_s: seconds(end) };
+        Self {
+            format: "pdes-replay report",
+            version: 1,
+            program_version: env!("CARGO_PKG_VERSION"),
+            simulated_time_s: seconds(outcome.end()),
+            simulated_time_ps: outcome.end(),
+            ranks: schedule.extent().ranks,
+            actions,
+            events: outcome.events,
+            messages: outcome.messages,
+            message_bytes: outcome.message_bytes,
+            digest: digest(outcome),
+            wall_time_s: load_s + replay_s,
+            load_s,
+            replay_s,
+            actions_per_s: rate(actions),
+            events_per_s: rate(outcome.events),
+            peak_rss_bytes: peak_rss_bytes(),
+            threads: 1,
+            processes: 1,
+            slowest_rank: ends().max_by_key(|&(end, rank)| (end, std::cmp::Reverse(rank))).map(rank),
+            fastest_rank: ends().min().map(rank),
+            parameters: Parameters::new(path, parameters),
+            warnings: warnings(outcome),
+        }
+    }
+
+    fn summary(&self) -> String {
+        let Self { ranks, actions, events, messages, message_bytes, replay_s, load_s, digest, .. } = self;
+        let mut text =
+            format!("{ranks} ranks, {actions} operations, {messages} messages with {message_bytes} B\n\n");
+        for (what, end) in [("slowest", &self.slowest_rank), ("fastest", &self.fastest_rank)] {
+            if let Some(RankEnd { rank, end_s }) = end {
+                text.push_str(&format!("{what} rank {rank}: {end_s:.9} s\n"));
+            }
+        }
+        text.push_str(&format!(
+            "replayed {events} events in {replay_s:.3} s ({:.1} million events/s) after {load_s:.3} s of loading\ndigest: {digest}\n",
+            self.events_per_s / 1e6
+        ));
+        text
+    }
+}
+
+impl Parameters {
+    fn new(path: &Path, parameters: &LogGops) -> Self {
+        Self {
+            trace: path.display().to_string(),
+            model: MODEL,
+            L_ps: parameters.latency,
+            o_ps: parameters.overhead,
+            g_ps: parameters.gap,
+            G_ps_per_byte: parameters.gap_per_byte,
+            O_ps_per_byte: parameters.overhead_per_byte,
+            S_bytes: parameters.eager_up_to,
+            empty: parameters.empty.name(),
+        }
+    }
+}
+
+fn seconds(picos: u64) -> f64 {
+    pdes_core::SimTime::from_picos(picos).as_secs_f64()
+}
+
+fn warnings(outcome: &Outcome) -> Vec<String> {
+    match outcome.across_threshold {
+        0 => Vec::new(),
+        count => vec![format!(
+            "{count} receive(s) lie on the other side of S than their message: the size of the message decides whether its \
+             sender waits; LogGOPSim may end such a send twice or never"
+        )],
+    }
+}
+
+/// Hashes the end of every rank \[ps\], then messages, their bytes and events, in little-endian order.
+fn digest(outcome: &Outcome) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(SCHEME);
+    for number in outcome.ends.iter().chain([&outcome.messages, &outcome.message_bytes, &outcome.events]) {
+        hasher.update(&number.to_le_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
