@@ -66,13 +66,13 @@ pub(crate) const LIMIT: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Charges {
     parameters: LogGops,
-    /// What the receiver's processor and any interface are charged beyond o and g for a message without bytes.
+    /// From the start of a send to the arrival of its message: o + L.
     pub(crate) flight: u64,
 }
 
 impl Charges {
     pub(crate) fn new(parameters: LogGops) -> Self {
-        Self { parameters, flight: parameters.overhead + parameters.latency }
+        Self { parameters, flight: parameters.overhead.saturating_add(parameters.latency) }
     }
 
     pub(crate) fn is_eager(&self, bytes: u64) -> bool {
@@ -116,6 +116,9 @@ impl Charges {
     /// Returns whether all costs of a message are numbers from 0 to [`LIMIT`].
     pub(crate) fn bounds(&self, bytes: u64) -> bool {
         let LogGops { overhead, gap, gap_per_byte, overhead_per_byte, empty, .. } = self.parameters;
+        if self.flight >= LIMIT {
+            return false;
+        }
         if bytes == 0 && empty == EmptyMessage::Wraps {
             let dearer = self.dearer(0, overhead_per_byte, gap_per_byte);
             return overhead_per_byte <= overhead && gap_per_byte <= gap && dearer <= overhead;

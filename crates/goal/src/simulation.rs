@@ -44,11 +44,8 @@ impl Outcome {
 }
 
 /// Why a simulation has no answer.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
-    /// The system has no memory for the tables.
-    #[error("the tables of the simulation: {0}")]
-    Memory(#[from] std::io::Error),
     /// The parameters give an operation a cost that no time can hold.
     #[error(
         "rank {rank}, operation {operation}: the parameters charge {size} B (or ns) less than nothing, or more than 53 days; {HINT}"
@@ -136,9 +133,9 @@ pub fn simulate(
 ) -> Result<Outcome, SimulationError> {
     check_costs(&schedule.tables(), &Charges::new(*parameters))?;
     if engine == Engine::Auto && windows::fits(schedule, parameters) {
-        return windows::Windows::new(schedule, *parameters)?.run();
+        return windows::Windows::new(schedule, *parameters).run();
     }
-    ordered::Ordered::new(schedule, *parameters)?.run()
+    ordered::Ordered::new(schedule, *parameters).run()
 }
 
 /// How many of the receives and messages that are left over an error names.

@@ -1,11 +1,11 @@
 //! Hosts: when their resources become idle, and what waits for them.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
-use super::lane::{Entry, Plan, Resources, What, insert};
-use super::program::Step;
-use crate::schedule::{Kind, Tables};
+use super::lane::{Plan, What};
+use super::program::{List, Step};
+use crate::schedule::Tables;
 
 /// What comes next at a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,154 +19,199 @@ pub(crate) struct Next {
 /// Nothing comes next.
 pub(crate) const NEVER: Next = Next { time: u64::MAX, stamp: u64::MAX };
 
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
+
+/// Returns the bit of a lane.
+#[inline]
+fn bit(number: usize) -> u64 {
+    1 << (number % BITS)
+}
+
 /// The hosts of a simulation.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) plan: Plan,
-    /// What waits in each lane of each host; messages by their arrival, then by stamp.
-    lanes: Vec<VecDeque<Entry>>,
-    /// Messages that have arrived and found the resources busy, by stamp. Only where a host has several processors, and
-    /// time may run backwards, that is another order than that of arrival; elsewhere they stay in their lanes.
-    arrived: Vec<VecDeque<Entry>>,
-    /// For each host when its processors become idle, its interfaces for sends, and those for receives \[ps\].
+    /// What waits in each lane of each host.
+    lanes: Vec<List>,
+    /// For each host a bit for each lane, modulo 64, in which something may wait.
+    occupied: Vec<u64>,
+    /// The arrivals of each lane of each host, where hosts have several processors.
+    arrivals: Vec<Arrivals>,
+    /// For each host when its resources become idle \[ps\].
     idle: Vec<u64>,
-    cpus: usize,
-    nics: usize,
 }
 
 impl Hosts {
     pub(crate) fn new(tables: &Tables<'_>) -> Self {
-        let (plan, extent) = (Plan::new(tables), tables.extent());
-        let (cpus, nics) = (extent.cpus as usize, extent.nics as usize);
+        let plan = Plan::new(tables);
         let hosts = tables.ranks() as usize;
+        let lanes = hosts * plan.lanes.len();
         Self {
-            lanes: vec![VecDeque::new(); hosts * plan.lanes.len()],
-            arrived: vec![VecDeque::new(); if cpus == 1 { 0 } else { hosts * plan.lanes.len() }],
-            idle: vec![0; hosts * (cpus + 2 * nics)],
+            lanes: vec![List::default(); lanes],
+            occupied: vec![0; hosts],
+            arrivals: vec![Arrivals::default(); if plan.cpus == 1 { 0 } else { lanes }],
+            idle: vec![0; hosts * plan.times()],
             plan,
-            cpus,
-            nics,
         }
     }
 
+    /// Returns when the resources of a host become idle.
     #[inline]
-    fn base(&self, host: u32) -> usize {
-        host as usize * (self.cpus + 2 * self.nics)
+    fn times(&mut self, host: u32) -> &mut [u64] {
+        let times = self.plan.times();
+        &mut self.idle[host as usize * times..][..times]
     }
 
+    /// Occupies the processor of a lane until one time, and its interface, if it has one, until another.
     #[inline]
-    pub(crate) fn cpu(&mut self, host: u32, cpu: u8) -> &mut u64 {
-        let base = self.base(host);
-        &mut self.idle[base + usize::from(cpu)]
+    pub(crate) fn occupy(&mut self, host: u32, lane: usize, processor: u64, interface: u64) {
+        let [one, other] = self.plan.lanes[lane].idle;
+        let times = self.times(host);
+        times[usize::from(other)] = interface;
+        times[usize::from(one)] = processor;
     }
 
-    #[inline]
-    pub(crate) fn sender(&mut self, host: u32, nic: u8) -> &mut u64 {
-        let base = self.base(host);
-        &mut self.idle[base + self.cpus + usize::from(nic)]
-    }
-
-    #[inline]
-    pub(crate) fn receiver(&mut self, host: u32, nic: u8) -> &mut u64 {
-        let base = self.base(host);
-        &mut self.idle[base + self.cpus + self.nics + usize::from(nic)]
-    }
-
-    /// Returns when the resources of a lane become idle.
-    #[inline]
-    fn idle(&self, host: u32, resources: Resources) -> u64 {
-        let base = self.base(host);
-        let cpu = self.idle[base + usize::from(resources.cpu)];
-        let nic = base + self.cpus + usize::from(resources.nic);
-        match resources.what {
-            What::Receive => 0,
-            What::Calculate => cpu,
-            What::Send => cpu.max(self.idle[nic]),
-            What::Arrive => cpu.max(self.idle[nic + self.nics]),
+    /// Keeps a processor, and an interface for sends, busy until a time at least.
+    pub(crate) fn hold(&mut self, host: u32, cpu: u8, nic: u8, until: u64) {
+        let cpus = self.plan.cpus;
+        let times = self.times(host);
+        for at in [usize::from(cpu), cpus + usize::from(nic)] {
+            times[at] = times[at].max(until);
         }
     }
 
     /// Puts a free operation into its lane.
     #[inline]
-    pub(crate) fn free(&mut self, host: u32, node: u32, step: &Step, stamp: u64) {
-        const SEND: u8 = Kind::Send as u8;
-        const RECEIVE: u8 = Kind::Receive as u8;
-        let cpu = *self.cpu(host, step.cpu);
-        let (what, nic, time) = match step.kind {
-            SEND => (What::Send, step.nic, cpu.max(*self.sender(host, step.nic))),
-            RECEIVE => (What::Receive, 0, cpu),
-            _ => (What::Calculate, 0, cpu),
+    pub(crate) fn free(&mut self, host: u32, node: u32, steps: &mut [Step], stamp: u64) {
+        let step = &mut steps[node as usize];
+        let number = step.lane();
+        let lane = self.plan.lanes[number];
+        let times = self.times(host);
+        step.time = match lane.what {
+            What::Receive => times[usize::from(lane.cpu)],
+            _ => times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]),
         };
-        let lane = self.lane(host, self.plan.lane(what, step.cpu, nic));
-        self.lanes[lane].push_back(Entry { time, stamp, size: step.size, node, channel: step.channel });
+        step.stamp = stamp;
+        let lane = self.lane(host, number);
+        self.occupied[host as usize] |= bit(number);
+        self.lanes[lane].push(node, steps);
     }
 
-    /// Puts a message on its way to a host, to the processor and the interface with the numbers of the sender's.
+    /// Puts a message on its way to a host, to the processor and the interface with the numbers of the sender's; returns
+    /// whether it may be what comes next there.
     #[inline]
-    pub(crate) fn arrive(&mut self, host: u32, cpu: u8, nic: u8, entry: Entry) {
-        let lane = self.lane(host, self.plan.lane(What::Arrive, cpu, nic));
-        if self.arrived.is_empty() {
-            self.lanes[lane].push_back(entry);
-        } else {
-            insert(&mut self.lanes[lane], entry, |entry| (entry.time, entry.stamp));
+    pub(crate) fn arrive(&mut self, host: u32, node: u32, steps: &mut [Step]) -> bool {
+        let step = &steps[node as usize];
+        let number = step.lane() + 1;
+        let lane = self.lane(host, number);
+        self.occupied[host as usize] |= bit(number);
+        if let Some(arrivals) = self.arrivals.get_mut(lane) {
+            arrivals.push(node, step);
+            return true;
         }
+        let is_first = self.lanes[lane].first().is_none();
+        self.lanes[lane].push(node, steps);
+        is_first
+    }
+
+    /// Yields the first operation of each lane of a host.
+    pub(crate) fn heads(&self, host: u32) -> impl Iterator<Item = u32> {
+        let count = self.plan.lanes.len();
+        self.lanes[host as usize * count..][..count].iter().filter_map(List::first)
     }
 
     #[inline]
-    fn lane(&self, host: u32, lane: usize) -> usize {
-        host as usize * self.plan.lanes.len() + lane
+    fn lane(&self, host: u32, number: usize) -> usize {
+        host as usize * self.plan.lanes.len() + number
     }
 
     /// Returns what comes next at a host in this order, and in which lane.
     #[inline]
-    pub(crate) fn next(&mut self, host: u32, compare: impl Fn(&Next, &Next) -> Ordering) -> (Next, usize) {
+    pub(crate) fn next(
+        &mut self,
+        host: u32,
+        steps: &[Step],
+        compare: impl Fn(&Next, &Next) -> Ordering,
+    ) -> (Next, usize) {
+        let (count, times) = (self.plan.lanes.len(), self.plan.times());
+        let lists = &self.lanes[host as usize * count..][..count];
+        let times = &self.idle[host as usize * times..][..times];
         let mut first = (NEVER, 0);
-        for lane in 0..self.plan.lanes.len() {
-            if let Some(next) = self.next_in(host, lane)
-                && compare(&next, &first.0).is_lt()
-            {
-                first = (next, lane);
+        let mut occupied = self.occupied[host as usize];
+        while occupied != 0 {
+            let bit = occupied.trailing_zeros() as usize;
+            occupied &= occupied - 1;
+            for number in (bit..count).step_by(BITS) {
+                let lane = &self.plan.lanes[number];
+                let idle = times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]);
+                let next = if let Some(node) = lists[number].first() {
+                    let Step { time, stamp, .. } = steps[node as usize];
+                    Next { time: time.max(idle), stamp }
+                } else if let Some(arrivals) = self.arrivals.get_mut(host as usize * count + number)
+                    && let Some(next) = arrivals.next(idle)
+                {
+                    next
+                } else {
+                    continue;
+                };
+                if compare(&next, &first.0).is_lt() {
+                    first = (next, number);
+                }
             }
         }
         first
     }
 
-    #[inline]
-    fn next_in(&mut self, host: u32, lane: usize) -> Option<Next> {
-        let resources = self.plan.lanes[lane];
-        let lane = self.lane(host, lane);
-        if resources.what == What::Arrive && !self.arrived.is_empty() {
-            let idle = self.idle(host, resources);
-            return next_arrived(&mut self.lanes[lane], &mut self.arrived[lane], idle);
-        }
-        let &Entry { time, stamp, .. } = self.lanes[lane].front()?;
-        Some(Next { time: time.max(self.idle(host, resources)), stamp })
-    }
-
     /// Takes what comes next in a lane.
     #[inline]
-    pub(crate) fn pop(&mut self, host: u32, lane: usize) -> Option<Entry> {
-        let lane = self.lane(host, lane);
-        let arrived = self.arrived.get_mut(lane).and_then(VecDeque::pop_front);
-        arrived.or_else(|| self.lanes[lane].pop_front())
+    pub(crate) fn pop(&mut self, host: u32, number: usize, steps: &mut [Step]) -> Option<u32> {
+        let lane = self.lane(host, number);
+        let listed = self.lanes[lane].pop(steps);
+        if !self.arrivals.is_empty() {
+            return listed.or_else(|| self.arrivals[lane].pop());
+        }
+        if self.plan.lanes.len() <= BITS && self.lanes[lane].first().is_none() {
+            self.occupied[host as usize] &= !bit(number);
+        }
+        listed
     }
 
     /// Returns when the last processor of a host becomes idle.
-    pub(crate) fn end(&self, host: u32) -> u64 {
-        let base = self.base(host);
-        self.idle[base..base + self.cpus].iter().copied().max().unwrap_or(0)
+    pub(crate) fn end(&mut self, host: u32) -> u64 {
+        let cpus = self.plan.cpus;
+        self.times(host)[..cpus].iter().copied().max().unwrap_or(0)
     }
 }
 
-/// Moves what has arrived by the time at which the resources become idle, and returns what comes next.
-fn next_arrived(coming: &mut VecDeque<Entry>, arrived: &mut VecDeque<Entry>, idle: u64) -> Option<Next> {
-    while coming.front().is_some_and(|entry| entry.time <= idle)
-        && let Some(entry) = coming.pop_front()
-    {
-        insert(arrived, entry, |entry| (0, entry.stamp));
+/// Messages on their way to a host with several processors. Time may run backwards there, and so the order of arrival is
+/// not that of stamps, in which those that have arrived get the resources.
+#[derive(Clone, Debug, Default)]
+struct Arrivals {
+    /// By time and stamp.
+    coming: BTreeSet<(u64, u64, u32)>,
+    /// By stamp: those that have found the resources busy.
+    arrived: BTreeSet<(u64, u32)>,
+}
+
+impl Arrivals {
+    fn push(&mut self, node: u32, step: &Step) {
+        self.coming.insert((step.time, step.stamp, node));
     }
-    match arrived.front() {
-        Some(entry) => Some(Next { time: idle, stamp: entry.stamp }),
-        None => coming.front().map(|entry| Next { time: entry.time, stamp: entry.stamp }),
+
+    /// Moves what arrives before the resources become idle, and returns what comes next.
+    fn next(&mut self, idle: u64) -> Option<Next> {
+        while let Some(&(time, stamp, node)) = self.coming.first().filter(|(time, ..)| *time <= idle) {
+            self.coming.remove(&(time, stamp, node));
+            self.arrived.insert((stamp, node));
+        }
+        let coming = self.coming.first().map(|&(time, stamp, _)| Next { time, stamp });
+        self.arrived.first().map(|&(stamp, _)| Next { time: idle, stamp }).or(coming)
+    }
+
+    /// Takes what comes next.
+    fn pop(&mut self) -> Option<u32> {
+        let arrived = self.arrived.pop_first().map(|(_, node)| node);
+        arrived.or_else(|| self.coming.pop_first().map(|(.., node)| node))
     }
 }

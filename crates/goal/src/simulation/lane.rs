@@ -5,28 +5,10 @@
 //! all but one go back. A lane keeps them in that order, and only its head has a time: the later one of its own and the
 //! resources'. That gives the same sequence because the times at which resources become idle never decrease.
 
-use std::collections::VecDeque;
-
-use crate::schedule::{Kind, Tables};
-
-/// Something that waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    /// The earliest time \[ps\].
-    pub(crate) time: u64,
-    /// Place in the order of creation.
-    pub(crate) stamp: u64,
-    /// Length of a message \[B\] or of a computation \[ps\].
-    pub(crate) size: u64,
-    /// Index of the operation; of a message that of its send.
-    pub(crate) node: u32,
-    pub(crate) channel: u32,
-}
-
-const _: () = assert!(size_of::<Entry>() == 32);
+use crate::schedule::{Kind, Node, Tables};
 
 /// What a lane holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Send,
     Receive,
@@ -35,70 +17,73 @@ pub(crate) enum What {
     Arrive,
 }
 
-/// The resources of a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Resources {
+/// A lane and its resources.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane {
     pub(crate) what: What,
     pub(crate) cpu: u8,
     pub(crate) nic: u8,
+    /// Where it stands among the times of a host when the processor and the interface become idle; of a receive, which
+    /// waits for neither, the place of a time that is always 0.
+    pub(crate) idle: [u16; 2],
 }
 
 /// The lanes that a host has: one for each combination that occurs anywhere.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) lanes: Vec<Resources>,
+    pub(crate) lanes: Vec<Lane>,
     /// Number of the lane by kind, processor and interface.
     numbers: Vec<u32>,
-    cpus: usize,
-    nics: usize,
+    pub(crate) cpus: usize,
+    pub(crate) nics: usize,
 }
+
+const NONE: u32 = u32::MAX;
 
 impl Plan {
     pub(crate) fn new(tables: &Tables<'_>) -> Self {
         let extent = tables.extent();
         let (cpus, nics) = (extent.cpus as usize, extent.nics as usize);
-        let mut plan = Self { lanes: Vec::new(), numbers: vec![u32::MAX; 4 * cpus * nics], cpus, nics };
+        let mut plan = Self { lanes: Vec::new(), numbers: vec![NONE; 3 * cpus * nics], cpus, nics };
         for node in tables.nodes {
-            let (cpu, nic) = (node.cpu, node.nic);
-            match node.kind() {
-                Kind::Calculate => plan.add(Resources { what: What::Calculate, cpu, nic: 0 }),
-                Kind::Receive => plan.add(Resources { what: What::Receive, cpu, nic: 0 }),
-                Kind::Send => {
-                    plan.add(Resources { what: What::Send, cpu, nic });
-                    plan.add(Resources { what: What::Arrive, cpu, nic });
-                }
+            let index = plan.index(node);
+            if plan.numbers[index] == NONE {
+                plan.numbers[index] = plan.lanes.len() as u32;
+                plan.add(node);
             }
         }
         plan
     }
 
-    fn add(&mut self, resources: Resources) {
-        let Resources { what, cpu, nic } = resources;
-        let index = self.index(what, cpu, nic);
-        if self.numbers[index] == u32::MAX {
-            self.numbers[index] = self.lanes.len() as u32;
-            self.lanes.push(resources);
+    /// Adds the lane of an operation; behind that of a send the one in which its message arrives.
+    fn add(&mut self, node: &Node) {
+        let (cpu, nic) = (node.cpu, node.nic);
+        let processor = u16::from(cpu);
+        let sender = self.cpus as u16 + u16::from(nic);
+        let receiver = sender + self.nics as u16;
+        let never_busy = self.times() as u16 - 1;
+        let mut push = |what, idle| self.lanes.push(Lane { what, cpu, nic, idle });
+        match node.kind() {
+            Kind::Calculate => push(What::Calculate, [processor; 2]),
+            Kind::Receive => push(What::Receive, [never_busy; 2]),
+            Kind::Send => {
+                push(What::Send, [processor, sender]);
+                push(What::Arrive, [processor, receiver]);
+            }
         }
     }
 
-    #[inline]
-    fn index(&self, what: What, cpu: u8, nic: u8) -> usize {
-        (what as usize * self.cpus + usize::from(cpu)) * self.nics + usize::from(nic)
+    /// Returns how many times a host has: of processors, of interfaces for sends and for receives, and one that is 0.
+    pub(crate) fn times(&self) -> usize {
+        self.cpus + 2 * self.nics + 1
     }
 
-    /// Returns the number of a lane at a host.
-    #[inline]
-    pub(crate) fn lane(&self, what: What, cpu: u8, nic: u8) -> usize {
-        self.numbers[self.index(what, cpu, nic)] as usize
+    fn index(&self, node: &Node) -> usize {
+        ((node.kind() as usize - 1) * self.cpus + usize::from(node.cpu)) * self.nics + usize::from(node.nic)
     }
-}
 
-/// Puts an entry into its place in a queue; nearly always that is the end.
-#[inline]
-pub(crate) fn insert(queue: &mut VecDeque<Entry>, entry: Entry, key: impl Fn(&Entry) -> (u64, u64)) {
-    if queue.back().is_none_or(|last| key(last) < key(&entry)) {
-        return queue.push_back(entry);
+    /// Returns the number of an operation's lane.
+    pub(crate) fn number(&self, node: &Node) -> u32 {
+        self.numbers[self.index(node)]
     }
-    let at = queue.partition_point(|other| key(other) < key(&entry));
-    queue.insert(at, entry);
 }

@@ -4,30 +4,18 @@
 //! that is a queue per channel, of receives or of messages, never of both. At a host where a receive leaves source or tag
 //! open, or a message matches any tag, two lists are searched instead.
 
-use std::io;
-
-use bytemuck::{Pod, Zeroable};
-
 use super::Unmatched;
-use super::lane::Entry;
-use super::memory::Table;
-use super::program::{NONE, Program};
+use super::memory::table;
+use super::program::{List, Program};
 use crate::schedule::{ANY, Channel, Kind, Tables};
 
 /// What waits at the hosts for its counterpart.
 #[derive(Debug)]
 pub(crate) struct Matching {
-    channels: Table<Waiting>,
+    /// What waits in each channel: receives or messages.
+    channels: Box<[List]>,
     /// The lists of the hosts that have some, by their rank.
     open: Vec<Option<Box<Lists>>>,
-}
-
-/// The ends of the queue of a channel; both are one more than the index of an operation, or 0.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct Waiting {
-    first: u32,
-    last: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -37,47 +25,38 @@ struct Lists {
 }
 
 impl Matching {
-    pub(crate) fn new(tables: &Tables<'_>) -> io::Result<Self> {
+    pub(crate) fn new(tables: &Tables<'_>) -> Self {
         let own = |rank: u32| {
             let rank = rank as usize;
             &tables.channels[tables.first_channel[rank] as usize..tables.first_channel[rank + 1] as usize]
         };
         let lists = |rank| own(rank).iter().any(Channel::is_open).then(Box::<Lists>::default);
-        Ok(Self {
-            channels: Table::new(tables.channels.len())?,
-            open: (0..tables.ranks()).map(lists).collect(),
-        })
+        Self { channels: table(tables.channels.len()), open: (0..tables.ranks()).map(lists).collect() }
     }
 
     /// Returns the receive that takes a message, or lets the message wait.
     #[inline]
-    pub(crate) fn arrive(&mut self, program: &mut Program<'_>, host: u32, message: &Entry) -> Option<u32> {
+    pub(crate) fn arrive(&mut self, program: &mut Program<'_>, host: u32, message: u32) -> Option<u32> {
         self.meet(program, host, message, Kind::Receive)
     }
 
     /// Returns the message that a receive takes, or lets the receive wait.
     #[inline]
-    pub(crate) fn post(&mut self, program: &mut Program<'_>, host: u32, receive: &Entry) -> Option<u32> {
+    pub(crate) fn post(&mut self, program: &mut Program<'_>, host: u32, receive: u32) -> Option<u32> {
         self.meet(program, host, receive, Kind::Send)
     }
 
     #[inline]
-    fn meet(&mut self, program: &mut Program<'_>, host: u32, entry: &Entry, other: Kind) -> Option<u32> {
+    fn meet(&mut self, program: &mut Program<'_>, host: u32, node: u32, other: Kind) -> Option<u32> {
         if self.open[host as usize].is_some() {
-            return self.search(&program.tables, host, entry.node, other);
+            return self.search(&program.tables, host, node, other);
         }
-        let waiting = &mut self.channels[entry.channel as usize];
         let steps = &mut program.steps;
-        match waiting.first.checked_sub(1) {
-            None => waiting.first = entry.node + 1,
-            Some(first) if steps[first as usize].kind == other as u8 => {
-                // The end of the queue is of no interest while it is empty.
-                waiting.first = std::mem::replace(&mut steps[first as usize].behind, NONE).wrapping_add(1);
-                return Some(first);
-            }
-            Some(_) => steps[waiting.last as usize - 1].behind = entry.node,
+        let waiting = &mut self.channels[steps[node as usize].channel as usize];
+        if waiting.first().is_some_and(|first| steps[first as usize].kind() == other as u8) {
+            return waiting.pop(steps);
         }
-        waiting.last = entry.node + 1;
+        waiting.push(node, steps);
         None
     }
 
@@ -102,18 +81,14 @@ impl Matching {
     pub(crate) fn left(&self, program: &Program<'_>, most: usize) -> (u64, u64, Vec<Unmatched>) {
         let (mut receives, mut messages, mut left) = (0, 0, Vec::new());
         let mut count = |node: u32| {
-            let is_message = program.steps[node as usize].kind == Kind::Send as u8;
+            let is_message = program.steps[node as usize].kind() == Kind::Send as u8;
             *(if is_message { &mut messages } else { &mut receives }) += 1;
             if left.len() < most {
                 left.push(unmatched(&program.tables, node, is_message));
             }
         };
         for waiting in self.channels.iter() {
-            let mut node = waiting.first.wrapping_sub(1);
-            while node != NONE {
-                count(node);
-                node = program.steps[node as usize].behind;
-            }
+            waiting.iter(&program.steps).for_each(&mut count);
         }
         for lists in self.open.iter().flatten() {
             lists.receives.iter().chain(&lists.messages).copied().for_each(&mut count);

@@ -1,7 +1,7 @@
 //! The ordered engine: everything happens in the order of time, and of creation where times are equal.
 
 use super::host::{NEVER, Next};
-use super::lane::{Entry, Resources, What};
+use super::lane::{Lane, What};
 use super::program::{Freed, Program};
 use super::queue::Queue;
 use super::{Hosts, Matching, NAMED, Outcome, SimulationError, in_range};
@@ -26,12 +26,14 @@ pub(crate) struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Result<Self, SimulationError> {
+    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Self {
         let tables = schedule.tables();
-        Ok(Self {
+        let hosts = Hosts::new(&tables);
+        Self {
+            program: Program::new(tables, &hosts.plan),
             charges: Charges::new(parameters),
-            hosts: Hosts::new(&tables),
-            matching: Matching::new(&tables)?,
+            hosts,
+            matching: Matching::new(&tables),
             queued: vec![(NEVER, 0); tables.ranks() as usize],
             queue: Queue::default(),
             stamp: 0,
@@ -39,8 +41,7 @@ impl<'a> Ordered<'a> {
             freed: Vec::new(),
             freed_elsewhere: Vec::new(),
             outcome: Outcome::default(),
-            program: Program::new(tables)?,
-        })
+        }
     }
 
     pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
@@ -67,14 +68,13 @@ impl<'a> Ordered<'a> {
     #[inline]
     fn step(&mut self, host: u32) -> Result<(), SimulationError> {
         let (Next { time, .. }, lane) = self.queued[host as usize];
-        let Some(entry) = self.hosts.pop(host, lane) else { return Ok(()) };
+        let Some(node) = self.hosts.pop(host, lane, &mut self.program.steps) else { return Ok(()) };
         let time = in_range(host, time)?;
-        let resources = self.hosts.plan.lanes[lane];
-        let released = match resources.what {
-            What::Calculate => self.calculate(host, resources, &entry, time),
-            What::Send => self.send(host, resources, &entry, time),
-            What::Receive => self.receive(host, resources, &entry, time),
-            What::Arrive => self.arrive(host, resources, &entry, time),
+        let released = match self.hosts.plan.lanes[lane].what {
+            What::Calculate => self.calculate(host, lane, node, time),
+            What::Send => self.send(host, lane, node, time),
+            What::Receive => self.receive(host, node, time),
+            What::Arrive => self.arrive(host, lane, node, time),
         };
         match released {
             Some(source) if source < host => {
@@ -93,53 +93,62 @@ impl<'a> Ordered<'a> {
         Ok(())
     }
 
-    fn calculate(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
-        *self.hosts.cpu(host, at.cpu) = time + entry.size;
-        self.start(host, entry.node);
-        self.program.ended(host, entry.node, &mut self.freed);
+    fn calculate(&mut self, host: u32, lane: usize, node: u32, time: u64) -> Option<u32> {
+        let end = time + self.program.steps[node as usize].size;
+        self.hosts.occupy(host, lane, end, end);
+        self.start(host, node);
+        self.program.ended(host, node, &mut self.freed);
         None
     }
 
-    fn send(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
-        *self.hosts.cpu(host, at.cpu) = time + self.charges.send(entry.size);
-        *self.hosts.sender(host, at.nic) = time + self.charges.gap(entry.size);
-        self.start(host, entry.node);
-        self.outcome.messages += 1;
-        self.outcome.message_bytes += entry.size;
+    fn send(&mut self, host: u32, lane: usize, node: u32, time: u64) -> Option<u32> {
         self.stamp += 1;
-        let to = self.program.steps[entry.node as usize].to;
-        let message = Entry { time: time + self.charges.flight, stamp: self.stamp, ..*entry };
-        self.hosts.arrive(to, at.cpu, at.nic, message);
-        if to != host {
+        let step = &mut self.program.steps[node as usize];
+        let (size, to) = (step.size, step.to);
+        (step.time, step.stamp) = (time + self.charges.flight, self.stamp);
+        self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
+        self.start(host, node);
+        self.outcome.messages += 1;
+        self.outcome.message_bytes += size;
+        let may_be_next = self.hosts.arrive(to, node, &mut self.program.steps);
+        if may_be_next && to != host {
             self.requeue(to);
         }
-        if self.charges.is_eager(entry.size) {
-            self.program.ended(host, entry.node, &mut self.freed);
+        if self.charges.is_eager(size) {
+            self.program.ended(host, node, &mut self.freed);
         }
         None
     }
 
-    fn receive(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
-        self.start(host, entry.node);
-        let message = self.matching.post(&mut self.program, host, entry)?;
-        // LogGOPSim lifts the sender's resources that have the receive's numbers here, not those of the send.
-        let nic = self.program.steps[entry.node as usize].nic;
-        let released = self.taken(host, message, entry.node, time, Resources { nic, ..at });
-        self.program.ended(host, entry.node, &mut self.freed);
+    fn receive(&mut self, host: u32, node: u32, time: u64) -> Option<u32> {
+        self.start(host, node);
+        let message = self.matching.post(&mut self.program, host, node)?;
+        // LogGOPSim holds the sender's resources that have the receive's numbers here, not those of the send.
+        let resources = self.program.tables.nodes[node as usize];
+        let released = self.taken(host, message, node, time, (resources.cpu, resources.nic));
+        self.program.ended(host, node, &mut self.freed);
         released
     }
 
-    fn arrive(&mut self, host: u32, at: Resources, entry: &Entry, time: u64) -> Option<u32> {
-        *self.hosts.cpu(host, at.cpu) = time + self.charges.receive(entry.size);
-        *self.hosts.receiver(host, at.nic) = time + self.charges.gap(entry.size);
-        let receive = self.matching.arrive(&mut self.program, host, entry)?;
-        let released = self.taken(host, entry.node, receive, time, at);
+    fn arrive(&mut self, host: u32, lane: usize, node: u32, time: u64) -> Option<u32> {
+        let size = self.program.steps[node as usize].size;
+        self.hosts.occupy(host, lane, time + self.charges.receive(size), time + self.charges.gap(size));
+        let receive = self.matching.arrive(&mut self.program, host, node)?;
+        let Lane { cpu, nic, .. } = self.hosts.plan.lanes[lane];
+        let released = self.taken(host, node, receive, time, (cpu, nic));
         self.program.ended(host, receive, &mut self.freed);
         released
     }
 
     /// Ends the send of a message that waited for its receive; returns its host if that is another one.
-    fn taken(&mut self, host: u32, message: u32, receive: u32, time: u64, at: Resources) -> Option<u32> {
+    fn taken(
+        &mut self,
+        host: u32,
+        message: u32,
+        receive: u32,
+        time: u64,
+        (cpu, nic): (u8, u8),
+    ) -> Option<u32> {
         let [sent, received] = [message, receive].map(|node| self.program.steps[node as usize].size);
         let is_eager = self.charges.is_eager(sent);
         self.outcome.across_threshold += u64::from(is_eager != self.charges.is_eager(received));
@@ -150,10 +159,7 @@ impl<'a> Ordered<'a> {
         let source = self.program.tables.channels[channel as usize].source;
         let freed = if source == host { &mut self.freed } else { &mut self.freed_elsewhere };
         self.program.ended(source, message, freed);
-        let cpu = self.hosts.cpu(source, at.cpu);
-        *cpu = time.max(*cpu);
-        let sender = self.hosts.sender(source, at.nic);
-        *sender = time.max(*sender);
+        self.hosts.hold(source, cpu, nic, time);
         (source != host).then_some(source)
     }
 
@@ -172,14 +178,14 @@ impl<'a> Ordered<'a> {
         }
         for Freed { node, .. } in freed.drain(..) {
             self.stamp += 1;
-            self.hosts.free(host, node, &self.program.steps[node as usize], self.stamp);
+            self.hosts.free(host, node, &mut self.program.steps, self.stamp);
         }
     }
 
     /// Tells the queue what comes next at a host, if that has changed.
     #[inline]
     fn requeue(&mut self, host: u32) {
-        let next = self.hosts.next(host, Next::cmp);
+        let next = self.hosts.next(host, &self.program.steps, Next::cmp);
         if self.queued[host as usize] != next {
             self.enqueue(host, next);
         }

@@ -10,21 +10,28 @@
 //! That is exact where time never runs backwards (one processor per host) and where no send waits for its receive (all
 //! messages at most S bytes): such a wait would end at another host in no time.
 
-use std::collections::BTreeMap;
+mod calendar;
+mod records;
 
-use super::host::Next;
-use super::lane::{Entry, What};
-use super::program::{Freed, Program};
+use calendar::Calendar;
+use records::{Records, UNKNOWN, stamp};
+
+use super::host::{self, Next};
+use super::lane::What;
+use super::program::{Freed, Program, Step};
 use super::{Hosts, Matching, NAMED, Outcome, SimulationError, in_range};
 use crate::order;
 use crate::parameters::{Charges, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
 
+/// Operations of so many bytes stay in the caches between visits of a host.
+const CACHED: usize = 16 << 20;
+
+/// Hosts whose memory is read together.
+const TOGETHER: usize = 16;
+
 /// The window of a host that waits for nothing but mail.
 const NEVER: u64 = u64::MAX;
-
-/// A message with the number of the interface that it uses.
-type Mail = (u8, Entry);
 
 pub(crate) struct Windows<'a> {
     program: Program<'a>,
@@ -32,14 +39,18 @@ pub(crate) struct Windows<'a> {
     hosts: Hosts,
     matching: Matching,
     records: Records,
-    /// For each host what arrives there in even windows, and in odd ones.
-    mail: [Vec<Vec<Mail>>; 2],
+    /// For each host what arrives there in even windows, and in odd ones: one more than the index of the last send, behind
+    /// which the others stand, or 0.
+    mail: Vec<[u32; 2]>,
+    /// Time, rank and send of what arrives at a host in a window.
+    sorted: Vec<(u64, u64, u32)>,
     /// The window in which each host is visited next.
     visits: Vec<u64>,
-    /// Hosts to visit by window; entries may be outdated.
-    later: BTreeMap<u64, Vec<u32>>,
-    /// Hosts to visit in the next window, which has mail for them.
-    soon: Vec<u32>,
+    /// What came next at each host, and in which lane, at the end of its last visit.
+    ahead: Vec<(Next, usize)>,
+    calendar: Calendar,
+    /// Operations of hosts that are visited next.
+    fetched: Vec<(u32, u32)>,
     freed: Vec<Freed>,
     started: u64,
     outcome: Outcome,
@@ -56,23 +67,26 @@ pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
 }
 
 impl<'a> Windows<'a> {
-    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Result<Self, SimulationError> {
+    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Self {
         let tables = schedule.tables();
-        let hosts = tables.ranks() as usize;
-        Ok(Self {
+        let ranks = tables.ranks() as usize;
+        let hosts = Hosts::new(&tables);
+        Self {
+            program: Program::new(tables, &hosts.plan),
             charges: Charges::new(parameters),
-            hosts: Hosts::new(&tables),
-            matching: Matching::new(&tables)?,
+            hosts,
+            matching: Matching::new(&tables),
             records: Records::default(),
-            mail: [vec![Vec::new(); hosts], vec![Vec::new(); hosts]],
-            visits: vec![NEVER; hosts],
-            later: BTreeMap::new(),
-            soon: Vec::new(),
+            mail: vec![[0; 2]; ranks],
+            sorted: Vec::new(),
+            visits: vec![NEVER; ranks],
+            ahead: vec![(host::NEVER, 0); ranks],
+            calendar: Calendar::new(),
+            fetched: Vec::new(),
             freed: Vec::new(),
             started: 0,
             outcome: Outcome::default(),
-            program: Program::new(tables)?,
-        })
+        }
     }
 
     pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
@@ -81,119 +95,155 @@ impl<'a> Windows<'a> {
             let record = self.records.seed();
             self.release(host, record, 0);
             self.visits[host as usize] = 0;
+            self.ahead[host as usize] = self.next(host);
         }
-        let mut next: Option<(u64, Vec<u32>)> = Some((0, (0..self.program.tables.ranks()).collect()));
-        while let Some((window, hosts)) = next {
-            for &host in &hosts {
-                if self.visits[host as usize] == window {
-                    self.visit(host, window)?;
+        let mut hosts: Vec<u32> = (0..self.program.tables.ranks()).collect();
+        let is_large = size_of_val::<[Step]>(&self.program.steps) > CACHED;
+        let mut next = Some(0);
+        while let Some(window) = next {
+            for hosts in hosts.chunks(TOGETHER) {
+                if is_large {
+                    self.fetch(hosts, window);
+                }
+                for &host in hosts {
+                    if self.visits[host as usize] == window {
+                        self.visit(host, window)?;
+                    }
                 }
             }
             self.records.settle();
-            next = self.next_window(window);
+            hosts.clear();
+            next = self.calendar.turn(&mut hosts);
         }
         self.finish()
     }
 
-    /// Takes the hosts of the next window that has some.
-    fn next_window(&mut self, window: u64) -> Option<(u64, Vec<u32>)> {
-        if self.soon.is_empty() {
-            return self.later.pop_first();
+    /// Reads what the next visits will need.
+    ///
+    /// Between two visits of a host the others push its operations out of the caches. A visit reads one thing because of
+    /// another, and so would wait for memory each time; here the reads for several hosts do not depend on each other, and
+    /// the processor waits for them together.
+    fn fetch(&mut self, hosts: &[u32], window: u64) {
+        let steps = &self.program.steps;
+        self.fetched.clear();
+        for &host in hosts {
+            let mail = self.mail[host as usize][window as usize & 1].checked_sub(1);
+            self.fetched.extend(self.hosts.heads(host).chain(mail).map(|node| (host, node)));
         }
-        let mut hosts = std::mem::take(&mut self.soon);
-        if let Some(others) = self.later.remove(&(window + 1)) {
-            hosts.extend(others);
+        let mut seen: u64 =
+            self.fetched.iter().map(|&(_, node)| u64::from(steps[node as usize].behind)).sum();
+        for (host, node) in &mut self.fetched {
+            let edge = self.program.first_edge(*node);
+            *node = self.program.first(*host) + edge.unwrap_or(0);
         }
-        Some((window + 1, hosts))
+        seen ^= self
+            .fetched
+            .iter()
+            .map(|&(_, node)| steps.get(node as usize).map_or(0, |step| step.time))
+            .fold(0, u64::wrapping_add);
+        std::hint::black_box(seen);
     }
 
     /// Plans the next visit of a host that was just visited in a window.
-    fn plan_visit(&mut self, host: u32, window: u64, next: u64) {
-        let has_mail = !self.mail[(window + 1) as usize & 1][host as usize].is_empty();
-        let then = match next {
+    fn plan_visit(&mut self, host: u32, window: u64, next: (Next, usize)) {
+        let has_mail = self.mail[host as usize][(window + 1) as usize & 1] != 0;
+        let then = match next.0 {
             _ if has_mail => window + 1,
-            u64::MAX => NEVER,
-            _ => next / self.charges.flight,
+            host::NEVER => NEVER,
+            Next { time, .. } => time / self.charges.flight,
         };
+        self.ahead[host as usize] = next;
         self.visits[host as usize] = then;
-        if then == window + 1 {
-            self.soon.push(host);
-        } else if then != NEVER {
-            self.later.entry(then).or_default().push(host);
+        if then != NEVER {
+            self.calendar.enter(then, host);
         }
     }
 
     /// Does everything that happens at a host in a window.
     fn visit(&mut self, host: u32, window: u64) -> Result<(), SimulationError> {
-        self.open_mail(host, window);
+        let mut next = match self.open_mail(host, window) {
+            true => self.next(host),
+            false => self.ahead[host as usize],
+        };
         let end = (window + 1) * self.charges.flight;
-        loop {
-            let records = &self.records;
-            let (next, lane) = self.hosts.next(host, |one, other| {
-                one.time
-                    .cmp(&other.time)
-                    .then_with(|| records.rank(one.stamp).cmp(&records.rank(other.stamp)))
-            });
-            if next.time >= end {
-                self.plan_visit(host, window, next.time);
-                return Ok(());
-            }
-            in_range(host, next.time)?;
-            let Some(entry) = self.hosts.pop(host, lane) else { return Ok(()) };
-            self.step(host, lane, next, &entry, window);
+        while next.0.time < end {
+            in_range(host, next.0.time)?;
+            let Some(node) = self.hosts.pop(host, next.1, &mut self.program.steps) else { break };
+            self.step(host, next.1, next.0, node, window);
+            next = self.next(host);
         }
-    }
-
-    /// Puts arrivals into their lanes; all of them come in this window.
-    fn open_mail(&mut self, host: u32, window: u64) {
-        let mail = &mut self.mail[window as usize & 1][host as usize];
-        if mail.len() > 1 {
-            mail.sort_unstable_by_key(|(_, entry)| (entry.time, self.records.rank(entry.stamp)));
-        }
-        for (nic, entry) in mail.drain(..) {
-            self.hosts.arrive(host, 0, nic, entry);
-        }
+        self.plan_visit(host, window, next);
+        Ok(())
     }
 
     #[inline]
-    fn step(&mut self, host: u32, lane: usize, next: Next, entry: &Entry, window: u64) {
-        let resources = self.hosts.plan.lanes[lane];
+    fn next(&mut self, host: u32) -> (Next, usize) {
+        let records = &self.records;
+        self.hosts.next(host, &self.program.steps, |one, other| {
+            let rank = |next: &Next| records.rank(next.stamp);
+            one.time.cmp(&other.time).then_with(|| rank(one).cmp(&rank(other)))
+        })
+    }
+
+    /// Puts arrivals into their lanes, all of which come in this window; returns whether there are some.
+    fn open_mail(&mut self, host: u32, window: u64) -> bool {
+        let mail = &mut self.mail[host as usize][window as usize & 1];
+        if *mail == 0 {
+            return false;
+        }
+        let mut mail = std::mem::take(mail);
+        let steps = &mut self.program.steps;
+        while let Some(node) = mail.checked_sub(1) {
+            let step = &mut steps[node as usize];
+            mail = std::mem::take(&mut step.behind);
+            self.sorted.push((step.time, self.records.rank(step.stamp), node));
+        }
+        if self.sorted.len() > 1 {
+            self.sorted.sort_unstable();
+        }
+        for (.., node) in self.sorted.drain(..) {
+            self.hosts.arrive(host, node, steps);
+        }
+        true
+    }
+
+    #[inline]
+    fn step(&mut self, host: u32, lane: usize, next: Next, node: u32, window: u64) {
+        let time = next.time;
+        let size = self.program.steps[node as usize].size;
         let record = self.records.open(next);
-        let created = match resources.what {
+        let mut created = 0;
+        match self.hosts.plan.lanes[lane].what {
             What::Calculate => {
-                *self.hosts.cpu(host, 0) = next.time + entry.size;
-                self.start(host, entry.node);
-                self.program.ended(host, entry.node, &mut self.freed);
-                0
+                self.hosts.occupy(host, lane, time + size, time + size);
+                self.start(host, node);
+                self.program.ended(host, node, &mut self.freed);
             }
             What::Send => {
-                *self.hosts.cpu(host, 0) = next.time + self.charges.send(entry.size);
-                *self.hosts.sender(host, resources.nic) = next.time + self.charges.gap(entry.size);
-                self.start(host, entry.node);
-                let arrival = next.time + self.charges.flight;
-                self.post(
-                    (resources.nic, Entry { time: arrival, stamp: stamp(record, 0), ..*entry }),
-                    window,
-                );
-                self.program.ended(host, entry.node, &mut self.freed);
-                1
+                self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
+                self.start(host, node);
+                self.post(node, time, stamp(record, 0), window);
+                self.program.ended(host, node, &mut self.freed);
+                created = 1;
             }
             What::Receive => {
-                self.start(host, entry.node);
-                if self.matching.post(&mut self.program, host, entry).is_some() {
-                    self.receive(host, entry.node);
+                self.start(host, node);
+                if self.matching.post(&mut self.program, host, node).is_some() {
+                    self.receive(host, node);
                 }
-                0
             }
             What::Arrive => {
-                *self.hosts.cpu(host, 0) = next.time + self.charges.receive(entry.size);
-                *self.hosts.receiver(host, resources.nic) = next.time + self.charges.gap(entry.size);
-                if let Some(receive) = self.matching.arrive(&mut self.program, host, entry) {
+                self.hosts.occupy(
+                    host,
+                    lane,
+                    time + self.charges.receive(size),
+                    time + self.charges.gap(size),
+                );
+                if let Some(receive) = self.matching.arrive(&mut self.program, host, node) {
                     self.receive(host, receive);
                 }
-                0
             }
-        };
+        }
         if self.release(host, record, created) == 0 {
             self.records.abandon();
         }
@@ -215,16 +265,19 @@ impl<'a> Windows<'a> {
 
     /// Sends a message, which arrives in the next window.
     #[inline]
-    fn post(&mut self, mail: Mail, window: u64) {
+    fn post(&mut self, node: u32, time: u64, stamp: u64, window: u64) {
+        let step = &mut self.program.steps[node as usize];
+        (step.time, step.stamp) = (time + self.charges.flight, stamp);
         self.outcome.messages += 1;
-        self.outcome.message_bytes += mail.1.size;
-        let to = self.program.steps[mail.1.node as usize].to;
-        self.mail[(window + 1) as usize & 1][to as usize].push(mail);
+        self.outcome.message_bytes += step.size;
+        let to = step.to;
+        let mail = &mut self.mail[to as usize][(window + 1) as usize & 1];
+        step.behind = std::mem::replace(mail, node + 1);
         // A host that is still to be visited in this window finds its mail at the end of the visit.
         let visit = &mut self.visits[to as usize];
         if *visit > window + 1 {
             *visit = window + 1;
-            self.soon.push(to);
+            self.calendar.enter(window + 1, to);
         }
     }
 
@@ -236,7 +289,7 @@ impl<'a> Windows<'a> {
         }
         let mut number = created;
         for Freed { node, .. } in self.freed.drain(..) {
-            self.hosts.free(host, node, &self.program.steps[node as usize], stamp(record, number));
+            self.hosts.free(host, node, &mut self.program.steps, stamp(record, number));
             number += 1;
         }
         number
@@ -253,91 +306,3 @@ impl<'a> Windows<'a> {
         Ok(self.outcome)
     }
 }
-
-/// Names something that is created: by its record and its number there.
-fn stamp(record: u32, number: u32) -> u64 {
-    u64::from(record) << 32 | u64::from(number)
-}
-
-/// Events that have created something.
-#[derive(Debug, Default)]
-struct Records {
-    /// The place of each record of earlier windows in the order of all events.
-    places: Vec<u32>,
-    /// The events of this window: when they happened, and the stamp of what happened.
-    events: Vec<Next>,
-    /// The numbers of those events by their time.
-    by_time: Vec<(u64, u32)>,
-}
-
-impl Records {
-    /// Adds an event before all windows, behind those that there are, and returns the number of its record.
-    fn seed(&mut self) -> u32 {
-        let number = self.places.len() as u32;
-        self.places.push(number);
-        number
-    }
-
-    /// Adds an event of this window and returns the number of its record.
-    #[inline]
-    fn open(&mut self, event: Next) -> u32 {
-        self.events.push(event);
-        (self.places.len() + self.events.len() - 1) as u32
-    }
-
-    /// Takes the last event away, which has created nothing.
-    #[inline]
-    fn abandon(&mut self) {
-        self.events.pop();
-    }
-
-    /// Returns what stamps are compared by: places, where they are known. Those that are not known belong to events of
-    /// this window, and so to one host: they come later, in their own order.
-    #[inline]
-    fn rank(&self, stamp: u64) -> u64 {
-        let record = (stamp >> 32) as usize;
-        let place = self.places.get(record).copied().map_or(record as u64, u64::from);
-        place << 32 | stamp & u64::from(u32::MAX)
-    }
-
-    /// Puts the events of the window into the order of all events, that of time and stamps.
-    fn settle(&mut self) {
-        let first = self.places.len();
-        self.by_time.clear();
-        self.by_time.extend((0..).zip(&self.events).map(|(number, event)| (event.time, number)));
-        self.by_time.sort_unstable();
-        self.places.resize(first + self.events.len(), UNKNOWN);
-        let mut place = first as u32;
-        let mut by_time = std::mem::take(&mut self.by_time);
-        for group in by_time.chunk_by_mut(|one, other| one.0 == other.0) {
-            self.settle_group(first, group, &mut place);
-        }
-        self.by_time = by_time;
-        self.events.clear();
-    }
-
-    /// Orders events of one time: first what was created before, then what those events have created, and so on.
-    fn settle_group(&mut self, first: usize, mut group: &mut [(u64, u32)], place: &mut u32) {
-        while !group.is_empty() {
-            let (places, events) = (&self.places, &self.events);
-            let rank = |number: u32| {
-                let stamp = events[number as usize].stamp;
-                let place = places.get((stamp >> 32) as usize).copied().unwrap_or(0);
-                u64::from(place) << 32 | stamp & u64::from(u32::MAX)
-            };
-            if group.len() > 1 {
-                group.sort_unstable_by_key(|&(_, number)| rank(number));
-            }
-            let known = group.partition_point(|&(_, number)| rank(number) >> 32 != u64::from(UNKNOWN));
-            let (settled, rest) = group.split_at_mut(known);
-            for &mut (_, number) in settled {
-                self.places[first + number as usize] = *place;
-                *place += 1;
-            }
-            group = rest;
-        }
-    }
-}
-
-/// The place of a record whose turn has not come.
-const UNKNOWN: u32 = u32::MAX;
