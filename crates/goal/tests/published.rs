@@ -78,3 +78,13 @@ fn a_send_above_the_threshold_waits_for_its_receive() {
     // The message takes the receiver's processor when that is idle, after 90000 ns, and finds the receive posted first.
     assert_eq!(end(8), 90_005);
 }
+
+/// Whoever ran rank 2 up to its first receive, without the message that it does not ask for yet, would find 101500 and 103000.
+#[test]
+fn messages_occupy_the_receiver_in_the_order_of_arrival() {
+    let text = b"num_ranks 3\nrank 0 {\n a: calc 96000\n b: send 1b to 2\n b requires a\n}\n\
+        rank 1 {\n a: calc 95000\n b: send 1b to 2\n b requires a\n}\n\
+        rank 2 {\n a: recv 1b from 0\n b: calc 0\n b requires a\n c: recv 1b from 1\n c requires b\n}\n";
+    // They arrive at 100000 and 99000, and take 1500 each.
+    assert_eq!(ends(&read_text(text).expect("the text is good")), [97_500, 96_500, 102_000]);
+}
