@@ -20,6 +20,8 @@ mod exchanges;
 mod goal;
 #[path = "replay/matrix.rs"]
 mod matrix;
+#[path = "replay/parts.rs"]
+mod parts;
 #[path = "replay/processes.rs"]
 mod processes;
 #[path = "replay/reference.rs"]

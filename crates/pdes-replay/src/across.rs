@@ -25,16 +25,37 @@ fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Result<T, RunErr
 }
 
 impl Scene {
-    /// Loads what a job names on each process, and makes sure that it is the same.
+    /// Loads what a job names on each process, and makes sure that it is the same. Of an archive each process holds its own
+    /// ranks only; with contention the first one holds all.
     ///
     /// # Errors
     /// As [`load_watched`](Scene::load_watched), on any of the processes.
     pub fn load_across(job: &Job, actions: &AtomicU64, cluster: &mut Cluster) -> Result<Self, RunError> {
-        let loaded = agree(cluster, Self::load_watched(job, actions))?;
-        let own = loaded.fingerprint();
+        let mut scene = agree(cluster, Self::open(job, actions))?;
+        let own = scene.fingerprint();
         let first = cluster.spread(own.clone())?;
-        let same = if own == first { Ok(()) } else { Err(RunError::Different) };
-        agree(cluster, same).map(|()| loaded)
+        agree(cluster, if own == first { Ok(()) } else { Err(RunError::Different) })?;
+        let (me, members, ranks) = (cluster.member(), cluster.members(), scene.trace().ranks());
+        let mine = match job.model {
+            Model::LogGps => {
+                let division = scene.divide(cluster)?;
+                let mine = scene.engine(division.partition.clone()).ranks(me, members, ranks);
+                scene.division = Some(division);
+                mine
+            }
+            Model::Flow => (0..ranks).filter(|_| me == 0).map(Rank::new).collect(),
+        };
+        agree(cluster, scene.hold(mine.into_iter()))?;
+        scene.check_together(cluster).map(|()| scene)
+    }
+
+    /// Checks what no process knows alone: that the ranks of all have as many actions as the archive says.
+    fn check_together(&self, cluster: &mut Cluster) -> Result<(), RunError> {
+        let held = cluster.gather(to_bytes(&self.trace().held_actions()))?;
+        let held = held.iter().filter_map(|bytes| u64::read(&mut bytes.as_slice()));
+        let all = held.fold(0, u64::saturating_add);
+        let own = if cluster.member() == 0 { self.trace().check_actions(all) } else { Ok(()) };
+        agree(cluster, own.map_err(|error| TraceError::from(error).into()))
     }
 
     /// What must be the same on all processes.
@@ -73,7 +94,10 @@ impl Scene {
         let started = Instant::now();
         let machine = PlacedMachine::new(self.platform(), self.placement(), LogGps::new(&self.job().network));
         let (me, members, ranks) = (cluster.member(), cluster.members(), self.trace().ranks());
-        let Division { partition, cuts } = self.divide(cluster)?;
+        let Division { partition, cuts } = match &self.division {
+            Some(division) => division.clone(),
+            None => self.divide(cluster)?,
+        };
         let engine = self.engine(partition);
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());

@@ -4,7 +4,7 @@ use std::fmt;
 
 use mpi_model::{Awaited, Waiting};
 use pdes_core::Rank;
-use trace_mmap::{Action, Location, Trace};
+use trace_mmap::{Action, Location, RankTrace, Trace};
 
 /// The most ranks of a chain that are looked up in the trace and listed.
 const LISTED: usize = 16;
@@ -93,8 +93,10 @@ fn follow(
 }
 
 fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
-    let ended = waiting.action >= trace.rank(rank).len();
-    let index = waiting.action.min(trace.rank(rank).len().saturating_sub(1));
+    // The tables of a rank of another process were right when that one held it.
+    let actions = trace.outline(rank).map_or(u64::MAX, |(actions, _)| actions);
+    let ended = waiting.action >= actions;
+    let index = waiting.action.min(actions.saturating_sub(1));
     let location = trace
         .locate(rank, index)
         .map_or(String::new(), |Location { file, line }| format!(" at {}:{line}", file.display()));
@@ -102,13 +104,13 @@ fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
         return "after the end of its trace".to_owned();
     }
     let operation = waiting.operation.map_or(String::new(), |kind| format!(" ({})", kind.name()));
-    let site = call_site(trace, rank, index).map_or(String::new(), |site| format!(", called at {site}"));
+    let site = trace.look_at(rank, |trace| call_site(trace, index).map(str::to_owned)).ok().flatten();
+    let site = site.map_or(String::new(), |site| format!(", called at {site}"));
     format!("in action {index}{operation}{location}{site}")
 }
 
 /// Finds the call site of an action: the last one that the trace names up to there.
-fn call_site(trace: &Trace, rank: Rank, index: u64) -> Option<&str> {
-    let trace = trace.rank(rank);
+fn call_site(trace: &RankTrace, index: u64) -> Option<&str> {
     let actions = trace.cursor().take(usize::try_from(index).ok()?);
     let sites = actions.filter_map(|action| match action {
         Action::Location(site) => Some(site),

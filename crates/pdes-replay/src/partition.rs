@@ -110,7 +110,7 @@ impl PartitionSource {
         let (blocks_messages, blocks_bytes) = cut(&blocks, &pairs);
         let mut partition = match owners {
             Some(owners) => Partition::new(&owners, workers),
-            None => Partition::new(&choose(trace, &pairs, workers), workers),
+            None => Partition::new(&choose(trace, &pairs, workers)?, workers),
         };
         let (mut messages, mut bytes) = cut(&partition, &pairs);
         if *self == Self::Auto && messages >= blocks_messages {
@@ -152,15 +152,16 @@ fn cut(partition: &Partition, pairs: &[Pair]) -> (u64, u64) {
 /// the same larger part.
 ///
 /// Each level costs a few times O(M log M) for M pairs of ranks.
-fn choose(trace: &Trace, pairs: &[Pair], workers: usize) -> Vec<u32> {
+fn choose(trace: &Trace, pairs: &[Pair], workers: usize) -> Result<Vec<u32>, ArchiveError> {
     // A rank without actions has a load too, so that all workers get some.
-    let load = |rank| (trace.rank(Rank::new(rank)).len() + 1).min(MOST);
+    let load = |rank| trace.outline(Rank::new(rank)).map(|(actions, _)| (actions + 1).min(MOST));
+    let loads = (0..trace.ranks()).map(load).collect::<Result<_, _>>()?;
     let edges: Vec<(u32, u32, u64)> =
         pairs.iter().map(|pair| (pair.from.get(), pair.to.get(), pair.messages.min(MOST))).collect();
-    let graph = Graph::new((0..trace.ranks()).map(load).collect(), &edges);
+    let graph = Graph::new(loads, &edges);
     let mut owners = vec![0; graph.len()];
     split(&graph, &(0..graph.len() as u32).collect::<Vec<_>>(), 0, workers, &mut owners);
-    owners
+    Ok(owners)
 }
 
 /// No sum of a million of these exceeds 62 bits.

@@ -32,6 +32,8 @@ pub struct Scene {
     placement: Placement,
     epochs: Option<EpochPlan>,
     load_time: Duration,
+    /// Which worker runs which rank, where ranks were loaded accordingly.
+    pub(crate) division: Option<Division>,
     jitter: Option<u64>,
     batch: Option<usize>,
 }
@@ -125,6 +127,14 @@ impl Scene {
     /// # Errors
     /// Where a file cannot be read or is wrong.
     pub fn load_watched(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
+        let mut scene = Self::open(job, actions)?;
+        scene.hold((0..scene.trace.ranks()).map(Rank::new))?;
+        scene.trace.check_actions(scene.trace.held_actions()).map_err(TraceError::from)?;
+        Ok(scene)
+    }
+
+    /// Loads what a job names, but for the ranks of an archive.
+    pub(crate) fn open(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
         let started = Instant::now();
         // The platform first: it is small, and a wrong one should show before a large trace is read.
         let mut platform = match &job.platform {
@@ -142,10 +152,7 @@ impl Scene {
             progress: Some(actions),
             ..defaults
         };
-        let trace = Trace::load(&job.trace, &options)?;
-        for ranks in communicator_sizes(&trace) {
-            job.mpi.collectives.check(ranks)?;
-        }
+        let trace = Trace::open(&job.trace, &options)?;
         let placement = match &job.hosts {
             Some(path) => Placement::from_file(&platform, path, trace.ranks())?,
             None => Placement::cyclic(&platform, trace.ranks())?,
@@ -158,9 +165,21 @@ impl Scene {
             placement,
             epochs,
             load_time,
+            division: None,
             jitter: None,
             batch: None,
         })
+    }
+
+    /// Loads these ranks of an archive.
+    pub(crate) fn hold(&mut self, ranks: impl Iterator<Item = Rank>) -> Result<(), RunError> {
+        let started = Instant::now();
+        self.trace.hold(ranks).map_err(TraceError::from)?;
+        for ranks in communicator_sizes(&self.trace) {
+            self.job.mpi.collectives.check(ranks)?;
+        }
+        self.load_time += started.elapsed();
+        Ok(())
     }
 
     /// Disturbs the schedule of the replay at random, or does not, to test that the result does not depend on it.
@@ -174,9 +193,9 @@ impl Scene {
         Self { batch: Some(tokens), ..self }
     }
 
-    /// Returns the scene with ranks put on workers in another way.
+    /// Returns the scene, which holds all ranks, with ranks put on workers in another way.
     pub fn with_partition(mut self, partition: PartitionSource) -> Self {
-        self.job.partition = partition;
+        (self.job.partition, self.division) = (partition, None);
         self
     }
 
@@ -186,9 +205,9 @@ impl Scene {
         self
     }
 
-    /// Returns the scene with another number of threads.
+    /// Returns the scene, which holds all ranks, with another number of threads.
     pub fn with_threads(mut self, threads: usize) -> Self {
-        self.job.threads = threads;
+        (self.job.threads, self.division) = (threads, None);
         self
     }
 
@@ -370,11 +389,10 @@ impl Scene {
     }
 }
 
-/// The numbers of ranks of the communicators of a trace, each once.
+/// The numbers of ranks of the communicators of the ranks that a trace holds, each once.
 fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
-    let ranks = (0..trace.ranks()).map(Rank::new);
-    ranks
-        .flat_map(|rank| trace.rank(rank).communicators())
+    let held = trace.held();
+    held.flat_map(|rank| trace.rank(rank).communicators())
         .map(|communicator| communicator.group.len())
         .collect()
 }
@@ -382,9 +400,10 @@ fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
 /// Says how many requests the ends of ranks wait for, if there are any.
 fn unfinished(trace: &Trace) -> Option<String> {
     let ranks = (0..trace.ranks()).map(Rank::new);
-    let pending = ranks.map(|rank| (rank, trace.rank(rank).pending_at_end().len()));
-    let pending: Vec<(Rank, usize)> = pending.filter(|&(_, requests)| requests > 0).collect();
-    let requests: usize = pending.iter().map(|(_, requests)| requests).sum();
+    // Tables that are wrong end the run on the process whose ranks they are.
+    let pending = ranks.filter_map(|rank| Some((rank, trace.outline(rank).ok()?.1)));
+    let pending: Vec<(Rank, u64)> = pending.filter(|&(_, requests)| requests > 0).collect();
+    let requests: u64 = pending.iter().map(|(_, requests)| requests).sum();
     let (first, _) = pending.first()?;
     Some(format!(
         "{requests} requests of {} ranks, the first of rank {first}, are not completed by the program; the replay waits for them at \

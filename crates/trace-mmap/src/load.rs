@@ -11,6 +11,8 @@ pub(crate) use rank_files::read_file;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
+use pdes_core::Rank;
+
 use crate::archive;
 use crate::draft::Linkable;
 use crate::error::TraceError;
@@ -69,6 +71,14 @@ impl Input {
 
 /// Loads a trace of any shape.
 pub(crate) fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
+    let mut trace = open(path, options)?;
+    trace.hold((0..trace.ranks()).map(Rank::new))?;
+    trace.check_actions(trace.held_actions())?;
+    Ok(trace)
+}
+
+/// Loads a trace of any shape; of an archive no rank is read yet.
+pub(crate) fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     match Shape::detect(path)? {
         Shape::Archive => archive(path, options),
         Shape::PerRank(files) => rank_files::load(path, files, options),
@@ -77,13 +87,13 @@ pub(crate) fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, Trac
 }
 
 fn archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
-    let (ranks, unreceived) = archive::open(path)?;
-    let found = ranks.len() as u32;
+    let (directory, unreceived) = archive::open(path)?;
+    let found = directory.ranks();
     match options.ranks {
         Some(asked) if asked != found => {
             Err(TraceError::ArchiveRanks { file: path.to_path_buf(), asked, found })
         }
-        _ => Ok(Trace::new(ranks, Vec::new(), unreceived, Origin::Archive(path.to_path_buf()))),
+        _ => Ok(Trace::of_archive(directory, unreceived, Origin::Archive(path.to_path_buf()))),
     }
 }
 

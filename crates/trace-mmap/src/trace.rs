@@ -13,7 +13,7 @@ use std::path::Path;
 
 use pdes_core::Rank;
 
-use crate::archive::ArchiveError;
+use crate::archive::{ArchiveError, Directory};
 use crate::error::{Location, TraceError};
 use crate::load::{self, LoadOptions, Origin};
 use crate::warning::{Unreceived, Warning};
@@ -27,7 +27,12 @@ use crate::warning::{Unreceived, Warning};
 /// one that they took.
 #[derive(Debug)]
 pub struct Trace {
-    ranks: Vec<RankTrace>,
+    /// The ranks that are held, in their order.
+    held: Vec<RankTrace>,
+    /// Their numbers, unless these are all.
+    numbers: Option<Box<[Rank]>>,
+    /// The tables of an archive.
+    directory: Option<Directory>,
     warnings: Vec<Warning>,
     unreceived: Option<Unreceived>,
     origin: Origin,
@@ -46,6 +51,45 @@ impl Trace {
     /// ranks the lowest rank's.
     pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
         load::load(path, options)
+    }
+
+    /// Opens a trace to [hold](Trace::hold) some ranks of it: of an archive what all ranks share is verified, and no rank is
+    /// held yet. Text has no such parts, and is loaded.
+    ///
+    /// # Errors
+    /// As [`Trace::load`], but for what is wrong with the tables of single ranks, and with the sum of their actions.
+    pub fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
+        load::open(path, options)
+    }
+
+    /// Holds these ranks of an archive, and no others: their tables are verified and take memory. Text has all ranks anyway.
+    ///
+    /// Processes that share a run hold the ranks of each, and [check](Trace::check_actions) together what one of them cannot know.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the tables of one of the ranks.
+    ///
+    /// # Panics
+    /// Where the trace has no such rank.
+    pub fn hold(&mut self, ranks: impl IntoIterator<Item = Rank>) -> Result<(), ArchiveError> {
+        let all = self.ranks();
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let mut numbers: Vec<Rank> = ranks.into_iter().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert!(numbers.last().is_none_or(|last| last.get() < all), "the trace has {all} ranks");
+        self.held = directory.read(numbers.iter().copied())?;
+        self.numbers = (numbers.len() < all as usize).then(|| numbers.into());
+        Ok(())
+    }
+
+    /// Checks the number of actions of the ranks that are held, by all processes of a run together, against that of the
+    /// archive. There is nothing to check in text.
+    ///
+    /// # Errors
+    /// Where the two differ: some entry of the table of ranks or of columns is wrong.
+    pub fn check_actions(&self, held_by_all: u64) -> Result<(), ArchiveError> {
+        self.directory.as_ref().map_or(Ok(()), |directory| directory.check_actions(held_by_all))
     }
 
     /// Reads the merged text of all ranks from a string; there are as many ranks as the largest number in the first
@@ -70,38 +114,103 @@ impl Trace {
         unreceived: Option<Unreceived>,
         origin: Origin,
     ) -> Self {
-        Self { ranks, warnings, unreceived, origin }
+        Self { held: ranks, numbers: None, directory: None, warnings, unreceived, origin }
     }
 
-    /// Returns the number of ranks.
+    /// Makes the trace of an archive, which holds no rank yet.
+    pub(crate) fn of_archive(directory: Directory, unreceived: Option<Unreceived>, origin: Origin) -> Self {
+        let (held, numbers) = (Vec::new(), Some(Box::default()));
+        Self { held, numbers, directory: Some(directory), warnings: Vec::new(), unreceived, origin }
+    }
+
+    pub(crate) fn directory(&self) -> Option<&Directory> {
+        self.directory.as_ref()
+    }
+
+    /// Returns the number of ranks, held or not.
     pub fn ranks(&self) -> u32 {
-        self.ranks.len() as u32
+        self.directory.as_ref().map_or(self.held.len() as u32, Directory::ranks)
+    }
+
+    /// Returns the ranks that are held, in their order: all, unless the trace was [opened](Trace::open) to hold some.
+    pub fn held(&self) -> impl ExactSizeIterator<Item = Rank> + '_ {
+        (0..self.held.len()).map(|place| match &self.numbers {
+            Some(numbers) => numbers[place],
+            None => Rank::new(place as u32),
+        })
+    }
+
+    fn get(&self, rank: Rank) -> Option<&RankTrace> {
+        let place = match &self.numbers {
+            Some(numbers) => numbers.binary_search(&rank).ok()?,
+            None => rank.index(),
+        };
+        self.held.get(place)
     }
 
     /// Returns what a rank does.
     ///
     /// # Panics
-    /// Where the trace has no such rank.
+    /// Where the trace does not hold the rank, or has no such rank.
     pub fn rank(&self, rank: Rank) -> &RankTrace {
-        &self.ranks[rank.index()]
+        self.get(rank).unwrap_or_else(|| panic!("rank {rank} is not held"))
+    }
+
+    /// Looks at a rank, which is read for that where it is not held.
+    ///
+    /// # Errors
+    /// Where its tables are wrong.
+    ///
+    /// # Panics
+    /// Where the trace has no such rank.
+    pub fn look_at<T>(&self, rank: Rank, look: impl FnOnce(&RankTrace) -> T) -> Result<T, ArchiveError> {
+        match (self.get(rank), &self.directory) {
+            (None, Some(directory)) => {
+                let read = directory.read(std::iter::once(rank))?;
+                Ok(look(&read[0]))
+            }
+            _ => Ok(look(self.rank(rank))),
+        }
+    }
+
+    /// Returns the number of actions of a rank, and of the requests that its end waits for, whether it is held or not.
+    ///
+    /// # Errors
+    /// Where its tables are wrong.
+    ///
+    /// # Panics
+    /// Where the trace has no such rank.
+    pub fn outline(&self, rank: Rank) -> Result<(u64, u64), ArchiveError> {
+        match (self.get(rank), &self.directory) {
+            (None, Some(directory)) => directory.outline(rank),
+            _ => {
+                let trace = self.rank(rank);
+                Ok((trace.len(), trace.pending_at_end().len() as u64))
+            }
+        }
     }
 
     /// Returns what a rank does by the names of the program: the text of its trace, so to speak.
     ///
     /// # Panics
-    /// Where the trace has no such rank.
+    /// Where the trace does not hold the rank, or has no such rank.
     pub fn ops(&self, rank: Rank) -> Ops<'_> {
         Ops::new(self.rank(rank))
     }
 
     /// Returns whether the actions were read into memory, rather than mapped from an archive.
     pub fn is_in_memory(&self) -> bool {
-        self.ranks.iter().any(|rank| matches!(rank.body, Body::Memory(_)))
+        self.directory.is_none()
     }
 
     /// Returns the number of actions of all ranks: the lines of the trace that are neither empty nor comments.
     pub fn actions(&self) -> u64 {
-        self.ranks.iter().map(RankTrace::len).sum()
+        self.directory.as_ref().map_or_else(|| self.held_actions(), Directory::actions)
+    }
+
+    /// Returns the number of actions of the ranks that are held.
+    pub fn held_actions(&self) -> u64 {
+        self.held.iter().fold(0, |sum, rank| sum.saturating_add(rank.len()))
     }
 
     /// Returns what was tolerated while loading.
@@ -117,10 +226,7 @@ impl Trace {
     /// # Errors
     /// The first damage of the lowest rank that met some.
     pub fn integrity(&self) -> Result<(), ArchiveError> {
-        match self.ranks.first().map(|rank| &rank.body) {
-            Some(Body::Archive(body)) => body.form.archive.integrity(),
-            _ => Ok(()),
-        }
+        self.directory.as_ref().map_or(Ok(()), |directory| directory.archive.integrity())
     }
 
     /// Returns the messages that are sent and never received, or `None` where there are none.

@@ -53,11 +53,10 @@ impl Looks {
 }
 
 impl<'t, M: Machine> World<'t, M> {
-    /// Puts a trace on a machine.
+    /// Puts a trace on a machine; only ranks that it [holds](Trace::hold) can be replayed.
     pub fn new(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters) -> Self {
         let looks = || Looks(AtomicU64::new(1));
-        let ranks = (0..trace.ranks()).map(Rank::new);
-        let communicators = ranks.flat_map(|rank| trace.rank(rank).communicators());
+        let communicators = trace.held().flat_map(|rank| trace.rank(rank).communicators());
         let layouts = communicators.map(|communicator| (communicator.id, OnceLock::new())).collect();
         Self { machine, parameters, trace, layouts, tests: looks(), probes: looks(), elsewhere: Vec::new() }
     }

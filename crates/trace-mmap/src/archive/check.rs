@@ -175,12 +175,7 @@ pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
 
 /// Returns the first page of each shard that does not have its checksum.
 fn check_pages(trace: &Trace) -> impl Iterator<Item = Damage> + '_ {
-    let first = (trace.ranks() > 0).then(|| trace.rank(Rank::new(0)));
-    let archive = first.and_then(|rank| match &rank.body {
-        Body::Archive(body) => Some(&body.form.archive),
-        Body::Memory(_) => None,
-    });
-    let shards = archive.into_iter().flat_map(|archive| archive.shards());
+    let shards = trace.directory().into_iter().flat_map(|directory| directory.archive.shards());
     shards.filter_map(|shard| (0..shard.pages().max(1)).find_map(|page| shard.check(page).err()))
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pdes_core::{Bytes, Rank};
 
-use crate::archive::tally::Tally;
+use crate::archive::tally::{Tally, Traffic};
 use crate::archive::{ArchiveError, Damage};
 use crate::record::{ACTION_KINDS, CALL, COMPUTE};
 use crate::side::Side;
@@ -75,10 +75,10 @@ pub struct Pair {
 
 impl Pair {
     /// Returns all pairs of a trace between which point-to-point messages pass, by sender and then by receiver. An
-    /// archive has them in its tables; text is read as a whole.
+    /// archive has them in its tables, also of ranks that are not [held](Trace::hold); text is read as a whole.
     ///
     /// # Errors
-    /// Where sums exceed 64 bits.
+    /// Where sums exceed 64 bits; where the tables of a rank that is not held are wrong.
     ///
     /// ```
     /// use trace_mmap::{Pair, Trace};
@@ -90,7 +90,12 @@ impl Pair {
     pub fn all(trace: &Trace) -> Result<Vec<Self>, ArchiveError> {
         let mut pairs = Vec::new();
         for rank in (0..trace.ranks()).map(Rank::new) {
-            let of_rank = receivers(trace.rank(rank), &sends(trace.rank(rank), rank)?);
+            let of_rank = match trace.directory() {
+                Some(directory) => {
+                    receivers(directory.traffic(rank)?.collect::<Result<Vec<_>, _>>()?.into_iter())
+                }
+                None => receivers(with_peers(trace.rank(rank), &tally(trace.rank(rank), rank)?.sends)),
+            };
             pairs.extend(of_rank.into_iter().map(|(to, (messages, bytes))| Self {
                 from: rank,
                 to,
@@ -102,23 +107,18 @@ impl Pair {
     }
 }
 
-/// Messages and bytes of each outgoing channel of a rank.
-fn sends(trace: &RankTrace, rank: Rank) -> Result<Vec<(u64, u64)>, ArchiveError> {
-    let sends = match &trace.body {
-        Body::Archive(body) => body.sends().collect(),
-        Body::Memory(_) => tally(trace, rank)?.sends,
-    };
-    Ok(sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect())
+/// Says to whom each outgoing channel leads.
+fn with_peers<'a>(trace: &'a RankTrace, sends: &'a [Traffic]) -> impl Iterator<Item = (Rank, Traffic)> + 'a {
+    trace.outgoing().iter().map(|channel| channel.peer).zip(sends.iter().copied())
 }
 
 /// Adds up messages and bytes of the channels to each receiver.
-fn receivers(trace: &RankTrace, sends: &[(u64, u64)]) -> BTreeMap<Rank, (u64, u64)> {
+fn receivers(channels: impl Iterator<Item = (Rank, Traffic)>) -> BTreeMap<Rank, (u64, u64)> {
     let mut receivers = BTreeMap::new();
     // A persistent send that is never started has a channel and no messages.
-    let used = trace.outgoing().iter().zip(sends).filter(|(_, (messages, _))| *messages > 0);
-    for (channel, (messages, bytes)) in used {
-        let sum: &mut (u64, u64) = receivers.entry(channel.peer).or_default();
-        *sum = (sum.0.saturating_add(*messages), sum.1.saturating_add(*bytes));
+    for (peer, Traffic { messages, bytes }) in channels.filter(|(_, traffic)| traffic.messages > 0) {
+        let sum: &mut (u64, u64) = receivers.entry(peer).or_default();
+        *sum = (sum.0.saturating_add(messages), sum.1.saturating_add(bytes));
     }
     receivers
 }
@@ -165,7 +165,7 @@ impl Info {
                 let sum: &mut u64 = by_call.entry(name).or_default();
                 *sum = sum.saturating_add(more);
             }
-            let receivers = receivers(trace.rank(rank), &sums.sends);
+            let receivers = receivers(with_peers(trace.rank(rank), &sums.sends));
             max_receivers = max_receivers.max(receivers.len() as u32);
             let pair = |(to, (messages, bytes))| Pair { from: rank, to, messages, bytes: Bytes::new(bytes) };
             heaviest.extend(receivers.into_iter().map(pair));
@@ -233,7 +233,7 @@ struct Sums {
     by_kind: [u64; ACTION_KINDS],
     by_call: BTreeMap<&'static str, u64>,
     /// Messages and bytes of each outgoing channel.
-    sends: Vec<(u64, u64)>,
+    sends: Vec<Traffic>,
 }
 
 impl Sums {
@@ -242,7 +242,7 @@ impl Sums {
             let mut by_kind = body.form.program.by_kind;
             let gaps = body.form.columns.iter().map(|column| column.absent).sum::<u64>();
             by_kind[usize::from(COMPUTE)] = by_kind[usize::from(COMPUTE)].saturating_sub(gaps);
-            let sends = sends(trace, rank)?;
+            let sends = body.sends().collect();
             let by_call = match by_kind[usize::from(CALL)] {
                 0 => BTreeMap::new(),
                 _ => by_call(&tally(trace, rank)?, &trace.side),
@@ -250,8 +250,8 @@ impl Sums {
             return Ok(Self { by_kind, by_call, sends });
         }
         let tally = tally(trace, rank)?;
-        let sends = tally.sends.iter().map(|traffic| (traffic.messages, traffic.bytes)).collect();
-        Ok(Self { by_kind: tally.by_kind, by_call: by_call(&tally, &trace.side), sends })
+        let by_call = by_call(&tally, &trace.side);
+        Ok(Self { by_kind: tally.by_kind, by_call, sends: tally.sends })
     }
 }
 

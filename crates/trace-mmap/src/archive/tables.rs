@@ -9,6 +9,7 @@ use crate::archive::layout::{Header, Section};
 use crate::archive::map::MappedFile;
 
 /// The tables of a file.
+#[derive(Clone, Copy)]
 pub(crate) struct Tables<'a> {
     file: &'a MappedFile,
     header: &'a Header,
@@ -45,6 +46,12 @@ impl<'a> Tables<'a> {
         let extent = self.header.sections[section as usize];
         // `new` has found the section within the file.
         &self.file.bytes()[extent.offset as usize..(extent.offset + extent.len) as usize]
+    }
+
+    /// Says that an entry contradicts itself or another one.
+    pub(crate) fn malformed(&self, (section, entry): (Section, u64)) -> ArchiveError {
+        let (file, section) = (self.path().to_path_buf(), section.name());
+        ArchiveError::Malformed { file, section, entry }
     }
 
     /// Returns the number of entries of a section.
@@ -112,5 +119,24 @@ impl<'a> Tables<'a> {
             Some(limit) => self.limit(named, field, found, limit),
             None => self.limit(named, field, found.max(1), 0),
         }
+    }
+}
+
+/// How many entries of each section were taken: no entry is taken twice, so that memory is bounded by the file.
+#[derive(Default)]
+pub(crate) struct Taken([u64; Section::ALL.len()]);
+
+impl Taken {
+    /// Counts entries of a section that belong to one owner alone.
+    pub(crate) fn add(
+        &mut self,
+        tables: &Tables<'_>,
+        section: Section,
+        count: u64,
+        named: (Section, u64),
+    ) -> Result<(), ArchiveError> {
+        let taken = &mut self.0[section as usize];
+        *taken = taken.saturating_add(count);
+        tables.limit(named, "number of entries of all ranks", *taken, tables.len(section)).map(|_| ())
     }
 }

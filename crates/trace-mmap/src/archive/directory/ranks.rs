@@ -1,0 +1,251 @@
+//! The ranks of an archive, made of their entries in its tables.
+
+use std::sync::Arc;
+
+use pdes_core::Rank;
+use rustc_hash::FxHashMap;
+
+use crate::archive::directory::Directory;
+use crate::archive::layout::{MAX_COLUMNS, Section};
+use crate::archive::tables::{Tables, Taken};
+use crate::archive::{ArchiveError, ArchivedRank, Form};
+use crate::channel::{Arrival, Incoming, Outgoing, PortId, Slot, Tag};
+use crate::column::{Column, Place};
+use crate::record::{Limits, MAX_AMOUNT_BITS, MAX_SLOTS, TableSizes};
+use crate::trace::{Body, RankTrace};
+
+/// What ranks that are being read share.
+pub(super) struct Reading<'a> {
+    pub(super) directory: &'a Directory,
+    pub(super) tables: Tables<'a>,
+    /// Columns by their first entry and number: ranks share them.
+    columns: FxHashMap<(u64, u64), Arc<[Column]>>,
+    limits: FxHashMap<TableSizes, Arc<Limits>>,
+    /// What ranks share, by program, columns and limits.
+    forms: FxHashMap<(u64, (u64, u64), TableSizes), Arc<Form>>,
+    pub(super) taken: Taken,
+}
+
+/// An entry of the table of ranks.
+pub(super) struct Entry {
+    pub(super) program: u64,
+    pub(super) side: u64,
+    blocks: u64,
+    pub(super) outgoing: (u64, u64),
+    incoming: (u64, u64),
+    pub(super) ports: u64,
+    slots: u64,
+    pub(super) pending: (u64, u64),
+    pub(super) columns: (u64, u64),
+    pub(super) communicators: (u64, u64),
+    names_requests: u64,
+}
+
+impl Entry {
+    pub(super) fn new(words: [u64; 11]) -> Self {
+        let [
+            program,
+            blocks,
+            outgoing,
+            channels,
+            incoming,
+            places,
+            pending,
+            counts,
+            columns,
+            communicators,
+            flags,
+        ] = words;
+        let halves = |word: u64| (word & 0xffff_ffff, word >> 32);
+        let (program, side) = halves(program);
+        let (out, into) = halves(channels);
+        let (ports, slots) = halves(places);
+        let (pending_len, columns_len) = halves(counts);
+        let (communicators_len, names_requests) = halves(flags);
+        Self {
+            program,
+            side,
+            blocks,
+            outgoing: (outgoing, out),
+            incoming: (incoming, into),
+            ports,
+            slots,
+            pending: (pending, pending_len),
+            columns: (columns, columns_len),
+            communicators: (communicators, communicators_len),
+            names_requests,
+        }
+    }
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(directory: &'a Directory) -> Self {
+        Self {
+            directory,
+            tables: directory.tables(),
+            columns: FxHashMap::default(),
+            limits: FxHashMap::default(),
+            forms: FxHashMap::default(),
+            taken: Taken::default(),
+        }
+    }
+
+    pub(super) fn rank(&mut self, rank: Rank, entry: &Entry) -> Result<RankTrace, ArchiveError> {
+        let (directory, tables, named) =
+            (self.directory, self.tables, (Section::Ranks, u64::from(rank.get())));
+        self.taken.add(&self.tables, Section::Outgoing, entry.outgoing.1, named)?;
+        self.taken.add(&self.tables, Section::Incoming, entry.incoming.1, named)?;
+        self.taken.add(&self.tables, Section::Pending, entry.pending.1, named)?;
+        tables.below(named, "program", entry.program, directory.programs.len() as u64)?;
+        tables.below(named, "side table", entry.side, directory.sides.len() as u64)?;
+        let program = Arc::clone(&directory.programs[entry.program as usize]);
+        let communicators = self.communicators(rank, named, entry)?;
+        let (side, needs) = directory.sides[entry.side as usize].clone();
+        let matches_by_time = needs.matches_by_time;
+        // Each slot has a record that first fills it, and each port a channel.
+        let max_slots = program.records.min(u64::from(MAX_SLOTS));
+        let slots = tables.limit(named, "number of slots", entry.slots, max_slots)? as u32;
+        let ports = tables.limit(named, "number of ports", entry.ports, entry.incoming.1)? as u32;
+        let columns = self.columns(named, entry)?;
+        tables.limit(named, "number of columns of the program", program.columns, columns.len() as u64)?;
+        let absent = columns.iter().try_fold(0_u64, |sum, column| sum.checked_add(column.absent));
+        let absent = absent.unwrap_or(u64::MAX);
+        let actions =
+            program.actions - tables.limit(named, "gaps of all columns", absent, program.actions)?;
+        let outgoing = self.outgoing(named, entry)?;
+        let incoming = self.incoming(named, entry)?;
+        for (field, needed, len) in [
+            ("slot of a call", needs.slots, entry.slots),
+            ("outgoing channel of a call", needs.outgoing, outgoing.len() as u64),
+            ("incoming channel of a call", needs.incoming, incoming.len() as u64),
+            ("communicator of a call", needs.communicators, communicators.len() as u64),
+        ] {
+            tables.limit(named, field, needed, len)?;
+        }
+        if !needs.fit(&communicators) {
+            return Err(tables.malformed(named));
+        }
+        let names_requests = tables.limit(named, "flags", entry.names_requests, 1)? == 1;
+        let sizes = TableSizes {
+            outgoing: outgoing.len(),
+            incoming: incoming.len(),
+            slots,
+            collectives: side.collectives.len(),
+            send_recvs: side.send_recvs.len(),
+            locations: side.locations.len(),
+            calls: side.calls.len(),
+        };
+        let pending_at_end = self.pending(named, entry)?;
+        let limits = self.limits.entry(sizes).or_insert_with(|| Arc::new(Limits::new(&sizes)));
+        let form = self.forms.entry((entry.program, entry.columns, sizes)).or_insert_with(|| {
+            let (archive, limits) = (Arc::clone(&directory.archive), Arc::clone(limits));
+            Arc::new(Form { archive, program, actions, columns, limits })
+        });
+        let body = Body::Archive(ArchivedRank {
+            form: Arc::clone(form),
+            rank,
+            blocks: entry.blocks,
+            first_channels: [entry.outgoing.0, entry.incoming.0],
+            channels: [outgoing.len() as u32, incoming.len() as u32],
+        });
+        Ok(RankTrace {
+            body,
+            outgoing,
+            incoming,
+            ports,
+            slots,
+            pending_at_end,
+            matches_by_time,
+            names_requests,
+            communicators: communicators.into(),
+            side,
+        })
+    }
+
+    fn columns(&mut self, named: (Section, u64), entry: &Entry) -> Result<Arc<[Column]>, ArchiveError> {
+        if let Some(columns) = self.columns.get(&entry.columns) {
+            return Ok(Arc::clone(columns));
+        }
+        self.taken.add(&self.tables, Section::Columns, entry.columns.1, named)?;
+        self.tables.limit(named, "number of columns", entry.columns.1, MAX_COLUMNS)?;
+        let rows = self.tables.rows::<3>(Section::Columns, entry.columns.0, entry.columns.1, named)?;
+        let column = |[head, word, absent]: [u64; 3]| {
+            let len = head & ((1 << 56) - 1);
+            let place = match self.tables.limit(named, "kind of a column", head >> 56, 1)? {
+                0 => Place::Constant(self.tables.limit(named, "bits of an amount", word, MAX_AMOUNT_BITS)?),
+                _ => Place::Blocks(word),
+            };
+            self.tables.limit(named, "gaps of a column", absent, len)?;
+            Ok(Column { len, absent, place })
+        };
+        let columns = rows.map(column).collect::<Result<Arc<[Column]>, _>>()?;
+        self.columns.insert(entry.columns, Arc::clone(&columns));
+        Ok(columns)
+    }
+
+    fn outgoing(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Outgoing]>, ArchiveError> {
+        let rows = self.tables.rows::<4>(Section::Outgoing, entry.outgoing.0, entry.outgoing.1, named)?;
+        let channel = |[name, place, _, _]: [u64; 4]| {
+            let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64)?;
+            let (ports, has_mailbox) = self.directory.ports(peer)?;
+            let arrival = match place & 0xffff_ffff {
+                1 if has_mailbox => Arrival::Mailbox,
+                0 if !has_mailbox => Arrival::Nowhere,
+                port @ 2.. if !has_mailbox => {
+                    let port =
+                        self.tables.below(named, "port of an outgoing channel", port - 2, ports.into())?;
+                    Arrival::Port(PortId::new(port as u32))
+                }
+                _ => return Err(self.tables.malformed(named)),
+            };
+            let communicator = self.communicator(named, place >> 32, entry)?;
+            Ok(Outgoing::new(peer, Tag::new(tag as i32), communicator, arrival))
+        };
+        exact(rows, channel)
+    }
+
+    fn incoming(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Incoming]>, ArchiveError> {
+        let rows = self.tables.rows::<3>(Section::Incoming, entry.incoming.0, entry.incoming.1, named)?;
+        let channel = |[name, place, _]: [u64; 3]| {
+            let (peer, tag) = self.peer_and_tag(named, name, i32::MAX as u64 + 1)?;
+            let communicator = self.communicator(named, place >> 32, entry)?;
+            let port = place & 0xffff_ffff;
+            let port = self.tables.below(named, "port of an incoming channel", port, entry.ports)?;
+            let tag = tag.checked_sub(1).map(|tag| Tag::new(tag as i32));
+            Ok(Incoming { peer, tag, communicator, port: PortId::new(port as u32) })
+        };
+        exact(rows, channel)
+    }
+
+    fn peer_and_tag(
+        &self,
+        named: (Section, u64),
+        word: u64,
+        max_tag: u64,
+    ) -> Result<(Rank, u64), ArchiveError> {
+        let peer = self.tables.below(named, "peer", word & 0xffff_ffff, self.directory.ranks().into())?;
+        let tag = self.tables.limit(named, "tag", word >> 32, max_tag)?;
+        Ok((Rank::new(peer as u32), tag))
+    }
+
+    fn pending(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Slot]>, ArchiveError> {
+        let rows = self.tables.rows::<1>(Section::Pending, entry.pending.0, entry.pending.1, named)?;
+        let slot = |[slot]: [u64; 1]| {
+            let slot = self.tables.below(named, "slot of a pending request", slot, entry.slots)?;
+            Ok(Slot::new(slot as u32))
+        };
+        rows.map(slot).collect()
+    }
+}
+
+/// Collects without room for more: there are millions of ranks.
+fn exact<T, U>(
+    rows: impl ExactSizeIterator<Item = T>,
+    make: impl Fn(T) -> Result<U, ArchiveError>,
+) -> Result<Box<[U]>, ArchiveError> {
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        all.push(make(row)?);
+    }
+    Ok(all.into())
+}

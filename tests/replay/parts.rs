@@ -1,0 +1,109 @@
+//! Processes that hold their own ranks of an archive only.
+
+#[path = "../../crates/trace-mmap/tests/hostile/seal.rs"]
+mod seal;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+use pdes_core::{Cluster, Progress};
+use pdes_replay::{Config, Job, Outcome, RunError, Scene};
+
+use crate::command_line::Folder;
+use crate::determinism::committed_platform;
+use crate::matrix::{Way, digest, scene};
+use crate::trace_commands::trace;
+
+const PROCESSES: usize = 3;
+
+fn halo(folder: &Folder) -> PathBuf {
+    let path = folder.path("halo.pdt");
+    let arguments =
+        ["generate", "halo3d", "--cells=24,24,24", "--processes=3,3,3", "--jitter=0.3", "--output"];
+    trace(&arguments, &[&path]).success();
+    path
+}
+
+fn job(trace: &Path, settings: &[&str]) -> Job {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    config.resolve().unwrap()
+}
+
+/// Loads and replays on all processes; returns how many ranks each held, and the outcome of the first one.
+fn replay(job: &Job) -> Vec<Result<(usize, Option<Outcome>), RunError>> {
+    let replayed = Cluster::in_memory(PROCESSES, |mut cluster| {
+        let scene = Scene::load_across(job, &AtomicU64::new(0), &mut cluster)?;
+        let outcome = scene.replay_across(&mut cluster, &Progress::new(1))?;
+        Ok((scene.trace().held().len(), outcome))
+    });
+    replayed.into_iter().map(|replayed| replayed.expect("no process panics")).collect()
+}
+
+fn succeed(job: &Job) -> (Vec<usize>, Outcome) {
+    let (held, outcomes): (Vec<usize>, Vec<Option<Outcome>>) =
+        replay(job).into_iter().map(|replayed| replayed.expect("the run succeeds")).unzip();
+    (held, outcomes.into_iter().flatten().next().expect("the first process has the outcome"))
+}
+
+#[test]
+fn each_process_holds_its_own_ranks() {
+    let folder = Folder::new();
+    let halo = halo(&folder);
+    let expected = digest(&scene(&halo, "loggps").replay(&Progress::new(1)).unwrap());
+    // The first three of these ways have the three partitions.
+    for way in Way::all().filter(|way| (way.threads, way.processes) == (1, PROCESSES)).take(3) {
+        let partition = format!("parallel.partition={:?}", way.partition(27, &folder).name());
+        let (held, outcome) = succeed(&job(&halo, &["network.model='loggps'", &partition]));
+        assert_eq!(digest(&outcome), expected, "{partition}");
+        assert_eq!(held.iter().sum::<usize>(), 27, "{partition}: {held:?}");
+        assert!(held.iter().all(|&held| held < 15), "{partition}: {held:?}");
+    }
+}
+
+#[test]
+fn with_contention_the_first_process_holds_all_ranks() {
+    let folder = Folder::new();
+    let halo = halo(&folder);
+    let expected = digest(&scene(&halo, "flow").replay(&Progress::new(1)).unwrap());
+    let (held, outcome) = succeed(&job(&halo, &["network.model='flow'"]));
+    assert_eq!((held, digest(&outcome)), (vec![27, 0, 0], expected));
+}
+
+/// What the processes say of an archive that was changed, with checksums that are right.
+fn with_change(change: impl Fn(&mut [u8])) -> Vec<RunError> {
+    let folder = Folder::new();
+    let halo = halo(&folder);
+    let mut bytes = std::fs::read(&halo).unwrap();
+    change(&mut bytes);
+    seal::seal(&mut bytes);
+    std::fs::write(&halo, bytes).unwrap();
+    let results = replay(&job(&halo, &["network.model='loggps'"]));
+    results
+        .into_iter()
+        .map(|result| result.map(|(held, _)| held).expect_err("the archive is wrong"))
+        .collect()
+}
+
+/// The table of ranks is the fourth; the sixth of eleven words begins with the number of ports.
+#[test]
+fn a_wrong_entry_is_told_by_the_process_whose_rank_it_is() {
+    let errors = with_change(|bytes| {
+        let table = u64::from_le_bytes(*bytes[72 + 24 * 3..].first_chunk().unwrap()) as usize;
+        bytes[table + 8 * (26 * 11 + 5)] = 200;
+    });
+    let elsewhere = |error: &RunError| matches!(error, RunError::Elsewhere { process: 2 });
+    assert!(errors[..2].iter().all(elsewhere), "{errors:?}");
+    assert!(errors[2].to_string().contains("number of ports"), "{}", errors[2]);
+}
+
+/// The header has the number of actions in bytes 40 to 47: no process alone can see that it is another.
+#[test]
+fn a_wrong_sum_is_told_by_the_first_process() {
+    let errors = with_change(|bytes| bytes[40] ^= 1);
+    let elsewhere = |error: &RunError| matches!(error, RunError::Elsewhere { process: 0 });
+    assert!(errors[1..].iter().all(elsewhere), "{errors:?}");
+    assert!(errors[0].to_string().contains("number of all actions"), "{}", errors[0]);
+}
