@@ -12,6 +12,8 @@ use trace_mmap::{
     TraceError, WriteError, check, convert, cut, dump, flatten,
 };
 
+#[path = "archive/heads.rs"]
+mod heads;
 #[path = "data_beside/shared.rs"]
 mod shared;
 #[path = "archive/steps.rs"]

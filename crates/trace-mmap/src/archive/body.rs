@@ -6,7 +6,7 @@ use pdes_core::Rank;
 
 use crate::archive::layout::Section;
 use crate::archive::tally::Traffic;
-use crate::archive::unroll::Unrolled;
+use crate::archive::unroll::{Outermost, Unrolled};
 use crate::archive::{Archive, Damage, Shard};
 use crate::column::Column;
 use crate::record::{ACTION_KINDS, COLUMN, LOOP_BEGIN, LOOP_END, Limits, OPTIONAL, Record};
@@ -32,6 +32,8 @@ pub(crate) struct Program {
     pub(crate) depth: u64,
     /// The program with its loops unrolled, once a cursor asked for it.
     pub(crate) unrolled: OnceLock<Option<Unrolled>>,
+    /// The same but for the outermost loops, whose iterations stay apart.
+    pub(crate) by_iterations: OnceLock<Option<Unrolled>>,
 }
 
 impl Program {
@@ -63,10 +65,14 @@ impl Program {
 
     /// Returns the program with its loops unrolled; `None` where it has no loops, is long, or is damaged, which whoever
     /// reads it in place finds.
-    pub(crate) fn unrolled(&self, shard: &Shard) -> Option<&Unrolled> {
+    pub(crate) fn unrolled(&self, shard: &Shard, outermost: Outermost) -> Option<&Unrolled> {
         let is_worth_it = self.depth > 0 && self.records <= MAX_UNROLLED;
-        let unroll = || is_worth_it.then(|| Unrolled::new(self.records(shard)))?;
-        self.unrolled.get_or_init(unroll).as_ref()
+        let unroll = || is_worth_it.then(|| Unrolled::new(self.records(shard), outermost))?;
+        let unrolled = match outermost {
+            Outermost::Repeated => &self.unrolled,
+            Outermost::Single => &self.by_iterations,
+        };
+        unrolled.get_or_init(unroll).as_ref()
     }
 }
 

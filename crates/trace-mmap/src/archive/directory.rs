@@ -134,8 +134,9 @@ fn read_programs(tables: &Tables<'_>, archive: &Archive) -> Result<Vec<Arc<Progr
         tables.limit(named, "sum of the actions by kind", sum, actions)?;
         let by_kind = std::array::from_fn(|kind| counts[kind]);
         let shard = shard as u32;
-        let unrolled = OnceLock::new();
-        let program = Program { shard, offset, records, actions, columns, by_kind, depth, unrolled };
+        let (unrolled, by_iterations) = (OnceLock::new(), OnceLock::new());
+        let program =
+            Program { shard, offset, records, actions, columns, by_kind, depth, unrolled, by_iterations };
         programs.push(Arc::new(program));
     }
     Ok(programs)

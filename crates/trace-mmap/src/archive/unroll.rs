@@ -20,6 +20,15 @@ pub(crate) struct Unrolled {
     needs: Needs,
 }
 
+/// What becomes of the bodies of loops that are in no other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outermost {
+    /// They are repeated as others are.
+    Repeated,
+    /// They stay as they are, so that each pass is an iteration.
+    Single,
+}
+
 /// A loop whose end is not reached yet.
 struct Open {
     /// The place of its begin.
@@ -31,7 +40,10 @@ struct Open {
 
 impl Unrolled {
     /// Unrolls a program; `None` where it is damaged, or its loops do not nest as they should.
-    pub(crate) fn new(records: impl Iterator<Item = Result<Record, Damage>>) -> Option<Self> {
+    pub(crate) fn new(
+        records: impl Iterator<Item = Result<Record, Damage>>,
+        outermost: Outermost,
+    ) -> Option<Self> {
         let (mut out, mut open, mut needs) = (Vec::new(), Vec::<Open>::new(), Needs::default());
         let mut gain = MAX_GAIN;
         for record in records {
@@ -46,7 +58,9 @@ impl Unrolled {
                     out.push(record);
                 }
                 LOOP_END => {
-                    let is_loop = end(open.pop()?, &mut out, &mut gain);
+                    let ended = open.pop()?;
+                    let repeats = outermost == Outermost::Repeated || !open.is_empty();
+                    let is_loop = end(ended, repeats, &mut out, &mut gain);
                     if let Some(outer) = open.last_mut().filter(|_| is_loop) {
                         outer.is_flat = false;
                     }
@@ -72,13 +86,13 @@ impl Unrolled {
 }
 
 /// Ends a loop behind its body; returns whether a loop is left.
-fn end(Open { begin, count, is_flat }: Open, out: &mut Vec<Record>, gain: &mut usize) -> bool {
+fn end(Open { begin, count, is_flat }: Open, repeats: bool, out: &mut Vec<Record>, gain: &mut usize) -> bool {
     let body = begin + 1..out.len();
     if body.is_empty() {
         out.pop();
         return false;
     }
-    let copies = if is_flat { copies(body.len(), count, *gain) } else { 1 };
+    let copies = if is_flat && repeats { copies(body.len(), count, *gain) } else { 1 };
     *gain -= (copies - 1) * body.len();
     let passes = count.div_ceil(copies as u64);
     let remainder = (count % copies as u64) as usize;
@@ -139,6 +153,12 @@ mod tests {
         }
     }
 
+    fn actions_of(nodes: &[Node]) -> Vec<u32> {
+        let mut found = Vec::new();
+        actions(nodes, &mut found);
+        found
+    }
+
     /// Reads an unrolled program as its documentation says.
     fn walk(records: &[Record]) -> Vec<u32> {
         let (mut at, mut loops, mut found) = (0, Vec::new(), Vec::new());
@@ -166,18 +186,18 @@ mod tests {
     }
 
     fn unroll(records: &[Record]) -> Option<Unrolled> {
-        Unrolled::new(records.iter().copied().map(Ok))
+        Unrolled::new(records.iter().copied().map(Ok), Outermost::Repeated)
     }
 
     proptest! {
         #[test]
         fn unrolled_programs_are_the_same_program(nodes in prop::collection::vec(node(), 0..5)) {
-            let mut expected = Vec::new();
-            actions(&nodes, &mut expected);
             let records = records(&nodes);
             let unrolled = unroll(&records).expect("loops that nest");
-            prop_assert_eq!(walk(unrolled.records()), expected);
+            prop_assert_eq!(walk(unrolled.records()), actions_of(&nodes));
             prop_assert!(unrolled.records().len() <= records.len() + MAX_GAIN);
+            let single = Unrolled::new(records.iter().copied().map(Ok), Outermost::Single).expect("loops that nest");
+            prop_assert_eq!(walk(single.records()), actions_of(&nodes));
         }
     }
 
@@ -203,6 +223,10 @@ mod tests {
         for records in [&[begin, act][..], &[act, end], &[Record::loop_begin(0), act, end], &deep] {
             assert!(unroll(records).is_none(), "{records:?}");
         }
+        // Each iteration of a loop in no other one has its pass, where that is wanted.
+        let program = records(&[Node::Loop(100, vec![Node::Act(1), Node::Loop(3, vec![Node::Act(2)])])]);
+        let single = Unrolled::new(program.into_iter().map(Ok), Outermost::Single).expect("loops");
+        assert_eq!((single.records().len(), single.records()[0]), (6, Record::unrolled_loop(100, 0)));
         // However often nothing is repeated, it is nothing.
         let nothing = [Record::loop_begin(u64::MAX), begin, end, end];
         assert!(unroll(&nothing).expect("loops").records().is_empty());

@@ -1,8 +1,9 @@
 //! The way of a cursor through the program of a rank.
 
 use crate::archive::layout::MAX_DEPTH;
-use crate::archive::unroll::Unrolled;
-use crate::archive::{ArchivedRank, Damage};
+use crate::archive::unroll::{Outermost, Unrolled};
+use crate::archive::{ArchivedRank, Damage, Heads};
+use crate::column::Ahead;
 use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Record};
 
 /// A loop in progress.
@@ -30,12 +31,23 @@ pub(crate) struct Walk<'a> {
     levels: Box<[Level]>,
     /// How many more iterations may be without an action. Each is so because columns left out a computation.
     idle: u64,
+    /// What is known of iterations, where the cursor stops at their heads.
+    pub(crate) heads: Option<Box<Heads>>,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(rank: &'a ArchivedRank) -> Self {
-        let unrolled =
-            rank.form.program.unrolled(rank.shard()).filter(|unrolled| unrolled.fits(&rank.form.limits));
+        Self::over(rank, Outermost::Repeated)
+    }
+
+    /// Makes a walk that tells the heads of iterations.
+    pub(crate) fn by_iterations(rank: &'a ArchivedRank) -> Self {
+        Self { heads: Some(Box::new(Heads::new(rank))), ..Self::over(rank, Outermost::Single) }
+    }
+
+    fn over(rank: &'a ArchivedRank, outermost: Outermost) -> Self {
+        let unrolled = rank.form.program.unrolled(rank.shard(), outermost);
+        let unrolled = unrolled.filter(|unrolled| unrolled.fits(&rank.form.limits));
         let absent = rank.form.program.actions - rank.form.actions;
         Self {
             rank,
@@ -45,6 +57,7 @@ impl<'a> Walk<'a> {
             depth: 0,
             levels: vec![Level::default(); rank.form.program.depth.min(MAX_DEPTH as u64) as usize].into(),
             idle: absent.saturating_mul(MAX_DEPTH as u64),
+            heads: None,
         }
     }
 
@@ -120,6 +133,54 @@ impl<'a> Walk<'a> {
             Some(start) => Ok(&self.chunk[start..]),
             None => self.go_to(body).map(|()| self.chunk),
         }
+    }
+
+    /// Takes in a turn after so many actions from a place so deep in loops, with these records to follow; returns whether
+    /// here is the head of an iteration that others like it follow.
+    pub(crate) fn look_ahead(
+        &mut self,
+        turn: Record,
+        depth: usize,
+        behind: u64,
+        position: u64,
+        ahead: &Ahead<'_>,
+    ) -> Result<bool, Damage> {
+        let Some(heads) = self.heads.as_deref_mut().filter(|_| self.depth == 1) else { return Ok(false) };
+        let level = &self.levels[0];
+        if turn.kind() == LOOP_BEGIN {
+            heads.enter(level.body, position, ahead);
+            return Ok(false);
+        }
+        if depth > 1 {
+            return Ok(false);
+        }
+        heads.behind = behind;
+        heads.turn(level.left.saturating_add(1), position, ahead, self.rank)
+    }
+
+    /// Returns how many loops are in progress, and the record behind these, which follow.
+    pub(crate) fn place(&self, rest: &[Record]) -> (usize, u64) {
+        (self.depth, self.end - rest.len() as u64)
+    }
+
+    /// Passes over iterations of the outermost loop, at the head of one; returns the records to follow, `rest` where there
+    /// are iterations left.
+    pub(crate) fn skip(
+        &mut self,
+        iterations: u64,
+        rest: &'a [Record],
+        ahead: &mut Ahead<'a>,
+    ) -> Result<&'a [Record], Damage> {
+        let (Some(heads), Some(level)) = (&mut self.heads, self.levels.first_mut()) else { return Ok(rest) };
+        heads.skip(iterations, ahead);
+        level.position = heads.position();
+        if let Some(left) = level.left.checked_sub(iterations) {
+            level.left = left;
+            return Ok(rest);
+        }
+        let behind = heads.behind;
+        self.depth = 0;
+        self.go_to(behind).map(|()| self.chunk)
     }
 
     /// Checks, where the program ends, that so do its loops and that it had as many actions as its table says.

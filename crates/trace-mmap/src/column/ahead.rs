@@ -77,6 +77,20 @@ impl<'a> Ahead<'a> {
         *value
     }
 
+    /// Returns how many values of a column in blocks were taken.
+    pub(crate) fn used(&self, column: u32) -> u64 {
+        let (lane, reader) = (&self.lanes[column as usize], &self.readers[column as usize]);
+        reader.unpacked - u64::from(lane.end.saturating_sub(lane.next))
+    }
+
+    /// Goes on, in a column in blocks, with the value that has this number, from 0.
+    pub(crate) fn seek(&mut self, column: u32, number: u64) {
+        let (lane, reader) = (&mut self.lanes[column as usize], &mut self.readers[column as usize]);
+        *reader = ColumnReader::at(reader.column, number);
+        (lane.next, lane.end) = (lane.first, lane.first);
+        self.values[lane.first as usize] = NO_VALUE;
+    }
+
     /// Unpacks the next values of a column of which the mark was taken, and takes the first.
     ///
     /// # Errors

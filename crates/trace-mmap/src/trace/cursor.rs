@@ -3,7 +3,7 @@
 use std::slice;
 
 use crate::action::Action;
-use crate::archive::{ArchivedRank, Damage, Walk};
+use crate::archive::{ArchivedRank, Damage, Head, Walk};
 use crate::column::{ABSENT, Ahead};
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
 use crate::store::Records;
@@ -42,7 +42,16 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn archived(rank: &'a ArchivedRank) -> Self {
-        let walk = Box::new(Walk::new(rank));
+        Self::walking(rank, Walk::new(rank))
+    }
+
+    /// Makes a cursor that stops at heads.
+    pub(crate) fn by_iterations(rank: &'a ArchivedRank) -> Self {
+        Self::walking(rank, Walk::by_iterations(rank))
+    }
+
+    fn walking(rank: &'a ArchivedRank, walk: Walk<'a>) -> Self {
+        let walk = Box::new(walk);
         let (limits, ahead) = (walk.limits(), Ahead::new(&rank.form.columns));
         Self::new(Source::Archive(walk), limits, ahead)
     }
@@ -54,6 +63,37 @@ impl<'a> Cursor<'a> {
     /// Returns the index of the next action, which is the number of actions read.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Returns the head at which the cursor has stopped: see
+    /// [`RankTrace::cursor_by_iterations`](crate::RankTrace::cursor_by_iterations).
+    pub fn head(&self) -> Option<Head> {
+        match &self.source {
+            Source::Archive(walk) => walk.heads.as_ref()?.at(self.position),
+            _ => None,
+        }
+    }
+
+    /// Does not stop at so many heads, unless another loop begins before.
+    pub fn pass_heads(&mut self, heads: u64) {
+        if let Source::Archive(walk) = &mut self.source
+            && let Some(known) = &mut walk.heads
+        {
+            known.passes = heads;
+        }
+    }
+
+    /// Passes over iterations that repeat the last one, at the head of one.
+    ///
+    /// # Panics
+    /// Where the cursor has not stopped at a head that as many iterations alike follow.
+    pub fn skip_iterations(&mut self, iterations: u64) {
+        let alike = self.head().map_or(0, |head| head.alike);
+        assert!(iterations <= alike, "{iterations} iterations to pass over, of {alike} that are alike");
+        let Source::Archive(walk) = &mut self.source else { return };
+        let records = walk.skip(iterations, self.rest.as_slice(), &mut self.ahead);
+        self.position = walk.heads.as_ref().map_or(self.position, |heads| heads.position());
+        self.go_on(records);
     }
 
     /// Goes on to the next records; returns whether there are some.
@@ -71,14 +111,24 @@ impl<'a> Cursor<'a> {
         self.rest.len() > 0
     }
 
-    /// Goes on at the begin of a loop or at the end of an iteration.
+    /// Goes on at the begin of a loop or at the end of an iteration; returns whether to stop there.
     #[cold]
-    fn turn(&mut self, record: Record) {
-        let records = match &mut self.source {
-            Source::Archive(walk) => walk.turn(record, self.position, self.rest.as_slice()),
-            _ => Err(Damage::of(record)),
+    fn turn(&mut self, record: Record) -> bool {
+        let Source::Archive(walk) = &mut self.source else {
+            self.stop(Damage::of(record));
+            return false;
+        };
+        let (depth, behind) = walk.place(self.rest.as_slice());
+        let records = walk.turn(record, self.position, self.rest.as_slice());
+        let stops = match &records {
+            Ok(_) => walk.look_ahead(record, depth, behind, self.position, &self.ahead),
+            Err(_) => Ok(false),
         };
         self.go_on(records);
+        stops.unwrap_or_else(|damage| {
+            self.stop(damage);
+            false
+        })
     }
 
     /// Takes an amount, by its bits, of a column of which none is unpacked; `None` where it is damaged.
@@ -141,7 +191,9 @@ impl Iterator for Cursor<'_> {
                 return None;
             }
             if record.kind() > OPTIONAL {
-                self.turn(record);
+                if self.turn(record) {
+                    return None;
+                }
                 continue;
             }
             let mut bits = self.ahead.take(record.index());

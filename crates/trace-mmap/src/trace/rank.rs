@@ -30,6 +30,14 @@ impl Body {
             Self::Archive(rank) => Cursor::archived(rank),
         }
     }
+
+    /// Returns a cursor before the first action that stops at heads.
+    pub(crate) fn cursor_by_iterations(&self) -> Cursor<'_> {
+        match self {
+            Self::Memory(_) => self.cursor(),
+            Self::Archive(rank) => Cursor::by_iterations(rank),
+        }
+    }
 }
 
 impl Body {
@@ -88,6 +96,13 @@ impl RankTrace {
     /// Returns a cursor before the first action.
     pub fn cursor(&self) -> Cursor<'_> {
         self.body.cursor()
+    }
+
+    /// Returns a cursor before the first action that stops at the heads of iterations which others like them follow, for
+    /// whoever wants to pass over these: it yields `None` where [`Cursor::head`] is some, and then goes on. Only loops of an
+    /// archive have heads, those that are in no other loop.
+    pub fn cursor_by_iterations(&self) -> Cursor<'_> {
+        self.body.cursor_by_iterations()
     }
 
     /// Returns the actions where they are in memory.

@@ -1,0 +1,116 @@
+//! Cursors that stop at the heads of iterations, and pass over those that are alike.
+
+use std::path::Path;
+
+use pdes_core::Rank;
+use proptest::prelude::*;
+use trace_mmap::{Action, Cursor, Item, Op, RankTrace, Trace, convert};
+
+use super::steps::{RANKS, program, step, text};
+use super::{load, options, write_structured};
+
+/// Reads on to the next head; `None` at the end.
+fn read_on(cursor: &mut Cursor<'_>, out: &mut Vec<Action>) -> Option<()> {
+    out.extend(cursor.by_ref());
+    cursor.head().map(drop)
+}
+
+/// Reads a rank with some iterations passed over, as `picks` say, and expects the actions that there are; returns how many
+/// iterations went.
+fn check_rank(rank: &RankTrace, picks: &[u64]) -> u64 {
+    let all: Vec<Action> = rank.cursor().collect();
+    let (mut cursor, mut read) = (rank.cursor_by_iterations(), Vec::new());
+    while read_on(&mut cursor, &mut read).is_some() {}
+    assert_eq!(read, all, "nothing passed over");
+    assert_eq!(cursor.position(), rank.len());
+
+    let (mut cursor, mut last, mut skipped) = (rank.cursor_by_iterations(), Vec::new(), 0);
+    let mut picks = picks.iter().cycle();
+    loop {
+        let start = cursor.position() as usize;
+        last.clear();
+        let at_head = read_on(&mut cursor, &mut last);
+        let place = cursor.position() as usize;
+        assert_eq!(last, all[start..place]);
+        let Some(head) = at_head.and_then(|()| cursor.head()) else { break };
+        assert!(head.alike > 0 && head.repeated > 0);
+        let iterations = picks.next().map_or(0, |pick| pick % (head.alike + 1));
+        cursor.skip_iterations(iterations);
+        skipped += iterations;
+        let passed = &all[place..cursor.position() as usize];
+        if iterations > 0 {
+            // What went is what came before, over and over.
+            let one = passed.len() / iterations as usize;
+            assert!(passed.iter().zip(&all[place - one..]).all(|(now, before)| now == before));
+        }
+    }
+    assert_eq!(cursor.position(), rank.len());
+    skipped
+}
+
+fn check_trace(trace: &Trace, picks: &[u64]) -> u64 {
+    let skipped = (0..trace.ranks()).map(|rank| check_rank(trace.rank(Rank::new(rank)), picks)).sum();
+    trace.integrity().expect("the trace is whole");
+    skipped
+}
+
+/// An archive of one rank that computes in a loop.
+fn computations(path: &Path, amounts: impl Iterator<Item = f64>) -> Trace {
+    let lines: String =
+        amounts.map(|flops| format!("0 compute {flops}\n0 send 1 0 8\n1 recv 0 0 8\n")).collect();
+    let source = path.with_extension("txt");
+    std::fs::write(&source, format!("0 init\n1 init\n{lines}")).expect("the text is written");
+    convert(&source, path, &options(true, 1, 1)).expect("the archive is written");
+    load(path)
+}
+
+#[test]
+fn iterations_are_alike_where_their_amounts_are() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("trace.pdt");
+    let heads = |amounts: &dyn Fn(u32) -> f64| {
+        let trace = computations(&path, (0..1000).map(amounts));
+        check_trace(&trace, &[3, 1, 7, 2]);
+        let mut cursor = trace.rank(Rank::new(0)).cursor_by_iterations();
+        let (mut read, mut heads) = (Vec::new(), Vec::new());
+        while read_on(&mut cursor, &mut read).is_some() {
+            heads.extend(cursor.head());
+        }
+        heads
+    };
+    let all = heads(&|_| 5.0);
+    assert_eq!(all.len() as u64, all[0].alike + all[0].repeated - 1);
+    assert!(all[0].alike > 990);
+    // The first iterations and the last one differ.
+    let most = heads(&|index| if (3..999).contains(&index) { 5.0 } else { f64::from(index) });
+    assert!(most[0].alike > 900 && most[0].alike + most[0].repeated < all[0].alike, "{:?}", most[0]);
+    assert_eq!(heads(&|index| f64::from(index * 7919 % 1009)), []);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_passed_over_is_what_was_before(
+        steps in prop::collection::vec(step(), 1..8),
+        count in 3_u64..40,
+        picks in prop::collection::vec(0_u64..9, 1..5),
+    ) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let looped = |rank| vec![
+            Item::Act(Op::Init),
+            Item::Loop { count, body: [program(&steps, rank), vec![Item::Act(Op::WaitAll)]].concat() },
+        ];
+        let programs: Vec<Vec<Item>> = (0..RANKS).map(looped).collect();
+        let structured = dir.path().join("structured.pdt");
+        write_structured(&structured, &programs);
+        let skipped = check_trace(&load(&structured), &picks);
+        if picks.iter().all(|pick| *pick == 1) && count > 4 {
+            prop_assert!(skipped > 0);
+        }
+        let (source, folded) = (dir.path().join("trace.txt"), dir.path().join("folded.pdt"));
+        std::fs::write(&source, text(&programs)).expect("the text is written");
+        convert(&source, &folded, &options(true, 1, 1)).expect("the archive is written");
+        check_trace(&load(&folded), &picks);
+    }
+}
