@@ -16,6 +16,8 @@ mod determinism;
 mod epochs;
 #[path = "replay/exchanges.rs"]
 mod exchanges;
+#[path = "replay/forward.rs"]
+mod forward;
 #[path = "replay/goal.rs"]
 mod goal;
 #[path = "replay/matrix.rs"]

@@ -55,7 +55,7 @@ pub use machine::{Machine, Work};
 pub use notice::Notice;
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{Outcomes, Parameters};
-pub use replay::{RankProcess, Waiting, World};
+pub use replay::{RankProcess, Snapshot, Stretch, Waiting, World};
 pub use request::{Awaited, OperationIndex, RequestId};
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use token::{Flight, Lane, Message, Token};

@@ -7,7 +7,7 @@
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, Rank, SimTime};
+use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 use trace_mmap::CommId;
 
@@ -190,6 +190,33 @@ impl<Path: Copy> Ports<Path> {
         contradict: impl Fn(u32, u32) -> bool,
     ) -> Option<&Message> {
         self.messages(port).find(|message| contradict(tag, message.tag))
+    }
+
+    /// Returns all messages that wait, with their ports.
+    pub(crate) fn letters(&self) -> impl Iterator<Item = (usize, &Letter)> {
+        let ports = if self.waiting.letters.is_empty() { &[] } else { &*self.table };
+        ports.iter().enumerate().flat_map(|(index, port)| {
+            port.letters.iter(&self.waiting.letters).map(move |letter| (index, letter))
+        })
+    }
+
+    /// Returns all receives that wait, with their ports.
+    pub(crate) fn receives(&self) -> impl Iterator<Item = (usize, &Receive)> {
+        let ports = if self.waiting.receives.is_empty() { &[] } else { &*self.table };
+        ports.iter().enumerate().flat_map(|(index, port)| {
+            port.receives.iter(&self.waiting.receives).map(move |receive| (index, receive))
+        })
+    }
+
+    /// Moves all that waits on in time, and receives by so many actions of their rank.
+    pub(crate) fn delay(&mut self, time: SimDuration, actions: u64) {
+        self.waiting.letters.for_each(|letter| {
+            letter.message.posted = letter.message.posted.saturating_add(time);
+        });
+        self.waiting.receives.for_each(|receive| {
+            receive.posted = receive.posted.saturating_add(time);
+            receive.action += actions;
+        });
     }
 
     fn messages(&self, port: usize) -> impl Iterator<Item = &Message> {

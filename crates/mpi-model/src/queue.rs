@@ -43,6 +43,18 @@ impl<T> Default for Slab<T> {
     }
 }
 
+impl<T> Slab<T> {
+    /// Returns whether no queue has an item.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items == 0
+    }
+
+    /// Changes all items, and what is left of those that have gone.
+    pub(crate) fn for_each(&mut self, change: impl FnMut(&mut T)) {
+        self.nodes.iter_mut().map(|node| &mut node.item).for_each(change);
+    }
+}
+
 impl<T: Copy> Slab<T> {
     #[inline]
     fn add(&mut self, item: T) -> u32 {

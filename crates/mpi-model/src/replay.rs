@@ -12,6 +12,7 @@ mod pending;
 mod persistent;
 mod places;
 mod probe;
+mod snapshot;
 mod strand;
 mod tag;
 mod test;
@@ -36,6 +37,7 @@ use operation::Operation;
 use pending::Pending;
 use persistent::Persistent;
 use places::Places;
+pub use snapshot::{Snapshot, Stretch};
 use strand::Strand;
 pub use world::World;
 
@@ -81,6 +83,8 @@ struct Rare<M: Machine> {
     clashes: VecDeque<Failure<M::Error>>,
     /// How many operations that do not block were begun.
     branches: u32,
+    /// How many conditional events were granted.
+    granted: u64,
     persistent: BTreeMap<RequestId, Persistent>,
     /// The ways to other ranks, where operations in closed form have asked for them.
     ways: BTreeMap<Rank, M::Path>,
@@ -139,7 +143,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             world,
             me,
             trace,
-            cursor: trace.cursor(),
+            cursor: if world.halts { trace.cursor_by_iterations() } else { trace.cursor() },
             strand: Strand::main(),
             began: SimTime::ZERO,
             pending: Pending::Nothing,
@@ -160,6 +164,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Returns the rank.
     pub fn rank(&self) -> Rank {
         self.me
+    }
+
+    /// Returns the number of actions that the rank has begun or passed over.
+    pub fn actions(&self) -> u64 {
+        self.cursor.position()
     }
 
     /// Returns what the rank did.
@@ -234,7 +243,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         turn: &mut Turn,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Pause, Failure<M::Error>> {
-        let looks = turn.granted.then(|| self.world.looks());
+        let looks = turn.granted.then(|| {
+            self.rare().granted += 1;
+            self.world.looks()
+        });
         let granted = turn.granted && !self.open_mail(outbox)? && !self.look_for_member(outbox)?;
         let flow = self.proceed(granted, outbox)?;
         if let Some(before) = looks {
@@ -256,6 +268,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                     self.strand.action = self.cursor.position() - 1;
                     self.begin(action, outbox)?
                 }
+                None if self.cursor.head().is_some() => return Ok(Pause::Halted),
                 None => self.complete(Pending::AtEnd { next: 0 })?,
             };
             if let Flow::Pause(pause) = flow {
@@ -476,6 +489,7 @@ impl<M: Machine> Default for Rare<M> {
             operations_on: BTreeMap::new(),
             clashes: VecDeque::new(),
             branches: 0,
+            granted: 0,
             persistent: BTreeMap::new(),
             ways: BTreeMap::new(),
             ignored: Vec::new(),

@@ -262,6 +262,29 @@ impl Statistics {
         &mut other[place].1
     }
 
+    /// Returns whether as many outcomes, and calls that may have them, are among these totals as among others.
+    pub(crate) fn depends_on_time_as(&self, other: &Self) -> bool {
+        use ActionKind::{Cancel, Iprobe, Probe, Test, Waitany, Waitsome};
+        let kinds = [Test, Waitany, Waitsome, Probe, Iprobe, Cancel];
+        self.outcomes == other.outcomes && kinds.iter().all(|&kind| self.count(kind) == other.count(kind))
+    }
+
+    /// Returns the totals where what was added since others of the rank is added so many times more; `None` where one of
+    /// them leaves its range.
+    pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
+        let more = |now: u64, before: u64| now.checked_sub(before)?.checked_mul(times)?.checked_add(now);
+        let mut totals = self.clone();
+        for kind in ActionKind::ALL.into_iter().filter(|&kind| self.has(kind)) {
+            let (now, earlier) = (self.total(kind), before.total(kind));
+            let time = more(now.time.as_picos(), earlier.time.as_picos())?;
+            let count = more(now.count, earlier.count)?;
+            *totals.total_mut(kind) = Total { time: SimDuration::from_picos(time), count };
+        }
+        totals.messages = more(self.messages, before.messages)?;
+        totals.bytes = Bytes::new(more(self.bytes.get(), before.bytes.get())?);
+        Some(totals)
+    }
+
     /// Counts an outcome of an action.
     pub(crate) fn add_outcome(&mut self, action: u64, as_recorded: bool) {
         let outcomes = self.outcomes.get_or_insert_default();
@@ -320,6 +343,26 @@ mod tests {
             assert_eq!(kind as usize, number);
             assert_eq!(ActionKind::from_number(number as u32), Some(kind));
         }
+    }
+
+    #[test]
+    fn totals_grow_by_what_was_added() {
+        let add = |totals: &mut Statistics, picos| {
+            totals.add_action(ActionKind::Recv, SimDuration::from_picos(picos));
+            totals.add_action(ActionKind::Bcast, SimDuration::from_picos(1));
+            totals.add_message(Bytes::new(picos));
+        };
+        let mut before = Statistics::default();
+        add(&mut before, 100);
+        let mut now = before.clone();
+        add(&mut now, 7);
+        let mut expected = now.clone();
+        (0..3).for_each(|_| add(&mut expected, 7));
+        assert_eq!(now.extrapolate(&before, 3), Some(expected));
+        assert_eq!(now.extrapolate(&before, u64::MAX / 2), None);
+        assert!(now.depends_on_time_as(&before));
+        now.add_action(ActionKind::Test, SimDuration::ZERO);
+        assert!(!now.depends_on_time_as(&before));
     }
 
     #[test]

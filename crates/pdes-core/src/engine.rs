@@ -73,6 +73,9 @@ pub struct Run<P: Process, E = <P as Process>::Error> {
 pub enum Ending<E> {
     /// Every process finished.
     Completed,
+    /// Processes have halted ([`Pause::Halted`](crate::Pause::Halted)). Another run of all of them goes on from here: no token
+    /// is under way.
+    Halted,
     /// Nothing can happen any more and these processes have not finished: they wait for tokens that nobody will send.
     Stalled(Vec<Rank>),
     /// This process failed, and no other one failed earlier in (simulated time, rank).
@@ -144,8 +147,12 @@ impl Engine {
         let commons = Commons::new(self.workers, 0, 1);
         let processes = share.whole.sort(processes);
         let (whole, _) = self.drive(processes, &share, &commons, progress, None);
-        let Whole { processes, waiting, fault, steps } = whole;
-        Run { processes: share.whole.unsort(processes), ending: fault.ending(waiting), steps }
+        let Whole { processes, waiting, halted, fault, steps } = whole;
+        let ending = match fault.ending(waiting) {
+            Ending::Stalled(_) if halted => Ending::Halted,
+            ending => ending,
+        };
+        Run { processes: share.whole.unsort(processes), ending, steps }
     }
 
     /// Returns which ranks a member of a cluster of so many runs, in the order in which
@@ -260,7 +267,7 @@ impl Engine {
         let abroad = (cluster.members() > 1)
             .then(|| (codec, Gateway::new(cluster, &commons.floors, share.clone(), terms, progress)));
         let (whole, gateway) = self.drive(processes, share, &commons, progress, abroad);
-        let Whole { processes, waiting, fault, steps } = whole;
+        let Whole { processes, waiting, fault, steps, .. } = whole;
         let tally = Tally { fault: fault.key(), steps, waiting };
         let all = match gateway {
             Some(gateway) if commons.is_garbled.load(Ordering::Relaxed) => return Err(gateway.refuse()),
@@ -324,19 +331,21 @@ impl Engine {
 struct Whole<P: Process> {
     processes: Vec<P>,
     waiting: Vec<Rank>,
+    halted: bool,
     fault: FirstFault<P::Error>,
     steps: u64,
 }
 
 impl<P: Process> Whole<P> {
     fn new(first: Finished<P>) -> Self {
-        let Finished { processes, waiting, fault, steps } = first;
-        Self { processes, waiting, fault, steps }
+        let Finished { processes, waiting, halted, fault, steps } = first;
+        Self { processes, waiting, halted, fault, steps }
     }
 
     fn append(&mut self, mut part: Finished<P>) {
         self.processes.append(&mut part.processes);
         self.waiting.append(&mut part.waiting);
+        self.halted |= part.halted;
         self.fault.merge(part.fault);
         self.steps += part.steps;
     }

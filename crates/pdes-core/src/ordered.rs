@@ -126,7 +126,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         self.states[index] = match result {
             Ok(Pause::Blocked) => State::Blocked,
             Ok(Pause::Horizon) => State::Parked,
-            Ok(Pause::TurnOver) => {
+            Ok(Pause::TurnOver | Pause::Halted) => {
                 self.ready.push_back(rank.get());
                 State::Ready
             }

@@ -85,6 +85,12 @@ pub enum Pause {
     /// conditional event at most: a token may bring it forward, or let the process go on without it, by what
     /// [`Process::deliver`] returns. When it is due must depend on the tokens that have arrived, not on their order.
     Conditional(SimTime),
+    /// The process halts until another run goes on with it.
+    ///
+    /// A run ends, as [`Ending::Halted`](crate::Ending::Halted), where nothing else can happen before the clock of a process
+    /// that halts; tokens are still delivered to it. Where nobody can go on with it, on a cluster of several members and in
+    /// an [`OrderedEngine`](crate::OrderedEngine), the process gets its next turn at once.
+    Halted,
     /// The program has ended.
     Finished,
 }

@@ -14,6 +14,8 @@ pub struct Progress {
     workers: Box<[CachePadded<Published>]>,
     /// What member 0 of a cluster knows of the others.
     elsewhere: CachePadded<Published>,
+    /// Steps before the present run.
+    before: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -26,12 +28,19 @@ impl Progress {
     /// Makes the counters for a run on this many workers of this process.
     pub fn new(workers: usize) -> Self {
         let workers = (0..workers).map(|_| CachePadded::default()).collect();
-        Self { workers, elsewhere: CachePadded::default() }
+        Self { workers, elsewhere: CachePadded::default(), before: AtomicU64::new(0) }
+    }
+
+    /// Sets how many steps there were before the next run, which goes on where others have ended.
+    pub fn go_on_after(&self, steps: u64) {
+        self.all().for_each(|published| published.steps.store(0, Ordering::Relaxed));
+        self.before.store(steps, Ordering::Relaxed);
     }
 
     /// Returns the steps done so far by all processes; of a member of a cluster that is not the first one, by its own.
     pub fn steps(&self) -> u64 {
-        self.all().map(|published| published.steps.load(Ordering::Relaxed)).sum()
+        let here: u64 = self.all().map(|published| published.steps.load(Ordering::Relaxed)).sum();
+        self.before.load(Ordering::Relaxed) + here
     }
 
     /// Returns the simulated time that the foremost process has reached; at the end of a run, its final clock.

@@ -51,6 +51,14 @@ impl SimTime {
         }
     }
 
+    /// Returns the time from `earlier` to `self`, or `None` where `earlier` is the later one.
+    pub const fn checked_since(self, earlier: Self) -> Option<SimDuration> {
+        match self.0.checked_sub(earlier.0) {
+            Some(picos) => Some(SimDuration(picos)),
+            None => None,
+        }
+    }
+
     /// Adds, or returns [`SimTime::MAX`] where the sum leaves the range.
     pub const fn saturating_add(self, duration: SimDuration) -> Self {
         Self(self.0.saturating_add(duration.0))

@@ -161,6 +161,7 @@ impl Scene {
                 let own = fault.error.map_or(Ok(Vec::new()), |error| Err(self.locate(error)));
                 agree(cluster, own)
             }
+            Ending::Halted => unreachable!("no rank halts on several processes"),
             Ending::Stalled(ranks) => {
                 let waits = mine.iter().zip(&run.processes);
                 let waits = waits.filter_map(|(&rank, process)| Some((rank, process.waiting()?)));

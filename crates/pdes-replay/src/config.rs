@@ -270,6 +270,7 @@ struct TableRow {
 struct EngineSection {
     threads: Option<usize>,
     run_ahead_s: Option<toml::Value>,
+    fast_forward: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -43,6 +43,8 @@ pub struct Job {
     pub partition: PartitionSource,
     /// The bound on run-ahead.
     pub run_ahead: RunAhead,
+    /// Whether iterations that only move everything on in time are passed over.
+    pub fast_forward: bool,
     /// Where the report goes.
     pub report: Option<PathBuf>,
     /// Where the profile of the parallelism goes.

@@ -100,7 +100,7 @@ impl Scene {
                 Ok(ParallelProfile::new(&Profile::of(&run.processes), self.job().threads, replay_s))
             }
             Ending::Failed(_, fault) => Err(self.locate(fault.error)),
-            Ending::Stalled(_) => unreachable!("what has ended once ends again"),
+            Ending::Stalled(_) | Ending::Halted => unreachable!("what has ended once ends again"),
         }
     }
 }

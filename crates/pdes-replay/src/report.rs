@@ -10,6 +10,7 @@ use netmodel::{NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 
 use crate::digest::Digest;
+use crate::forward::FastForward;
 use crate::partition::Cuts;
 use crate::scene::{Outcome, Scene};
 
@@ -34,7 +35,7 @@ pub struct Report {
     pub simulated_time_ps: u64,
     /// Ranks of the run.
     pub ranks: u32,
-    /// Actions replayed: the lines of the trace that are neither empty nor comments.
+    /// Actions of the run: the lines of the trace that are neither empty nor comments.
     pub actions: u64,
     /// Messages sent, point-to-point and inside collectives.
     pub messages: u64,
@@ -48,11 +49,13 @@ pub struct Report {
     pub load_s: f64,
     /// Wall-clock time of the replay \[s\].
     pub replay_s: f64,
-    /// Actions over `replay_s`.
+    /// Actions over `replay_s`, but for those that were not replayed.
     pub actions_per_s: f64,
     /// The largest resident memory of the process, of several that of the largest \[B\]; null where the system does not
     /// tell.
     pub peak_rss_bytes: Option<u64>,
+    /// What was not replayed because it was known; null where all was replayed.
+    pub fast_forward: Option<FastForward>,
     /// Threads of each process.
     pub threads: usize,
     /// Processes of the run.
@@ -220,6 +223,7 @@ impl Report {
         let extremes = outcome.slowest_and_fastest();
         let ranks = outcome.ends.iter().copied().zip(&outcome.statistics);
         let (load, replay) = (scene.load_time(), outcome.replay_time);
+        let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
         Self {
             format: "pdes-replay report",
             version: VERSION,
@@ -234,8 +238,9 @@ impl Report {
             wall_time_s: (load + replay).as_secs_f64(),
             load_s: load.as_secs_f64(),
             replay_s: replay.as_secs_f64(),
-            actions_per_s: rate(scene.trace().actions(), replay),
+            actions_per_s: rate(scene.trace().actions() - skipped, replay),
             peak_rss_bytes: outcome.peak_rss_bytes,
+            fast_forward: outcome.fast_forward,
             threads: job.threads,
             processes: outcome.processes,
             partition: job.partition.name(),

@@ -16,6 +16,7 @@ use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::contention::{Contention, EpochPlan, EpochSummary, SharedMachine};
 use crate::deadlock::Deadlock;
+use crate::forward::{self, FastForward};
 use crate::job::{Job, Model, PlatformSource};
 use crate::machine::PlacedMachine;
 use crate::partition::{Cuts, Division, PartitionError, PartitionSource};
@@ -51,6 +52,8 @@ pub struct Outcome {
     pub cuts: Option<Cuts>,
     /// How the epochs went, if there were any.
     pub epochs: Option<EpochSummary>,
+    /// What was not replayed; `None` where all was.
+    pub fast_forward: Option<FastForward>,
     /// Processes of the operating system on which it ran.
     pub processes: u32,
     /// The largest resident memory of one of them \[B\]; `None` where the system does not tell.
@@ -260,6 +263,7 @@ impl Scene {
                     .to_owned(),
             );
         }
+        warnings.extend(self.no_fast_forward().map(|why| format!("nothing is fast-forwarded: {why}")));
         if self.job.model == Model::Flow && self.job.threads > 1 && self.epochs.is_none() {
             let threads = self.job.threads;
             warnings.push(format!(
@@ -267,6 +271,19 @@ impl Scene {
             ));
         }
         warnings
+    }
+
+    /// Says why no iteration is passed over although that is asked for.
+    fn no_fast_forward(&self) -> Option<&'static str> {
+        if !self.job.fast_forward {
+            None
+        } else if self.job.model == Model::Flow {
+            Some("with the model \"flow\" what happens depends on more than how much later")
+        } else if self.trace.is_in_memory() {
+            Some("only an archive has loops; convert the trace (trace convert)")
+        } else {
+            None
+        }
     }
 
     /// Replays the trace on the platform.
@@ -287,11 +304,19 @@ impl Scene {
     fn replay_alone(&self, progress: &Progress) -> Result<Outcome, RunError> {
         let started = Instant::now();
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
+        let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
+        let engine = self.engine(partition);
+        if self.job.fast_forward {
+            let world = World::new(&self.trace, &machine, &self.job.mpi).by_iterations();
+            let processes = world.processes().map_err(|error| self.locate(error))?;
+            if let Some((run, found)) = forward::run(&engine, processes, progress) {
+                return Ok(Outcome { cuts, fast_forward: Some(found), ..self.conclude(started, run)? });
+            }
+            progress.go_on_after(0);
+        }
         let world = World::new(&self.trace, &machine, &self.job.mpi);
         let processes = world.processes().map_err(|error| self.locate(error))?;
-        let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
-        let run = self.engine(partition).run_watched(processes, progress);
-        Ok(Outcome { cuts, ..self.conclude(started, run)? })
+        Ok(Outcome { cuts, ..self.conclude(started, engine.run_watched(processes, progress))? })
     }
 
     /// The engine for a replay without contention.
@@ -367,11 +392,13 @@ impl Scene {
                     replay_time: started.elapsed(),
                     cuts: None,
                     epochs: None,
+                    fast_forward: None,
                     processes: 1,
                     peak_rss_bytes: peak_rss_bytes(),
                 })
             }
             Ending::Failed(_, fault) => Err(self.locate(fault.error)),
+            Ending::Halted => unreachable!("ranks that halt are run again"),
             Ending::Stalled(ranks) => {
                 let waiting = |rank: Rank| run.processes[rank.index()].waiting();
                 Err(RunError::Deadlock(Deadlock::find(&self.trace, &ranks, waiting)))
@@ -421,6 +448,7 @@ impl Outcome {
             replay_time,
             cuts: None,
             epochs: None,
+            fast_forward: None,
             processes: 1,
             peak_rss_bytes: None,
         }

@@ -49,6 +49,11 @@ impl Pending {
         Self::All { from, to, scanned: from, kind }
     }
 
+    /// Whether an action is in progress.
+    pub(super) fn is_some(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+
     /// Whether what is pending is decided by a conditional event.
     #[inline]
     pub(super) fn depends_on_time(&self) -> bool {

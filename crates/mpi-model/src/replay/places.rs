@@ -21,6 +21,11 @@ impl Places {
         self.table.get(slot.index()).map_or(slot, |&place| Slot::new(place))
     }
 
+    /// Returns whether no place has ever stood for another.
+    pub(super) fn are_those_of_the_trace(&self) -> bool {
+        self.table.is_empty()
+    }
+
     /// Lets two places of the trace change what they stand for.
     pub(super) fn swap(&mut self, one: Slot, other: Slot) {
         let needed = one.index().max(other.index()) as u32 + 1;

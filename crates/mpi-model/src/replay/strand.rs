@@ -1,6 +1,6 @@
 //! Threads of control of a rank: its program, and operations that do not block it.
 
-use pdes_core::SimTime;
+use pdes_core::{SimDuration, SimTime};
 
 /// Where a strand stands.
 ///
@@ -32,6 +32,12 @@ impl Strand {
         // After all posts of the program at this instant, and the operations in their order.
         let first_round = (1 << 31) + number % (1 << 11) * ROUNDS;
         Self { first_round, posts: 0, ..*self }
+    }
+
+    /// Moves the strand on in time.
+    pub(super) fn delay(&mut self, time: SimDuration) {
+        self.clock += time;
+        self.last_post = self.last_post.saturating_add(time);
     }
 
     /// Counts the posts of the strand at its present instant. SimGrid lets ranks take turns: each makes one call, then

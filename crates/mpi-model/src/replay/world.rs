@@ -25,6 +25,8 @@ pub struct World<'t, M> {
     pub(super) probes: Looks,
     /// A rank of each other process of the operating system.
     elsewhere: Vec<Rank>,
+    /// Whether ranks halt at the heads of iterations.
+    pub(super) halts: bool,
 }
 
 /// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the
@@ -58,13 +60,20 @@ impl<'t, M: Machine> World<'t, M> {
         let looks = || Looks(AtomicU64::new(1));
         let communicators = trace.held().flat_map(|rank| trace.rank(rank).communicators());
         let layouts = communicators.map(|communicator| (communicator.id, OnceLock::new())).collect();
-        Self { machine, parameters, trace, layouts, tests: looks(), probes: looks(), elsewhere: Vec::new() }
+        let (tests, probes) = (looks(), looks());
+        Self { machine, parameters, trace, layouts, tests, probes, elsewhere: Vec::new(), halts: false }
     }
 
     /// Makes the world one of several processes of the operating system that share a replay: takes a rank of each
     /// other one that has ranks.
     pub fn beside(self, elsewhere: Vec<Rank>) -> Self {
         Self { elsewhere, ..self }
+    }
+
+    /// Has ranks halt at the heads of iterations that others like them follow, so that these can be passed over: see
+    /// [`RankProcess::snapshot`].
+    pub fn by_iterations(self) -> Self {
+        Self { halts: true, ..self }
     }
 
     /// Returns what the next test and the next probe cost, in the price of a first one.

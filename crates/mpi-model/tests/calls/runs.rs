@@ -49,6 +49,7 @@ fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> Answer {
             decided: run.processes.iter().map(|process| outcomes(process).decided).sum(),
             different: run.processes.iter().map(|process| outcomes(process).different).sum(),
         },
+        Ending::Halted => unreachable!("no rank was asked to halt"),
         Ending::Stalled(_) => Answer::Stalled(run.processes.iter().map(RankProcess::waiting).collect()),
         Ending::Failed(rank, fault) => Answer::Failed(rank.get(), fault.error.action, fault.error.kind),
     }

@@ -30,6 +30,7 @@ const POLLS_BEFORE_SLEEP: u32 = 2000;
 /// | Parked   | the horizon passes its clock       | Ready |
 /// | Blocked  | a token arrives that lets it go on | Ready |
 /// |          | its conditional event is committed | any   |
+/// | Halted   | in this run never                  |       |
 /// | Finished | never; tokens are still delivered  |       |
 /// | Failed   | never; tokens are still delivered  |       |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ enum State {
     Ready,
     Parked,
     Blocked,
+    Halted,
     Finished,
     Failed,
 }
@@ -83,6 +85,8 @@ pub(crate) struct Commons {
     pub(crate) backlog: Backlog,
     /// Whether tokens have come from another member that cannot be read. Relaxed: it is read when the workers have ended.
     pub(crate) is_garbled: AtomicBool,
+    /// Whether there are no other members.
+    is_alone: bool,
 }
 
 impl Commons {
@@ -92,6 +96,7 @@ impl Commons {
             floors: Floors::new(workers, member, members),
             backlog: Backlog::default(),
             is_garbled: AtomicBool::new(false),
+            is_alone: members == 1,
         }
     }
 }
@@ -100,6 +105,7 @@ impl Commons {
 pub(crate) struct Finished<P: Process> {
     pub(crate) processes: Vec<P>,
     pub(crate) waiting: Vec<Rank>,
+    pub(crate) halted: bool,
     pub(crate) fault: FirstFault<P::Error>,
     pub(crate) steps: u64,
 }
@@ -219,6 +225,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
                 self.conditionals.set(self.rank(local), at);
                 State::Blocked
             }
+            Ok(Pause::Halted) => self.halt(local),
             Ok(Pause::Finished) => State::Finished,
             Err(fault) => {
                 self.record(local, fault);
@@ -227,6 +234,17 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         };
         self.dispatch();
         self.exchange.feed_idle();
+    }
+
+    /// Halts a process, if there can be another run. A halt is due like a conditional event: those before it are granted
+    /// first.
+    fn halt(&mut self, local: u32) -> State {
+        if !self.commons.is_alone {
+            self.ready.push_back(local);
+            return State::Ready;
+        }
+        self.conditionals.set(self.rank(local), self.processes[local as usize].clock());
+        State::Halted
     }
 
     fn publish(&mut self, reached: SimTime) {
@@ -307,7 +325,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
                 };
                 self.take_in(packets);
             }
-            Message::Commit(rank) => self.grant(rank),
+            Message::Commit(rank) => return self.grant(rank),
             Message::Parcel { .. } | Message::Quiet => unreachable!("the exchange keeps what is for itself"),
             Message::Stop => return false,
         }
@@ -321,11 +339,18 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         self.dispatch();
     }
 
-    /// Lets the process with the earliest conditional event of all go on.
-    fn grant(&mut self, rank: Rank) {
+    /// Lets the process with the earliest conditional event of all go on; returns whether the run goes on, which it does not
+    /// where that process has halted.
+    fn grant(&mut self, rank: Rank) -> bool {
         let first = self.conditionals.pop_first();
         assert_eq!(first.map(|(_, rank)| rank), Some(rank), "a commit is for the earliest conditional event");
-        self.turn(self.local(rank), true);
+        let local = self.local(rank);
+        if self.states[local as usize] == State::Halted {
+            self.exchange.stop_all();
+            return false;
+        }
+        self.turn(local, true);
+        true
     }
 
     /// Moves the horizon on, if there is anything before it, and unparks that.
@@ -383,8 +408,10 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             .filter(|(_, state)| **state != State::Finished)
             .map(|(i, _)| self.rank(i as u32))
             .collect();
+        let halted = self.states.contains(&State::Halted);
         let gateway = self.exchange.take_gateway();
-        let finished = Finished { waiting, processes: self.processes, fault: self.fault, steps: self.steps };
+        let Self { processes, fault, steps, .. } = self;
+        let finished = Finished { processes, waiting, halted, fault, steps };
         (finished, gateway)
     }
 }

@@ -168,7 +168,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         self.states[index] = match result {
             Ok(Pause::Blocked) => State::Blocked,
             Ok(Pause::Horizon) => State::Parked,
-            Ok(Pause::TurnOver) => {
+            Ok(Pause::TurnOver | Pause::Halted) => {
                 self.ready.push_back(place);
                 State::Ready
             }

@@ -137,6 +137,7 @@ impl Network {
         assert_eq!(states.iter().map(|state| state.steps).sum::<u64>(), all_steps, "steps of the run");
         let ending = match ending.expect("a cluster has members") {
             Ending::Completed => Ending::Completed,
+            Ending::Halted => Ending::Halted,
             Ending::Stalled(ranks) => Ending::Stalled(ranks),
             Ending::Failed(rank, Fault { at, order, error }) => {
                 let error = error.expect("one member has the error");

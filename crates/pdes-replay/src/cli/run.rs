@@ -66,6 +66,9 @@ fn announce(scene: &Scene, processes: usize) {
             "messages share links in the order of time: all ranks and the network stay on one process"
         );
     }
+    if processes > 1 && job.fast_forward {
+        tracing::warn!("nothing is fast-forwarded on several processes; run one with --threads N");
+    }
     if processes > 1 && trace.is_in_memory() {
         tracing::info!(
             "each process reads the whole text of the trace; an archive (trace convert) is mapped instead"

@@ -50,6 +50,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
             Some(path) => PartitionSource::File(path.into()),
         },
         run_ahead: run_ahead(&engine)?,
+        fast_forward: engine.fast_forward.unwrap_or_default(),
         report: output.report,
         profile: output.profile,
     })

@@ -1,0 +1,257 @@
+//! Iterations that are passed over: the results are those of the replay that does them all.
+
+#[path = "forward/programs.rs"]
+mod programs;
+
+use std::path::Path;
+
+use pdes_core::{Bytes, Progress, Rank};
+use pdes_replay::{Config, Digest, FastForward, Outcome, Scene};
+use proptest::prelude::*;
+use trace_mmap::generate::{
+    Class, Generator, Jitter, JitterScope, NpbLu, NpbLuParameters, Ring, RingParameters,
+};
+use trace_mmap::{ArchiveWriter, ConvertOptions, Item, Op, TextLine, convert, flatten};
+
+use crate::command_line::{DONE, Folder, command};
+use crate::determinism::committed_platform;
+use programs::{Phase, message, phase, program};
+
+/// Eager messages, so that senders and receivers need not meet: their delays go round in circles.
+const EAGER: &str = "mpi.eager_below_bytes=65536";
+
+fn replay(trace: &Path, settings: &[&str]) -> Outcome {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", &committed_platform("torus-5g.toml"));
+    config.set("network.model=loggps").unwrap();
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    let scene = Scene::load(&config.resolve().unwrap()).unwrap();
+    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+}
+
+fn digest(outcome: &Outcome) -> Digest {
+    Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
+}
+
+/// Replays with and without fast-forward, and expects one result; returns what was passed over.
+fn check(trace: &Path, settings: &[&str]) -> FastForward {
+    let expected = replay(trace, settings);
+    let mut found = Vec::new();
+    for threads in ["engine.threads=1", "engine.threads=3"] {
+        let outcome = replay(trace, &[settings, &[threads, "engine.fast_forward=true"]].concat());
+        assert_eq!(outcome.ends, expected.ends);
+        for (rank, (statistics, expected)) in outcome.statistics.iter().zip(&expected.statistics).enumerate()
+        {
+            assert_eq!(digest_of_one(statistics), digest_of_one(expected), "rank {rank}");
+            assert_eq!(statistics.outcomes(), expected.outcomes(), "rank {rank}");
+        }
+        assert_eq!(digest(&outcome), digest(&expected));
+        found.push(outcome.fast_forward.expect("it was asked for"));
+    }
+    assert_eq!(found[0], found[1], "the same iterations, whatever the threads");
+    found[0]
+}
+
+fn digest_of_one(statistics: &mpi_model::Statistics) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    statistics.write(&mut bytes);
+    bytes
+}
+
+fn write(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
+    let path = folder.path("trace.pdt");
+    let mut writer = ArchiveWriter::create(&path, programs.len() as u32, 1).unwrap();
+    for (rank, program) in (0..).map(Rank::new).zip(programs) {
+        writer.write_rank(rank, program).unwrap();
+    }
+    writer.finish().unwrap();
+    path
+}
+
+/// The same trace by way of its text, which is folded anew: loops may begin at any place of their bodies.
+fn fold(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
+    let mut text = String::new();
+    for (rank, program) in (0..).map(Rank::new).zip(programs) {
+        flatten(program).for_each(|op| text += &format!("{}\n", TextLine { rank, op }));
+    }
+    let (source, path) = (folder.write("trace.txt", &text), folder.path("folded.pdt"));
+    convert(&source, &path, &ConvertOptions::default()).unwrap();
+    path
+}
+
+fn generated(folder: &Folder, generator: &dyn Generator) -> std::path::PathBuf {
+    let programs: Vec<Vec<Item>> =
+        (0..generator.ranks()).map(|rank| generator.rank(Rank::new(rank))).collect();
+    write(folder, &programs)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn loops_of_any_body(
+        ranks in 2_u32..9,
+        count in 3_u64..60,
+        before in prop::collection::vec(phase(), 0..3),
+        body in prop::collection::vec(phase(), 1..5),
+        after in prop::collection::vec(phase(), 0..3),
+        is_eager: bool,
+    ) {
+        let folder = Folder::new();
+        let programs: Vec<Vec<Item>> =
+            (0..ranks).map(|me| program(me, ranks, &before, (count, &body), &after)).collect();
+        let settings: &[&str] = if is_eager { &[EAGER] } else { &[] };
+        check(&write(&folder, &programs), settings);
+        check(&fold(&folder, &programs), settings);
+    }
+}
+
+/// Bodies of each kind in which ranks wait for each other, alone and long enough that transients end. Where they do not, each
+/// goes at a pace of its own; where two are slowest, by almost the same, it takes long until one of them decides.
+#[test]
+fn each_pattern_is_passed_over() {
+    for phase in Phase::COUPLED {
+        for flops in [[1e6, 1e6, 1e6], [1e6, 3e6, 2e5]] {
+            let body = [Phase::Compute(flops), phase];
+            let folder = Folder::new();
+            let programs: Vec<Vec<Item>> = (0..4).map(|me| program(me, 4, &[], (400, &body), &[])).collect();
+            let found = check(&write(&folder, &programs), &[]);
+            assert!(found.skipped_iterations > 300, "{phase:?} {flops:?}: {found:?}");
+            assert!(found.heads < 100, "{phase:?} {flops:?}: {found:?}");
+        }
+    }
+}
+
+/// In a ring of eager messages that take longer than a computation, what a rank does depends on what its neighbour did one
+/// iteration ago: after as many iterations as there are ranks, everybody's start has come round.
+#[test]
+fn periods_of_several_iterations() {
+    for ranks in [2, 3, 5, 8] {
+        let folder = Folder::new();
+        let body = [Phase::Ring { bytes: 60_000 }];
+        let start = [Phase::Compute([1e3, 7e5, 3e5])];
+        let programs: Vec<Vec<Item>> =
+            (0..ranks).map(|me| program(me, ranks, &start, (200, &body), &[])).collect();
+        let found = check(&write(&folder, &programs), &[EAGER]);
+        assert!(found.skipped_iterations > 150, "{ranks} ranks: {found:?}");
+        assert!(
+            found.period > 1 && u64::from(ranks).is_multiple_of(found.period),
+            "{ranks} ranks: {found:?}"
+        );
+    }
+}
+
+/// An iteration of one rank may be two of another.
+#[test]
+fn loops_of_different_counts_go_together() {
+    let folder = Folder::new();
+    let pair = |me| message(0, 1, me, 3, 5000);
+    let compute = |flops| vec![Item::Act(Op::Compute { flops })];
+    let programs = [
+        vec![Item::Loop { count: 200, body: [compute(1e5), pair(0)].concat() }],
+        vec![Item::Loop { count: 100, body: [pair(1), compute(2e4), pair(1), compute(3e4)].concat() }],
+    ];
+    let found = check(&write(&folder, &programs), &[]);
+    assert!(found.skipped_iterations > 150, "{found:?}");
+    assert_eq!(found.skipped_actions % 2, 0);
+}
+
+/// Messages and receives that wait at the heads of iterations.
+#[test]
+fn what_is_under_way_between_iterations() {
+    for is_posted in [false, true] {
+        for bytes in [2000, 100_000] {
+            for settings in [&[][..], &[EAGER]] {
+                let folder = Folder::new();
+                let programs = programs::ahead(5, 150, bytes, is_posted);
+                let found = check(&write(&folder, &programs), settings);
+                assert!(found.skipped_iterations > 100, "{bytes} {is_posted} {settings:?}: {found:?}");
+                check(&fold(&folder, &programs), settings);
+            }
+        }
+    }
+}
+
+#[test]
+fn noise_is_never_passed_over() {
+    let ring =
+        Ring::new(RingParameters { ranks: 6, rounds: 60, bytes: Bytes::new(3000), flops: 1e6 }).unwrap();
+    let folder = Folder::new();
+    assert!(check(&generated(&folder, &ring), &[]).skipped_iterations > 40);
+    let noise = Jitter::new(7, 0.1, JitterScope::Action).unwrap();
+    let noisy = |rank| noise.apply(rank, ring.rank(rank)).unwrap();
+    let programs: Vec<Vec<Item>> = (0..ring.ranks()).map(Rank::new).map(noisy).collect();
+    assert_eq!(check(&write(&folder, &programs), &[]), FastForward::default());
+    assert_eq!(check(&fold(&folder, &programs), &[]), FastForward::default());
+}
+
+/// What depends on simulated time is replayed, all of it.
+#[test]
+fn what_depends_on_time_is_never_passed_over() {
+    let folder = Folder::new();
+    let programs = programs::with_tests(80);
+    let found = check(&write(&folder, &programs), &["mpi.test_grows=false"]);
+    assert_eq!(found.skipped_iterations, 0);
+    let found = check(&write(&folder, &programs::from_any(80)), &[]);
+    assert_eq!(found.skipped_iterations, 0);
+}
+
+/// A failure and a deadlock behind many iterations are told as they are without.
+#[test]
+fn errors_are_the_same() {
+    for rest in ["0 send 1 7 100\n1 recv 0 7 10\n", "0 recv 1 7 10\n1 recv 0 7 10\n"] {
+        let folder = Folder::new();
+        let lines = "0 compute 1e6\n0 send 1 0 500\n1 recv 0 0 500\n".repeat(500);
+        let source = folder.write("trace.txt", &format!("0 init\n1 init\n{lines}{rest}"));
+        let path = folder.path("trace.pdt");
+        let error = |fast_forward: &str| {
+            if convert(&source, &path, &ConvertOptions::default()).is_err() {
+                return None;
+            }
+            let mut run = command();
+            run.arg("--trace").arg(&path).arg("--platform").arg(committed_platform("torus-5g.toml"));
+            run.args(["--model=loggps", "--quiet", "--set", fast_forward]);
+            Some(String::from_utf8(run.assert().code(1).get_output().stderr.clone()).unwrap())
+        };
+        assert_eq!(error("engine.fast_forward=true"), error("engine.fast_forward=false"));
+    }
+}
+
+#[test]
+fn lu_of_class_c_on_1024_ranks() {
+    let folder = Folder::new();
+    let lu = NpbLu::new(NpbLuParameters { steps: 12, ..NpbLuParameters::new(Class::C, 1024) }).unwrap();
+    let path = folder.path("lu.pdt");
+    let mut writer = ArchiveWriter::create(&path, 1024, 1).unwrap();
+    (0..1024).map(Rank::new).for_each(|rank| writer.write_rank(rank, &lu.rank(rank)).unwrap());
+    writer.finish().unwrap();
+    let topology = "platform.topology={ kind = 'fat_tree', levels = [{ children = 32, parents = 1 }, { children = 32, \
+                    parents = 16 }], speed = '10Gf', bandwidth = '12.5GBps', latency = '1us' }";
+    let found = check(&path, &[topology]);
+    assert!(found.skipped_iterations >= 5, "{found:?}");
+}
+
+#[test]
+fn the_summary_and_the_report_say_what_was_passed_over() {
+    let folder = Folder::new();
+    let ring = Ring::new(RingParameters { ranks: 4, rounds: 1000, ..RingParameters::default() }).unwrap();
+    let (trace, report) = (generated(&folder, &ring), folder.path("report.json"));
+    let mut run = command();
+    run.arg("--trace").arg(&trace).arg("--platform").arg(committed_platform("torus-5g.toml"));
+    run.args(["--model=loggps", "--set", "engine.fast_forward=true", "--report"]).arg(&report);
+    run.assert().code(DONE).stdout(predicates::str::contains("fast-forward: 99"));
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    let found = &report["fast_forward"];
+    assert_eq!(
+        (&found["period"], found["skipped_iterations"].as_u64() > Some(990)),
+        (&1.into(), true),
+        "{found}"
+    );
+    // The same trace as text has no loops, and says so.
+    let text = folder.write("ring.txt", "0 init\n0 compute 5\n");
+    let mut run = command();
+    run.arg("--trace").arg(text).arg("--platform").arg(committed_platform("torus-5g.toml"));
+    run.args(["--model=loggps", "--quiet", "--set", "engine.fast_forward=true"]);
+    run.assert().code(DONE).stderr(predicates::str::contains("nothing is fast-forwarded"));
+}
