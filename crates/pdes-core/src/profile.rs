@@ -48,8 +48,8 @@ pub use process::{Profiled, Traced};
 /// The most workers that a profile tells of.
 const MOST_WORKERS: u32 = 4096;
 
-/// Steps of a process in a stretch, on average, over which the work of workers is compared: they may be 16 windows
-/// apart, and a window holds 16 to 128 steps of a process.
+/// Steps of a process in a stretch, on average, over which the work of workers is compared: no more than a window holds, of
+/// which they may be 16 apart, so that the parallelism is rather underrated.
 const STEPS_PER_STRETCH: u64 = 512;
 
 /// What a simulation offers to parallel workers.
