@@ -21,18 +21,14 @@ enum Place {
     Forgotten,
 }
 
-/// What was at a place before the body of a loop first used it.
+/// What a stretch of a program does to a place, by what is there before; `None` where that makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Needed {
-    Exactly(Place),
-    /// The body had completed all requests: only whether it is persistent matters.
-    Persistent(bool),
-}
+struct Effect([Option<Place>; Place::ALL.len()]);
 
 /// The requests of a rank.
 ///
-/// One pass over a loop stands for all its iterations: what a body does to a place depends on what is there when the body first
-/// uses it. So all iterations are alike if each of these places is at the end of the body as it was then.
+/// One pass over a loop stands for all its iterations: the places change as the first one has it, and the effect of the body on
+/// each place that it uses, repeated, tells of the others. The cost of a loop does not depend on its iterations but by a logarithm.
 #[derive(Debug)]
 pub(super) struct Pending {
     places: Vec<Place>,
@@ -40,12 +36,12 @@ pub(super) struct Pending {
 }
 
 /// A loop in progress.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Level {
     count: u64,
-    needed: BTreeMap<u32, Needed>,
-    /// Whether the body has completed all requests.
-    has_waited: bool,
+    effects: BTreeMap<u32, Effect>,
+    /// The effect on all other places.
+    on_others: Effect,
 }
 
 impl Pending {
@@ -61,20 +57,44 @@ impl Pending {
             TEST => self.is_named(record.slot()),
             CALL => side.calls.get(record.index() as usize).is_some_and(|call| self.call(call)),
             WAIT_ALL => {
+                let wait = |place: &mut Place| {
+                    place.wait();
+                    true
+                };
                 self.places.iter_mut().for_each(Place::wait);
-                self.loops.iter_mut().for_each(|level| level.has_waited = true);
+                if let Some(level) = self.loops.last_mut() {
+                    level.then_on_others(Effect::of(wait), &BTreeMap::new());
+                }
                 true
             }
             LOOP_BEGIN => {
-                self.loops.push(Level { count: record.amount(), ..Level::default() });
+                self.loops.push(Level::new(record.amount()));
                 true
             }
-            LOOP_END => self.loops.pop().is_some_and(|level| {
-                let is_ready = |(slot, needed): (&u32, &Needed)| needed.is_met(self.places[*slot as usize]);
-                level.count < 2 || level.needed.iter().all(is_ready)
-            }),
+            LOOP_END => self.loops.pop().is_some_and(|level| self.leave(level)),
             _ => true,
         }
+    }
+
+    /// Ends a loop, whose first iteration the places have seen; returns whether the others make sense.
+    fn leave(&mut self, level: Level) -> bool {
+        let Level { count, mut effects, on_others } = level;
+        let mut makes_sense = true;
+        for (slot, effect) in &mut effects {
+            let place = &mut self.places[*slot as usize];
+            match effect.repeated(count.saturating_sub(1)).on(*place) {
+                Some(after) => *place = after,
+                None => makes_sense = false,
+            }
+            *effect = effect.repeated(count);
+        }
+        if let Some(outer) = self.loops.last_mut() {
+            for (slot, effect) in &effects {
+                outer.then(*slot, *effect);
+            }
+            outer.then_on_others(on_others, &effects);
+        }
+        makes_sense
     }
 
     fn call(&mut self, call: &Call) -> bool {
@@ -122,20 +142,16 @@ impl Pending {
 
     fn complete_some(&mut self, slots: &[Slot], done: &[Slot], waits: bool) -> bool {
         let is_active = |place: &mut Place| place.is_active();
-        let is_stuck = waits && done.is_empty() && slots.iter().any(|slot| self.change(*slot, is_active));
-        !is_stuck
+        let is_stuck = waits && done.is_empty();
+        (!is_stuck || slots.iter().all(|slot| self.change(*slot, |place| !place.is_active())))
             && slots.iter().all(|slot| self.is_named(*slot))
             && done.iter().all(|slot| self.change(*slot, is_active) && self.complete(*slot))
     }
 
     fn change(&mut self, slot: Slot, change: impl Fn(&mut Place) -> bool) -> bool {
         let Some(place) = self.places.get_mut(slot.index()) else { return false };
-        for level in &mut self.loops {
-            let needed = match level.has_waited {
-                true => Needed::Persistent(place.is_persistent()),
-                false => Needed::Exactly(*place),
-            };
-            level.needed.entry(slot.get()).or_insert(needed);
+        if let Some(level) = self.loops.last_mut() {
+            level.then(slot.get(), Effect::of(&change));
         }
         change(place)
     }
@@ -146,16 +162,60 @@ impl Pending {
     }
 }
 
-impl Needed {
-    fn is_met(self, place: Place) -> bool {
-        match self {
-            Self::Exactly(needed) => needed == place,
-            Self::Persistent(needed) => needed == place.is_persistent(),
+impl Level {
+    fn new(count: u64) -> Self {
+        Self { count, effects: BTreeMap::new(), on_others: Effect::nothing() }
+    }
+
+    /// Adds what follows at a place.
+    fn then(&mut self, slot: u32, next: Effect) {
+        let effect = self.effects.entry(slot).or_insert(self.on_others);
+        *effect = effect.then(next);
+    }
+
+    /// Adds what follows at all places but some.
+    fn then_on_others(&mut self, next: Effect, some: &BTreeMap<u32, Effect>) {
+        let others = self.effects.iter_mut().filter(|(slot, _)| !some.contains_key(slot));
+        others.for_each(|(_, effect)| *effect = effect.then(next));
+        self.on_others = self.on_others.then(next);
+    }
+}
+
+impl Effect {
+    fn nothing() -> Self {
+        Self(Place::ALL.map(Some))
+    }
+
+    /// Returns the effect of a change, which says whether it makes sense.
+    fn of(change: impl Fn(&mut Place) -> bool) -> Self {
+        Self(Place::ALL.map(|mut place| change(&mut place).then_some(place)))
+    }
+
+    fn on(self, place: Place) -> Option<Place> {
+        self.0[place as usize]
+    }
+
+    fn then(self, next: Self) -> Self {
+        Self(self.0.map(|place| place.and_then(|place| next.on(place))))
+    }
+
+    fn repeated(self, mut count: u64) -> Self {
+        let (mut all, mut power) = (Self::nothing(), self);
+        while count > 0 {
+            if count % 2 == 1 {
+                all = all.then(power);
+            }
+            power = power.then(power);
+            count /= 2;
         }
+        all
     }
 }
 
 impl Place {
+    /// All, in the order of their declaration.
+    const ALL: [Self; 5] = [Self::Free, Self::Pending, Self::Inactive, Self::Active, Self::Forgotten];
+
     fn is_active(&self) -> bool {
         matches!(self, Self::Pending | Self::Active)
     }
@@ -249,5 +309,11 @@ mod tests {
         // It is there in the second iteration, where the first one made it.
         assert_eq!(follow(&[begin, wait_all, init, end]), Some(3));
         assert_eq!(follow(&[init, start, begin, wait_all, start, end]), None);
+        // The first iteration finds it started, the others not, and neither minds.
+        assert_eq!(follow(&[init, start, begin, wait(0), free, init, end]), None);
+        // What is freed before it is complete goes with the next completion of all.
+        assert_eq!(follow(&[init, start, free, begin, wait_all, begin, init, free, end, end]), None);
+        assert_eq!(follow(&[begin, wait_all, begin, init, free, end, init, start, free, end]), None);
+        assert_eq!(follow(&[begin, begin, init, free, end, init, start, free, end]), Some(8));
     }
 }
