@@ -19,6 +19,7 @@ mod windows;
 
 use host::Hosts;
 use matching::Matching;
+use program::Program;
 
 /// What a simulation found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,6 +155,24 @@ fn check_costs(tables: &Tables<'_>, charges: &Charges) -> Result<(), SimulationE
         }
     }
     Ok(())
+}
+
+/// Ends a simulation in which nothing happens any more: either everything has ended, or something waits for ever.
+fn finish(
+    program: &Program<'_>,
+    hosts: &mut Hosts,
+    matching: &Matching,
+    started: u64,
+    mut outcome: Outcome,
+) -> Result<Outcome, SimulationError> {
+    let (receives, messages, left) = matching.left(program, NAMED);
+    let operations = program.tables.nodes.len() as u64 - started;
+    if operations + receives + messages > 0 {
+        return Err(SimulationError::Unmatched { operations, receives, messages, left });
+    }
+    outcome.ends.extend((0..program.tables.ranks()).map(|host| hosts.end(host)));
+    outcome.events = started + outcome.messages;
+    Ok(outcome)
 }
 
 /// A time as long as it is in range.

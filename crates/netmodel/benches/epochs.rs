@@ -1,10 +1,14 @@
 //! What a flow costs in epochs, by the number of hosts at a constant load for each: random messages on fat trees, one for
 //! each host, each of which is followed by another one when it arrives. Nine of ten stay in their pod.
 
+#[path = "shared/random.rs"]
+mod random;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use netmodel::{EpochNetwork, HostId, NetworkParameters, Platform, Preset, Regions};
 use pdes_core::{Bytes, SimTime};
+use random::Random;
 
 fn main() {
     divan::main();
@@ -19,18 +23,6 @@ fn fat_tree(pods: u32) -> Platform {
          levels = [{{ children = 16, parents = 1 }}, {{ children = 16, parents = 16 }}, {{ children = {pods}, parents = 4 }}]\n"
     );
     Platform::from_toml(&text, "fat tree").expect("the platform is valid")
-}
-
-/// A reproducible sequence of numbers (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
 }
 
 struct Load<'p> {

@@ -1,10 +1,14 @@
 //! What a flow costs, by the number of flows that are under way: random messages on a fat tree of 1,024 hosts, each of
 //! which is followed by another one when it arrives.
 
+#[path = "shared/random.rs"]
+mod random;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use netmodel::{FlowNetwork, HostId, NetworkParameters, Platform, Preset};
 use pdes_core::{Bytes, SimTime};
+use random::Random;
 
 fn main() {
     divan::main();
@@ -17,18 +21,6 @@ fn fat_tree(parents: u32) -> Platform {
          levels = [{{ children = 32, parents = 1 }}, {{ children = 32, parents = {parents} }}]\n"
     );
     Platform::from_toml(&text, "fat tree").expect("the platform is valid")
-}
-
-/// A reproducible sequence of numbers (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
-    }
 }
 
 struct Load<'p> {

@@ -68,6 +68,7 @@ mod progress;
 mod quantity;
 mod regional;
 mod time;
+mod turns;
 mod wire;
 
 pub use arbiter::Arbiter;

@@ -1,14 +1,10 @@
 //! An engine for processes that share a resource in the order of time.
 
-use std::collections::VecDeque;
-
 use crate::engine::conditionals::Conditionals;
-use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
-use crate::{Arbiter, Filed, Outbox, Pause, Process, Progress, Rank, Run, SimTime, Turn, Wake};
+use crate::turns::Turns;
+use crate::{Arbiter, Filed, Process, Progress, Rank, Run, SimTime, Wake};
 
-/// Steps of one turn: a bound on the time between two looks of whoever watches.
-const STEPS_PER_TURN: u32 = 1 << 16;
 /// Steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
 
@@ -30,16 +26,6 @@ pub struct OrderedEngine {
     jitter: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Ready,
-    Blocked,
-    /// Past the failure that ends the run.
-    Parked,
-    Finished,
-    Failed,
-}
-
 impl OrderedEngine {
     /// Disturbs the order of turns at random, to test that results do not depend on it.
     pub fn jitter(self, seed: u64) -> Self {
@@ -56,20 +42,13 @@ impl OrderedEngine {
         arbiter: &mut impl Arbiter<P>,
         progress: &Progress,
     ) -> Run<P> {
-        let count = processes.len();
         let driver = Driver {
-            processes,
+            turns: Turns::new(processes, self.jitter.map(|seed| Jitter::new(seed, 0))),
             arbiter,
             progress,
-            states: vec![State::Ready; count],
-            ready: (0..count as u32).collect(),
             conditionals: Conditionals::default(),
-            fault: FirstFault::none(),
-            outbox: Outbox::new(),
             now: SimTime::ZERO,
-            steps: 0,
             next_publication: STEPS_PER_PUBLICATION,
-            jitter: self.jitter.map(|seed| Jitter::new(seed, 0)),
         };
         driver.run()
     }
@@ -77,26 +56,21 @@ impl OrderedEngine {
 
 /// A run in progress.
 struct Driver<'a, P: Process, A> {
-    processes: Vec<P>,
+    /// The place of each process is its rank.
+    turns: Turns<P>,
     arbiter: &'a mut A,
     progress: &'a Progress,
-    states: Vec<State>,
-    ready: VecDeque<u32>,
     conditionals: Conditionals,
-    fault: FirstFault<P::Error>,
-    outbox: Outbox<P::Token, P::Order>,
     /// The instant of the last event that was committed.
     now: SimTime,
-    steps: u64,
     next_publication: u64,
-    jitter: Option<Jitter>,
 }
 
 impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
     fn run(mut self) -> Run<P> {
         loop {
-            while let Some(rank) = self.next_ready() {
-                self.turn(rank, false);
+            while let Some(place) = self.turns.next_ready() {
+                self.turn(Rank::new(place), false);
             }
             self.file_orders();
             if !self.commit() {
@@ -105,88 +79,36 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         }
     }
 
-    fn next_ready(&mut self) -> Option<Rank> {
-        if let Some(jitter) = &mut self.jitter
-            && !self.ready.is_empty()
-        {
-            let pick = jitter.below(self.ready.len());
-            self.ready.swap(0, pick);
-        }
-        self.ready.pop_front().map(Rank::new)
-    }
-
     /// Gives a process a turn.
     fn turn(&mut self, rank: Rank, granted: bool) {
-        let index = rank.index();
-        let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
-        let mut turn = Turn { horizon: self.fault.cutoff(), steps, granted };
-        self.outbox.sender = rank;
-        let result = self.processes[index].resume(&mut turn, &mut self.outbox);
-        self.steps += u64::from(steps - turn.steps);
-        self.states[index] = match result {
-            Ok(Pause::Blocked) => State::Blocked,
-            Ok(Pause::Horizon) => State::Parked,
-            Ok(Pause::TurnOver | Pause::Halted) => {
-                self.ready.push_back(rank.get());
-                State::Ready
-            }
-            Ok(Pause::Conditional(at)) => {
-                self.conditionals.set(rank, at);
-                State::Blocked
-            }
-            Ok(Pause::Finished) => State::Finished,
-            Err(fault) => {
-                self.fault.record(rank, fault);
-                State::Failed
-            }
-        };
+        if let Some(at) = self.turns.turn(rank.get(), rank, SimTime::MAX, granted) {
+            self.conditionals.set(rank, at);
+        }
         self.dispatch();
-        if self.steps >= self.next_publication {
-            self.next_publication = self.steps + STEPS_PER_PUBLICATION;
-            self.progress.publish(0, self.steps, self.now);
+        if self.turns.steps >= self.next_publication {
+            self.next_publication = self.turns.steps + STEPS_PER_PUBLICATION;
+            self.progress.publish(0, self.turns.steps, self.now);
         }
     }
 
     /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
     fn dispatch(&mut self) {
         let mut next = 0;
-        while let Some((to, token)) = self.outbox.packet(next) {
+        while let Some((to, token)) = self.turns.outbox.packet(next) {
             next += 1;
-            self.outbox.sender = to;
-            match self.processes[to.index()].deliver(token, &mut self.outbox) {
-                Ok(Wake::No) => {}
-                Ok(wake) => {
-                    if self.states[to.index()] == State::Blocked {
-                        self.wake(to, wake);
-                    }
-                }
-                // The process goes on: what it does before the failure's time may lead to an earlier one.
-                Err(fault) => self.fault.record(to, fault),
+            match self.turns.deliver(to.get(), to, token) {
+                Wake::No => {}
+                Wake::Ready => self.conditionals.remove(to),
+                Wake::Conditional(at) => self.conditionals.set(to, at),
             }
         }
-        self.outbox.clear();
+        self.turns.outbox.clear();
     }
 
-    /// Changes the state of a blocked process.
-    fn wake(&mut self, rank: Rank, wake: Wake) {
-        match wake {
-            Wake::No => {}
-            Wake::Ready => {
-                self.conditionals.remove(rank);
-                self.states[rank.index()] = State::Ready;
-                self.ready.push_back(rank.get());
-            }
-            Wake::Conditional(at) => self.conditionals.set(rank, at),
-        }
-    }
-
-    /// Hands the orders to the arbiter in an order that does not depend on that of the turns.
+    /// Hands the orders to the arbiter.
     fn file_orders(&mut self) {
-        let orders = &mut self.outbox.orders;
-        // Stable: the orders of one process at one time and place stay as they were filed.
-        orders.sort_by_key(|filed| (filed.at, filed.place, filed.from));
-        for Filed { at, from, order, .. } in orders.drain(..) {
-            let now = self.now;
+        let now = self.now;
+        for Filed { at, from, order, .. } in self.turns.take_orders() {
             assert!(at >= now, "rank {from} files an order at {at} s, before the present of {now} s");
             self.arbiter.file(from, at, order);
         }
@@ -194,15 +116,15 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
 
     /// Commits the earliest event; returns whether there was one that matters.
     fn commit(&mut self) -> bool {
-        let cutoff = self.fault.cutoff();
+        let cutoff = self.turns.fault.cutoff();
         let next = self.arbiter.next().filter(|&at| at <= cutoff);
         let conditional = self.conditionals.first().filter(|&(at, _)| at <= cutoff);
         match (next, conditional) {
             (Some(at), conditional) if conditional.is_none_or(|(conditional, _)| at <= conditional) => {
                 self.now = at;
-                if let Err((rank, fault)) = self.arbiter.advance(&mut self.outbox) {
+                if let Err((rank, fault)) = self.arbiter.advance(&mut self.turns.outbox) {
                     // All that lies before has happened, and the arbiter cannot go on.
-                    self.fault.record(rank, fault);
+                    self.turns.fault.record(rank, fault);
                     return false;
                 }
                 self.dispatch();
@@ -218,11 +140,10 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
     }
 
     fn finish(self) -> Run<P> {
-        let reached = self.processes.iter().map(Process::clock).max();
-        self.progress.publish(0, self.steps, reached.unwrap_or_default());
-        let states = self.states.iter().enumerate();
-        let waiting = states.filter(|(_, state)| **state != State::Finished);
-        let waiting: Vec<Rank> = waiting.map(|(index, _)| Rank::new(index as u32)).collect();
-        Run { ending: self.fault.ending(waiting), processes: self.processes, steps: self.steps }
+        let waiting = self.turns.unfinished().map(|place| Rank::new(place as u32)).collect();
+        let Turns { processes, fault, steps, .. } = self.turns;
+        let reached = processes.iter().map(Process::clock).max();
+        self.progress.publish(0, steps, reached.unwrap_or_default());
+        Run { ending: fault.ending(waiting), processes, steps }
     }
 }

@@ -4,7 +4,7 @@ use super::host::{NEVER, Next};
 use super::lane::{Lane, What};
 use super::program::{Freed, Program};
 use super::queue::Queue;
-use super::{Hosts, Matching, NAMED, Outcome, SimulationError, in_range};
+use super::{Hosts, Matching, Outcome, SimulationError, finish, in_range};
 use crate::order;
 use crate::parameters::{Charges, LogGops};
 use crate::schedule::Schedule;
@@ -52,7 +52,7 @@ impl<'a> Ordered<'a> {
                 self.step(host)?;
             }
         }
-        self.finish()
+        finish(&self.program, &mut self.hosts, &self.matching, self.started, self.outcome)
     }
 
     /// Frees all operations that wait for nothing.
@@ -197,16 +197,5 @@ impl<'a> Ordered<'a> {
         if next.0 != NEVER {
             self.queue.push(next.0, host);
         }
-    }
-
-    fn finish(mut self) -> Result<Outcome, SimulationError> {
-        let (receives, messages, left) = self.matching.left(&self.program, NAMED);
-        let operations = self.program.tables.nodes.len() as u64 - self.started;
-        if operations + receives + messages > 0 {
-            return Err(SimulationError::Unmatched { operations, receives, messages, left });
-        }
-        self.outcome.ends.extend((0..self.program.tables.ranks()).map(|host| self.hosts.end(host)));
-        self.outcome.events = self.started + self.outcome.messages;
-        Ok(self.outcome)
     }
 }

@@ -19,7 +19,7 @@ use records::{Records, UNKNOWN, stamp};
 use super::host::{self, Next};
 use super::lane::What;
 use super::program::{Freed, Program, Step};
-use super::{Hosts, Matching, NAMED, Outcome, SimulationError, in_range};
+use super::{Hosts, Matching, Outcome, SimulationError, finish, in_range};
 use crate::order;
 use crate::parameters::{Charges, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
@@ -115,7 +115,7 @@ impl<'a> Windows<'a> {
             hosts.clear();
             next = self.calendar.turn(&mut hosts);
         }
-        self.finish()
+        finish(&self.program, &mut self.hosts, &self.matching, self.started, self.outcome)
     }
 
     /// Reads what the next visits will need.
@@ -293,16 +293,5 @@ impl<'a> Windows<'a> {
             number += 1;
         }
         number
-    }
-
-    fn finish(mut self) -> Result<Outcome, SimulationError> {
-        let (receives, messages, left) = self.matching.left(&self.program, NAMED);
-        let operations = self.program.tables.nodes.len() as u64 - self.started;
-        if operations + receives + messages > 0 {
-            return Err(SimulationError::Unmatched { operations, receives, messages, left });
-        }
-        self.outcome.ends.extend((0..self.program.tables.ranks()).map(|host| self.hosts.end(host)));
-        self.outcome.events = self.started + self.outcome.messages;
-        Ok(self.outcome)
     }
 }

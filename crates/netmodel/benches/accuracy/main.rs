@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod platforms;
+#[path = "../shared/random.rs"]
+mod random;
 mod traffic;
 
 use std::ops::Range;

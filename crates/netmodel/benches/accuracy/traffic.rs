@@ -3,6 +3,8 @@
 use netmodel::{HostId, Platform};
 use pdes_core::SimTime;
 
+use crate::random::Random;
+
 /// A message to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
@@ -51,21 +53,7 @@ pub(crate) struct Traffic {
     pub(crate) rate: f64,
 }
 
-/// A reproducible sequence of numbers (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
     /// A time between two arrivals of a Poisson process.
     fn gap(&mut self, mean: f64) -> f64 {
         let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;

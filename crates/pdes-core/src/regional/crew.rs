@@ -155,7 +155,7 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
         };
         let mut domain = domains[number as usize].lock().expect("no worker has panicked");
         if is_called {
-            let before = domain.steps;
+            let before = domain.steps();
             office.take(self.phase, number, &mut self.letters);
             domain.take_in(&mut self.letters, self.failure, seats);
             match task {
@@ -164,7 +164,7 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
                 Task::Converse { conversation, round } => domain.converse(self.end, conversation, round),
                 Task::Enter => domain.enter(self.end),
             }
-            self.steps += domain.steps - before;
+            self.steps += domain.steps() - before;
         }
         let letters = office.send(self.phase, number, domain.sent.drain(), &mut self.bags);
         Standing { letters, ..domain.standing() }

@@ -1,26 +1,12 @@
 //! A region and the processes that live there.
 
-use std::collections::VecDeque;
-
 use super::meeting::Standing;
 use super::post::{Letter, Letters};
-use super::{Filed, Region, RegionIndex, Seat};
+use super::{Region, RegionIndex, Seat};
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
-use crate::{Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
-
-/// Steps of one turn: a bound on the time between two looks of whoever watches.
-const STEPS_PER_TURN: u32 = 1 << 16;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Ready,
-    Blocked,
-    /// Past the failure that ends the run.
-    Parked,
-    Finished,
-    Failed,
-}
+use crate::turns::Turns;
+use crate::{Process, Rank, SimTime, Wake};
 
 /// What a domain sends to others.
 pub(super) struct Sent<T, M> {
@@ -40,16 +26,10 @@ pub(super) struct Domain<P: Process, R: Region<P>> {
     index: RegionIndex,
     region: R,
     ranks: Vec<Rank>,
-    processes: Vec<P>,
-    states: Vec<State>,
-    ready: VecDeque<u32>,
-    fault: FirstFault<P::Error>,
+    turns: Turns<P>,
     /// When a process paused for a conditional event.
     conditional: Option<(SimTime, Rank)>,
-    outbox: Outbox<P::Token, P::Order>,
     pub(super) sent: Sent<P::Token, R::Mail>,
-    pub(super) steps: u64,
-    jitter: Option<Jitter>,
 }
 
 /// What is left of a domain after a run.
@@ -68,22 +48,21 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         Self {
             index,
             region,
-            states: vec![State::Ready; ranks.len()],
-            ready: (0..ranks.len() as u32).collect(),
             ranks,
-            processes,
-            fault: FirstFault::none(),
+            turns: Turns::new(processes, jitter.map(|seed| Jitter::new(seed, index as usize))),
             conditional: None,
-            outbox: Outbox::new(),
             sent: Sent { tokens: Vec::new(), mail: Vec::new() },
-            steps: 0,
-            jitter: jitter.map(|seed| Jitter::new(seed, index as usize)),
         }
+    }
+
+    /// Steps that its processes have taken.
+    pub(super) fn steps(&self) -> u64 {
+        self.turns.steps
     }
 
     /// How the domain stands, but for the letters that it has sent.
     pub(super) fn standing(&mut self) -> Standing {
-        let failure = self.fault.cutoff();
+        let failure = self.turns.fault.cutoff();
         let event = self.region.next().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         let boundary = self.region.next_boundary().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         let conditional = self.conditional.map_or(SimTime::MAX, |(at, _)| at);
@@ -92,15 +71,15 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
 
     /// Runs all that happens before an instant, unless it lies after a failure.
     pub(super) fn run(&mut self, end: SimTime, cutoff: SimTime, seats: &[Seat]) {
-        let cutoff = cutoff.min(self.fault.cutoff());
+        let cutoff = cutoff.min(self.turns.fault.cutoff());
         self.run_processes(cutoff, seats);
         while let Some(at) = self.region.next()
             && at < end
-            && at <= cutoff.min(self.fault.cutoff())
+            && at <= cutoff.min(self.turns.fault.cutoff())
         {
-            if let Err((rank, fault)) = self.region.advance(&mut self.outbox) {
+            if let Err((rank, fault)) = self.region.advance(&mut self.turns.outbox) {
                 // What the region does after that is nothing that matters.
-                self.fault.record(rank, fault);
+                self.turns.fault.record(rank, fault);
                 return;
             }
             self.dispatch(seats);
@@ -137,58 +116,22 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
     }
 
     fn run_processes(&mut self, cutoff: SimTime, seats: &[Seat]) {
-        while let Some(place) = self.next_ready() {
-            self.turn(place, cutoff, seats);
-        }
-        let orders = &mut self.outbox.orders;
-        // Stable: the orders of one process at one time and place stay as they were filed.
-        orders.sort_by_key(|filed| (filed.at, filed.place, filed.from));
-        for Filed { at, place, from, order } in orders.drain(..) {
-            self.region.file(Filed { at, place, from, order }, &mut self.sent.mail);
-        }
-    }
-
-    fn next_ready(&mut self) -> Option<u32> {
-        if let Some(jitter) = &mut self.jitter
-            && !self.ready.is_empty()
-        {
-            let pick = jitter.below(self.ready.len());
-            self.ready.swap(0, pick);
-        }
-        self.ready.pop_front()
-    }
-
-    fn turn(&mut self, place: u32, cutoff: SimTime, seats: &[Seat]) {
-        let index = place as usize;
-        let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
-        let mut turn = Turn { horizon: cutoff.min(self.fault.cutoff()), steps, granted: false };
-        self.outbox.sender = self.ranks[index];
-        let result = self.processes[index].resume(&mut turn, &mut self.outbox);
-        self.steps += u64::from(steps - turn.steps);
-        self.states[index] = match result {
-            Ok(Pause::Blocked) => State::Blocked,
-            Ok(Pause::Horizon) => State::Parked,
-            Ok(Pause::TurnOver | Pause::Halted) => {
-                self.ready.push_back(place);
-                State::Ready
+        while let Some(place) = self.turns.next_ready() {
+            let rank = self.ranks[place as usize];
+            if let Some(at) = self.turns.turn(place, rank, cutoff, false) {
+                self.conditional.get_or_insert((at, rank));
             }
-            Ok(Pause::Conditional(at)) => {
-                self.conditional.get_or_insert((at, self.ranks[index]));
-                State::Blocked
-            }
-            Ok(Pause::Finished) => State::Finished,
-            Err(fault) => {
-                self.fault.record(self.ranks[index], fault);
-                State::Failed
-            }
-        };
-        self.dispatch(seats);
+            self.dispatch(seats);
+        }
+        for filed in self.turns.take_orders() {
+            self.region.file(filed, &mut self.sent.mail);
+        }
     }
 
     /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
     fn dispatch(&mut self, seats: &[Seat]) {
         let mut next = 0;
-        while let Some((to, token)) = self.outbox.packet(next) {
+        while let Some((to, token)) = self.turns.outbox.packet(next) {
             next += 1;
             let home = seats[to.index()].home;
             if home == self.index {
@@ -197,30 +140,18 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
                 self.sent.tokens.push((home, to, token));
             }
         }
-        self.outbox.clear();
+        self.turns.outbox.clear();
     }
 
     fn deliver(&mut self, to: Rank, token: P::Token, seats: &[Seat]) {
-        let place = seats[to.index()].place;
-        self.outbox.sender = to;
-        match self.processes[place as usize].deliver(token, &mut self.outbox) {
-            Ok(Wake::Ready) if self.states[place as usize] == State::Blocked => {
-                self.states[place as usize] = State::Ready;
-                self.ready.push_back(place);
-            }
-            Ok(Wake::Conditional(at)) if self.states[place as usize] == State::Blocked => {
-                self.conditional.get_or_insert((at, to));
-            }
-            Ok(_) => {}
-            // The process goes on: what it does before the failure's time may lead to an earlier one.
-            Err(fault) => self.fault.record(to, fault),
+        if let Wake::Conditional(at) = self.turns.deliver(seats[to.index()].place, to, token) {
+            self.conditional.get_or_insert((at, to));
         }
     }
 
     pub(super) fn finish(self) -> Left<P, R> {
-        let states = self.ranks.iter().zip(&self.states);
-        let waiting = states.filter(|(_, state)| **state != State::Finished).map(|(&rank, _)| rank).collect();
-        let Self { region, processes, fault, steps, conditional, .. } = self;
+        let waiting = self.turns.unfinished().map(|place| self.ranks[place]).collect();
+        let Self { region, turns: Turns { processes, fault, steps, .. }, conditional, .. } = self;
         Left { region, processes, waiting, fault, steps, conditional }
     }
 }
