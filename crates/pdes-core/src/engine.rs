@@ -6,10 +6,11 @@ mod exchange;
 pub(crate) mod first_fault;
 mod frame;
 mod gateway;
-mod horizon;
+pub(crate) mod horizon;
 pub(crate) mod jitter;
 mod partition;
 mod quiescence;
+pub(crate) mod roster;
 mod worker;
 
 use std::any::Any;
@@ -25,6 +26,9 @@ use gateway::Gateway;
 pub use partition::Partition;
 use partition::Share;
 use worker::{Commons, Finished, Worker};
+
+/// Tokens for one worker that are gathered before they are sent.
+pub(crate) const BATCH: usize = 256;
 
 /// Runs processes on threads, and on the members of a [`Cluster`].
 ///
@@ -97,7 +101,7 @@ impl Engine {
     /// Where `workers` is zero.
     pub fn new(workers: usize) -> Self {
         assert!(workers > 0, "an engine needs at least one worker");
-        Self { workers, run_ahead: RunAhead::default(), batch: 256, jitter: None, partition: None }
+        Self { workers, run_ahead: RunAhead::default(), batch: BATCH, jitter: None, partition: None }
     }
 
     /// Sets the bound on run-ahead.

@@ -78,7 +78,7 @@ pub use cluster::{Cluster, ClusterError, Terms};
 pub use engine::{Ending, Engine, Partition, Run, RunAhead};
 pub use ordered::OrderedEngine;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
-pub use profile::{Level, Profile, Profiled, Traced};
+pub use profile::{Costs, Emulation, Level, Profile, Profiled, Traced, measure_hop};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
 pub use regional::{Crossings, Filed, Region, RegionIndex, RegionalEngine, RegionalRun, Unordered};

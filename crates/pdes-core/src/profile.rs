@@ -39,10 +39,14 @@
 //! ```
 
 mod bins;
+mod emulation;
+mod hop;
 mod process;
 
 use crate::{Process, SimDuration};
 use bins::Bins;
+pub use emulation::{Costs, Emulation};
+pub use hop::measure_hop;
 pub use process::{Profiled, Traced};
 
 /// The most workers that a profile tells of.

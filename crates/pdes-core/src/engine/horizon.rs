@@ -32,6 +32,12 @@ impl Window {
         self.length
     }
 
+    /// Returns the clock that the slowest worker must have reached before one with this clock goes on.
+    pub(crate) fn sight(&self, clock: SimTime) -> SimTime {
+        let ahead = self.length.as_picos().saturating_mul(WINDOWS_AHEAD);
+        SimTime::from_picos(clock.as_picos().saturating_sub(ahead))
+    }
+
     /// Keeps the steps of a process in a window between their bounds.
     pub(crate) fn adapt(&mut self, steps: u64, processes: usize) {
         let Some((fewest, most)) = self.steps else { return };
@@ -159,28 +165,30 @@ impl Floors {
         Some(SimTime::from_picos(self.wanted.swap(u64::MAX, Ordering::Relaxed)))
     }
 
-    /// Returns whether a worker whose least clock is this may go on.
-    pub(crate) fn admit(&self, clock: SimTime, window: SimDuration) -> bool {
-        let ahead = window.as_picos().saturating_mul(WINDOWS_AHEAD);
-        let floor = clock.as_picos().saturating_sub(ahead);
+    /// Returns whether a worker whose least clock is this may go on, for which all others must have reached the other.
+    pub(crate) fn admit(&self, clock: SimTime, sight: SimTime) -> bool {
         if self.views.len() > 1 {
             let least = self.views.iter().map(|view| view.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
             // Asked for before the worker is held, and further than it needs now, so that it seldom has to wait.
-            let wanted = clock.as_picos().saturating_sub(ahead / 2);
+            let wanted = sight.as_picos().midpoint(clock.as_picos());
             if least < wanted {
                 self.wanted.fetch_min(wanted, Ordering::Relaxed);
             }
-            if least < floor {
+            if least < sight.as_picos() {
                 return false;
             }
         }
-        self.least().as_picos() >= floor
+        self.least() >= sight
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn admit(floors: &Floors, clock: SimTime, window: SimDuration) -> bool {
+        floors.admit(clock, Window::new(RunAhead::Window(window)).sight(clock))
+    }
 
     #[test]
     fn the_worker_with_the_least_clock_is_always_admitted() {
@@ -189,8 +197,8 @@ mod tests {
         floors.publish(1, SimTime::from_picos(2_000_000));
         floors.publish_idle(2);
         let window = SimDuration::from_picos(1);
-        assert!(floors.admit(SimTime::from_picos(1_000_000), window));
-        assert!(!floors.admit(SimTime::from_picos(2_000_000), window));
+        assert!(admit(&floors, SimTime::from_picos(1_000_000), window));
+        assert!(!admit(&floors, SimTime::from_picos(2_000_000), window));
     }
 
     #[test]
@@ -201,10 +209,10 @@ mod tests {
         floors.publish_idle(1);
         floors.announce(0, 1);
         floors.publish(0, at(661));
-        assert!(floors.admit(at(660), window));
-        assert!(!floors.admit(at(661), window));
+        assert!(admit(&floors, at(660), window));
+        assert!(!admit(&floors, at(661), window));
         floors.publish_idle(1);
-        assert!(floors.admit(at(661), window));
+        assert!(admit(&floors, at(661), window));
     }
 
     #[test]
@@ -212,16 +220,16 @@ mod tests {
         let floors = Floors::new(1, 0, 2);
         let (window, at) = (SimDuration::from_picos(10), SimTime::from_picos);
         floors.publish(0, at(160));
-        assert!(floors.admit(at(160), window));
+        assert!(admit(&floors, at(160), window));
         assert_eq!((floors.take_wanted(), floors.take_wanted()), (Some(at(80)), None));
         floors.publish(0, at(161));
-        assert!(!floors.admit(at(161), window));
+        assert!(!admit(&floors, at(161), window));
         assert_eq!(floors.take_wanted(), Some(at(81)));
         // An idle member counts as one with the clock of whoever asks.
         floors.see(1, SimTime::MAX);
         assert_eq!(floors.view(1), at(161));
-        assert!(floors.admit(at(321), window));
-        assert!(!floors.admit(at(322), window));
+        assert!(admit(&floors, at(321), window));
+        assert!(!admit(&floors, at(322), window));
     }
 
     #[test]

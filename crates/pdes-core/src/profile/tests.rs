@@ -62,7 +62,7 @@ impl Process for Stage {
     }
 }
 
-fn profile(size: u32, rounds: u32, is_ring: bool, threads: usize) -> (Profile, Vec<SimTime>) {
+fn stages(size: u32, rounds: u32, is_ring: bool) -> Vec<Stage> {
     let stage = |me| Stage {
         me,
         size,
@@ -73,7 +73,11 @@ fn profile(size: u32, rounds: u32, is_ring: bool, threads: usize) -> (Profile, V
         clock: SimTime::ZERO,
         tokens: Vec::new(),
     };
-    let run = Engine::new(threads).run(Profile::wrap((0..size).map(stage).collect()));
+    (0..size).map(stage).collect()
+}
+
+fn profile(size: u32, rounds: u32, is_ring: bool, threads: usize) -> (Profile, Vec<SimTime>) {
+    let run = Engine::new(threads).run(Profile::wrap(stages(size, rounds, is_ring)));
     (Profile::of(&run.processes), run.processes.iter().map(Process::clock).collect())
 }
 
@@ -98,6 +102,51 @@ fn a_pipeline_is_as_deep_as_its_length_and_its_rounds() {
         let even = |level: &Level| level.busiest_of_all == 1600 / u64::from(level.workers);
         assert!(profile.levels.iter().all(even), "{:?}", profile.levels);
     }
+}
+
+/// Picoseconds.
+fn costs(step: u64, token: u64, message: u64, latency: u64) -> Costs {
+    let [step, token, message, latency] = [step, token, message, latency].map(SimDuration::from_picos);
+    Costs { step, token, message, latency, quiescence: SimDuration::ZERO }
+}
+
+#[test]
+fn each_border_of_a_ring_costs_a_message_and_its_latency() {
+    let (size, rounds) = (8, 3);
+    for level in &profile(size, rounds, true, 1).0.levels {
+        let costs = costs(1_000, 20, 100, 5_000);
+        let emulation = Emulation::of(stages(size, rounds, true), level.workers, &costs);
+        assert_eq!(emulation.cut_tokens, level.cut_tokens);
+        // One token is under way at any time.
+        assert_eq!((emulation.messages, emulation.hops), (level.cut_tokens, level.cut_tokens));
+        let alone = 1_000 * u64::from(size * rounds);
+        assert_eq!(emulation.elapsed.as_picos(), alone + level.cut_tokens * (20 + 100 + 5_000));
+    }
+}
+
+#[test]
+fn one_worker_takes_its_steps_and_many_take_no_less_than_the_longest_chain() {
+    for workers in [1_u32, 2, 3, 5, 16] {
+        let costs = costs(1_000, 20, 100, 300);
+        let emulation = Emulation::of(stages(16, 2_000, false), workers, &costs);
+        let (profile, _) = profile(16, 2_000, false, 1);
+        assert_eq!(emulation.steps, profile.steps);
+        let elapsed = emulation.elapsed.as_picos();
+        assert!(elapsed >= profile.critical_path * 1_000, "{workers} workers: {elapsed}");
+        assert!(elapsed >= profile.steps * 1_000 / u64::from(workers), "{workers} workers: {elapsed}");
+        if workers == 1 {
+            assert_eq!((elapsed, emulation.messages, emulation.hops), (32_000_000, 0, 0));
+        }
+        let known = profile.levels.iter().find(|level| level.workers == workers);
+        assert!(known.is_none_or(|level| level.cut_tokens == emulation.cut_tokens));
+    }
+}
+
+#[test]
+fn a_longer_latency_costs_as_often_as_messages_are_waited_for() {
+    let elapsed = |latency| Emulation::of(stages(64, 50, true), 4, &costs(1_000, 0, 0, latency));
+    let (short, long) = (elapsed(1_000), elapsed(4_000));
+    assert_eq!(long.elapsed, short.elapsed + SimDuration::from_picos(3_000 * short.hops));
 }
 
 #[test]

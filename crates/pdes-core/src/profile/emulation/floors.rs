@@ -1,0 +1,75 @@
+//! What emulated workers see of each other's clocks.
+
+use std::collections::BTreeSet;
+
+use crate::SimTime;
+
+/// The least clock of each worker that is not idle, and who waits until the least of all is later; an idle one has the latest
+/// instant.
+pub(super) struct LeastClocks {
+    of: Vec<SimTime>,
+    in_order: BTreeSet<(SimTime, u32)>,
+    /// Those that are held, by the clock that all others must have reached.
+    held: BTreeSet<(SimTime, u32)>,
+    held_at: Vec<Option<SimTime>>,
+}
+
+impl LeastClocks {
+    pub(super) fn new(workers: u32) -> Self {
+        Self {
+            of: vec![SimTime::ZERO; workers as usize],
+            in_order: (0..workers).map(|worker| (SimTime::ZERO, worker)).collect(),
+            held: BTreeSet::new(),
+            held_at: vec![None; workers as usize],
+        }
+    }
+
+    pub(super) fn of(&self, worker: u32) -> SimTime {
+        self.of[worker as usize]
+    }
+
+    pub(super) fn is_idle(&self, worker: u32) -> bool {
+        self.of(worker) == SimTime::MAX
+    }
+
+    pub(super) fn least(&self) -> SimTime {
+        self.in_order.first().map_or(SimTime::MAX, |&(clock, _)| clock)
+    }
+
+    pub(super) fn set(&mut self, worker: u32, clock: SimTime) {
+        let before = std::mem::replace(&mut self.of[worker as usize], clock);
+        if before != clock {
+            self.in_order.remove(&(before, worker));
+            self.in_order.insert((clock, worker));
+        }
+    }
+
+    pub(super) fn set_idle(&mut self, worker: u32) {
+        self.set(worker, SimTime::MAX);
+    }
+
+    pub(super) fn lower(&mut self, worker: u32, clock: SimTime) {
+        if clock < self.of(worker) {
+            self.set(worker, clock);
+        }
+    }
+
+    /// Holds a worker until all have reached a clock.
+    pub(super) fn hold(&mut self, worker: u32, needed: SimTime) {
+        self.held.insert((needed, worker));
+        self.held_at[worker as usize] = Some(needed);
+    }
+
+    /// Holds a worker no more.
+    pub(super) fn leave_held(&mut self, worker: u32) {
+        if let Some(needed) = self.held_at[worker as usize].take() {
+            self.held.remove(&(needed, worker));
+        }
+    }
+
+    /// Takes out one of those that need not wait any more.
+    pub(super) fn take_admitted(&mut self) -> Option<u32> {
+        let &(needed, worker) = self.held.first()?;
+        (needed <= self.least()).then(|| self.leave_held(worker)).map(|()| worker)
+    }
+}

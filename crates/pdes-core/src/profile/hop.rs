@@ -1,0 +1,63 @@
+//! What it takes to hand a token to another thread.
+
+use std::convert::Infallible;
+use std::time::Instant;
+
+use crate::{Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
+
+/// Hops of one measurement, of which the median of several counts.
+const HOPS: u32 = 4_000;
+const MEASUREMENTS: usize = 7;
+
+/// Sends a token back and forth.
+struct Player {
+    me: u32,
+    left: u32,
+    received: u32,
+    has_served: bool,
+}
+
+impl Process for Player {
+    type Token = ();
+    type Order = Infallible;
+    type Error = Infallible;
+
+    fn deliver(&mut self, (): (), _: &mut Outbox<()>) -> Result<Wake, Fault<Infallible>> {
+        self.received += 1;
+        Ok(Wake::Ready)
+    }
+
+    fn resume(&mut self, _: &mut Turn, outbox: &mut Outbox<()>) -> Result<Pause, Fault<Infallible>> {
+        if self.me == 0 && !self.has_served {
+            self.has_served = true;
+            outbox.send(Rank::new(1), ());
+        }
+        while self.received > 0 && self.left > 0 {
+            self.received -= 1;
+            self.left -= 1;
+            if self.left > 0 || self.me == 1 {
+                outbox.send(Rank::new(1 - self.me), ());
+            }
+        }
+        Ok(if self.left == 0 { Pause::Finished } else { Pause::Blocked })
+    }
+
+    fn clock(&self) -> SimTime {
+        SimTime::ZERO
+    }
+}
+
+/// Measures how long a token takes from one thread of this process to another that waits for it, with what both ends do for
+/// it: the median of several runs of two workers, a few milliseconds in all.
+pub fn measure_hop() -> SimDuration {
+    let mut hops: Vec<u64> = (0..MEASUREMENTS).map(|_| measure().as_picos()).collect();
+    hops.sort_unstable();
+    SimDuration::from_picos(hops[MEASUREMENTS / 2])
+}
+
+fn measure() -> SimDuration {
+    let player = |me| Player { me, left: HOPS / 2, received: 0, has_served: false };
+    let started = Instant::now();
+    Engine::new(2).run(vec![player(0), player(1)]);
+    SimDuration::from_picos((started.elapsed().as_nanos() as u64).saturating_mul(1_000) / u64::from(HOPS))
+}
