@@ -28,5 +28,7 @@ mod parts;
 mod processes;
 #[path = "replay/reference.rs"]
 mod reference;
+#[path = "replay/sweep.rs"]
+mod sweep;
 #[path = "replay/trace_commands.rs"]
 mod trace_commands;

@@ -7,6 +7,7 @@ mod processes;
 mod progress;
 mod run;
 mod summary;
+mod sweep;
 mod trace;
 
 use std::io::IsTerminal;
@@ -36,6 +37,7 @@ pub(crate) fn main() -> ExitCode {
         None => replay(&arguments),
         Some(Command::Platform(command)) => conclude(platform::run(command), None),
         Some(Command::Trace(command)) => conclude(trace::run(command), None),
+        Some(Command::Sweep(arguments)) => conclude(sweep::run(arguments), None),
     }
 }
 

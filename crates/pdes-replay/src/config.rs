@@ -72,16 +72,7 @@ impl Config {
         // Read once for the errors with lines; the overrides go into the table.
         let _: Sections = toml::from_str(&text).map_err(file_error)?;
         let mut table: toml::Table = toml::from_str(&text).map_err(file_error)?;
-        let directory = path.parent().unwrap_or(Path::new(""));
-        for (section, key) in PATHS {
-            if let Some(toml::Value::String(value)) =
-                table.get_mut(section).and_then(|section| section.get_mut(key))
-                && !(section == "parallel" && PARTITIONS.contains(&value.as_str()))
-                && !(section == "network" && value == "auto")
-            {
-                *value = directory.join(&value).to_string_lossy().into_owned();
-            }
-        }
+        anchor(&mut table, path.parent().unwrap_or(Path::new("")));
         Ok(Self { table })
     }
 
@@ -123,6 +114,24 @@ impl Config {
         }
     }
 
+    /// Sets something in the place of a section.
+    pub(crate) fn insert_section(&mut self, section: &str, value: toml::Value) {
+        self.table.insert(section.to_owned(), value);
+    }
+
+    /// Returns the text of all that can change the result.
+    pub(crate) fn to_text(&self) -> String {
+        let mut table = self.table.clone();
+        ["engine", "parallel", "output"].iter().for_each(|section| drop(table.remove(*section)));
+        table.to_string()
+    }
+
+    /// Returns the files that decide the result.
+    pub(crate) fn inputs(&self) -> Vec<PathBuf> {
+        let inputs = PATHS.iter().filter(|(section, _)| !["parallel", "output"].contains(section));
+        inputs.filter_map(|(section, key)| self.text(section, key)).map(PathBuf::from).collect()
+    }
+
     /// Returns a section as it stands, which nothing has checked yet.
     pub fn section(&self, name: &str) -> Option<&toml::Table> {
         self.table.get(name)?.as_table()
@@ -153,6 +162,19 @@ impl Config {
     pub fn resolve(self) -> Result<Job, ConfigError> {
         let sections = self.sections()?;
         resolve::job(sections)
+    }
+}
+
+/// Makes the paths of a configuration relative to the working directory that are relative to a directory.
+pub(crate) fn anchor(table: &mut toml::Table, directory: &Path) {
+    for (section, key) in PATHS {
+        if let Some(toml::Value::String(value)) =
+            table.get_mut(section).and_then(|section| section.get_mut(key))
+            && !(section == "parallel" && PARTITIONS.contains(&value.as_str()))
+            && !(section == "network" && value == "auto")
+        {
+            *value = directory.join(&value).to_string_lossy().into_owned();
+        }
     }
 }
 

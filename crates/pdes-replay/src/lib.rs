@@ -41,6 +41,7 @@ mod profile;
 mod province;
 mod report;
 mod scene;
+mod sweep;
 
 pub use config::{Config, ConfigError};
 pub use contention::{Contention, HostPair, Order, SharedMachine};
@@ -54,3 +55,4 @@ pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted};
 pub use report::{ActionTotal, RankEnd, Report, TableRow, peak_rss_bytes, write_json};
 pub use scene::{Outcome, RunError, Scene};
+pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv};

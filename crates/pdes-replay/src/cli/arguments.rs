@@ -24,6 +24,8 @@ pub(crate) enum Command {
     /// Makes, converts and looks at traces.
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Replays a program on many machines, or with many settings: every combination of the values in a file.
+    Sweep(SweepArguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -121,6 +123,24 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Prints the simulated time and warnings only.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    /// What is varied (TOML).
+    pub(crate) sweep: PathBuf,
+    /// Where the results go: sweep.csv, sweep.html, and runs.jsonl, from which a sweep that was stopped goes on.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Runs at the same time; by default as many as there are cores.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// Runs all again, also those that the directory has the results of.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Prints no table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

@@ -1,0 +1,75 @@
+//! The command for sweeps.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicU64;
+
+use anyhow::{Context, Result};
+use pdes_replay::{Results, Sweep, SweepError, write_csv};
+
+use super::arguments::SweepArguments;
+use super::{Misuse, progress};
+
+/// Runs what the file says, writes the results and prints them.
+pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
+    let sweep = match Sweep::from_path(&arguments.sweep) {
+        Ok(sweep) => sweep,
+        Err(SweepError::Base(error)) => return Err(error.into()),
+        Err(error @ (SweepError::Form { .. } | SweepError::Run { .. })) => {
+            return Err(Misuse(error.to_string()).into());
+        }
+        Err(error @ SweepError::File { .. }) => return Err(error.into()),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let (at_once, done) = (arguments.jobs.map_or(cores, NonZeroUsize::get), AtomicU64::new(0));
+    tracing::info!("{} runs, {at_once} at the same time", sweep.len());
+    let results = progress::watch_count(&done, sweep.len() as u64, "runs", || {
+        sweep.run(&arguments.output, at_once, arguments.fresh, &done)
+    })?;
+    if results.resumed > 0 {
+        tracing::info!("{} of them had been done before (--fresh runs all again)", results.resumed);
+    }
+    write(&results, arguments)?;
+    if !arguments.quiet {
+        print(&results)?;
+    }
+    match results.failures() {
+        0 => Ok(()),
+        failures => anyhow::bail!("{failures} of {} runs failed; the table says why", results.rows.len()),
+    }
+}
+
+fn write(results: &Results, arguments: &SweepArguments) -> Result<()> {
+    let table = arguments.output.join("sweep.csv");
+    let file = File::create(&table).with_context(|| table.display().to_string())?;
+    write_csv(results, BufWriter::new(file)).with_context(|| table.display().to_string())?;
+    let page = arguments.output.join("sweep.html");
+    let title = arguments.sweep.file_stem().unwrap_or_default().to_string_lossy();
+    results.write_page(&title, &page).with_context(|| page.display().to_string())?;
+    tracing::info!("wrote {} and {}", table.display(), page.display());
+    Ok(())
+}
+
+/// Prints a line for each run.
+fn print(results: &Results) -> Result<()> {
+    let widths: Vec<usize> = (0..results.axes.len())
+        .map(|axis| {
+            let labels = results.rows.iter().map(|row| row.labels[axis].chars().count());
+            labels.chain([results.axes[axis].chars().count()]).max().unwrap_or_default()
+        })
+        .collect();
+    let mut output = std::io::stdout().lock();
+    let mut line = |labels: &[String], text: &str| {
+        let cells = labels.iter().zip(&widths).map(|(label, &width)| format!("{label:width$}  "));
+        writeln!(output, "{}{text}", cells.collect::<String>())
+    };
+    line(&results.axes, "simulated time")?;
+    for row in &results.rows {
+        match &row.found {
+            Ok(found) => line(&row.labels, &format!("{:.9} s", found.simulated_time_s))?,
+            Err(error) => line(&row.labels, error)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,266 @@
+//! Sweeps: one program on many machines, or with many settings, in one command.
+
+mod grid;
+mod journal;
+mod page;
+mod plot;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pdes_core::Progress;
+use rayon::ThreadPoolBuilder;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use serde::{Deserialize, Serialize};
+
+use crate::config::ConfigError;
+use crate::job::Job;
+use crate::report::Report;
+use crate::scene::{RunError, Scene};
+use journal::Journal;
+pub use table::write_csv;
+
+/// A grid of runs: every combination of the values of its axes.
+///
+/// ```
+/// use pdes_replay::Sweep;
+///
+/// let directory = tempfile::tempdir()?;
+/// let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text);
+/// write("trace.txt", "0 init\n1 init\n0 compute 1e6\n0 send 1 0 984\n1 recv 0 0 984\n")?;
+/// write("run.toml", "[trace]\npath = 'trace.txt'\n[platform.topology]\nkind = 'cluster'\nhosts = 2\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n")?;
+/// write("sweep.toml", "config = 'run.toml'\n[grid]\nnetwork.preset = ['raw', 'smpi']\nnetwork.latency_factor = [1, 1000]\n")?;
+///
+/// let sweep = Sweep::from_path(&directory.path().join("sweep.toml"))?;
+/// let results = sweep.run(&directory.path().join("results"), 1, false, &Default::default())?;
+/// assert_eq!(results.axes, ["network.preset", "network.latency_factor"]);
+/// assert_eq!(results.rows[1].labels, ["raw", "1000"]);
+/// // 1 ms of computation, two links of 1 us each, a thousand times, and 984 + 16 bytes at 1 ns each.
+/// assert_eq!(results.rows[1].found.as_ref().unwrap().simulated_time_s, 0.003001);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Sweep {
+    axes: Vec<String>,
+    points: Vec<Point>,
+}
+
+/// A run of a sweep, checked and complete.
+#[derive(Debug)]
+struct Point {
+    labels: Vec<String>,
+    job: Job,
+    /// What decides the result: equal keys are equal runs.
+    key: String,
+}
+
+/// Why a sweep cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is not a sweep.
+    #[error("the sweep {}: {message}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with its line where that is known.
+        message: String,
+    },
+    /// A run cannot be configured as the sweep says.
+    #[error("the sweep {}: the run {labels}: {source}", path.display())]
+    Run {
+        /// The file.
+        path: PathBuf,
+        /// The values of the run.
+        labels: String,
+        /// What is wrong.
+        source: ConfigError,
+    },
+    /// The configuration on which all runs are based.
+    #[error(transparent)]
+    Base(#[from] ConfigError),
+}
+
+/// What a sweep found.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// The names of the axes.
+    pub axes: Vec<String>,
+    /// The runs, the last axis changing first.
+    pub rows: Vec<Row>,
+    /// How many of them had been done before.
+    pub resumed: usize,
+}
+
+/// A run of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its values of the axes.
+    pub labels: Vec<String>,
+    /// What it found, or why it failed.
+    pub found: Result<Found, String>,
+}
+
+/// What a run found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The end of the last rank \[s\].
+    pub simulated_time_s: f64,
+    /// The same \[ps\], exact.
+    pub simulated_time_ps: u64,
+    /// Simulated time of all ranks in computations \[s\].
+    pub compute_s: f64,
+    /// Simulated time of all ranks in everything else: messages, waiting, collectives \[s\].
+    pub communication_s: f64,
+    /// Ranks.
+    pub ranks: u32,
+    /// Actions of the run.
+    pub actions: u64,
+    /// Messages sent.
+    pub messages: u64,
+    /// Their payload \[B\].
+    pub message_bytes: u64,
+    /// Wall-clock time \[s\].
+    pub wall_time_s: f64,
+    /// Actions over the wall-clock time of the replay.
+    pub actions_per_s: f64,
+    /// A hash over the results of all ranks.
+    pub digest: String,
+    /// What a user should know before trusting the result.
+    pub warnings: Vec<String>,
+}
+
+impl Sweep {
+    /// Reads a sweep and checks the configuration of each of its runs. Paths are relative to the file.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, or a run cannot be configured so.
+    pub fn from_path(path: &Path) -> Result<Self, SweepError> {
+        let grid = grid::Grid::from_path(path)?;
+        let base = grid.base()?;
+        let mut points = Vec::new();
+        for settings in grid.combinations() {
+            let labels: Vec<String> = settings.iter().map(|setting| setting.label.clone()).collect();
+            let mut config = base.clone();
+            settings.iter().for_each(|setting| setting.apply(&mut config));
+            let key = journal::key(&config);
+            let source =
+                |source| SweepError::Run { path: path.to_owned(), labels: labels.join(", "), source };
+            let job = config.resolve().map_err(source)?;
+            points.push(Point { job, labels, key });
+        }
+        Ok(Self { axes: grid.axis_names(), points })
+    }
+
+    /// Returns the number of runs.
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Returns whether there are no runs.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// Runs all, so many at the same time, but for those that the directory has the results of, unless all are to be run
+    /// `afresh`. Each result is kept in the directory as soon as it is there; a run that fails is a row that says why.
+    ///
+    /// `done` counts the runs that have ended.
+    ///
+    /// # Errors
+    /// Where the directory cannot be written to.
+    ///
+    /// # Panics
+    /// Where `at_once` is zero.
+    pub fn run(
+        &self,
+        directory: &Path,
+        at_once: usize,
+        afresh: bool,
+        done: &AtomicU64,
+    ) -> Result<Results, SweepError> {
+        assert!(at_once > 0, "some run has to go on");
+        let journal = Journal::open(directory, afresh)?;
+        let known: Vec<Option<Found>> = self.points.iter().map(|point| journal.find(&point.key)).collect();
+        let resumed = known.iter().flatten().count();
+        let run = |(point, known): (&Point, &Option<Found>)| -> Result<Row, SweepError> {
+            let found = match known {
+                Some(found) => Ok(found.clone()),
+                None => point.run().map_err(|error| error.to_string()),
+            };
+            if let (None, Ok(found)) = (known, &found) {
+                journal.add(&point.key, found)?;
+            }
+            // A display elsewhere reads this counter; nothing depends on its order.
+            done.fetch_add(1, Ordering::Relaxed);
+            Ok(Row { labels: point.labels.clone(), found })
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(at_once).build().expect("the system gives threads");
+        let rows = pool.install(|| {
+            let points = self.points.par_iter().with_max_len(1).zip(&known);
+            points.map(run).collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(Results { axes: self.axes.clone(), rows, resumed })
+    }
+}
+
+impl Point {
+    fn run(&self) -> Result<Found, RunError> {
+        let scene = Scene::load(&self.job)?;
+        let outcome = scene.replay(&Progress::new(self.job.threads))?;
+        Ok(Found::new(Report::new(&scene, &outcome)))
+    }
+}
+
+impl Found {
+    fn new(report: Report) -> Self {
+        let total = |is_compute: bool| {
+            let times =
+                report.time_by_action.iter().filter(|total| (total.action == "compute") == is_compute);
+            times.map(|total| total.time_s).sum()
+        };
+        Self {
+            simulated_time_s: report.simulated_time_s,
+            simulated_time_ps: report.simulated_time_ps,
+            compute_s: total(true),
+            communication_s: total(false),
+            ranks: report.ranks,
+            actions: report.actions,
+            messages: report.messages,
+            message_bytes: report.message_bytes,
+            wall_time_s: report.wall_time_s,
+            actions_per_s: report.actions_per_s,
+            digest: report.digest,
+            warnings: report.warnings,
+        }
+    }
+}
+
+impl Results {
+    /// Returns how many runs failed.
+    pub fn failures(&self) -> usize {
+        self.rows.iter().filter(|row| row.found.is_err()).count()
+    }
+
+    /// Returns the simulated time of a row over that of the first one that did not fail.
+    fn relative(&self, row: &Row) -> Option<f64> {
+        let first = self.rows.iter().find_map(|row| row.found.as_ref().ok())?;
+        Some(row.found.as_ref().ok()?.simulated_time_s / first.simulated_time_s)
+    }
+
+    /// Writes the comparison as one page of HTML that needs nothing else.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write_page(&self, title: &str, path: &Path) -> std::io::Result<()> {
+        std::fs::write(path, page::page(self, title))
+    }
+}

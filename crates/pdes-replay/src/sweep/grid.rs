@@ -1,0 +1,142 @@
+//! What a sweep varies.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::SweepError;
+use crate::config::{Config, ConfigError, anchor};
+
+/// A sweep as its file has it, with paths that are relative to the working directory.
+pub(super) struct Grid {
+    config: Option<PathBuf>,
+    axes: Vec<Axis>,
+}
+
+struct Axis {
+    name: String,
+    settings: Vec<Setting>,
+}
+
+/// A value of an axis.
+#[derive(Clone)]
+pub(super) struct Setting {
+    pub(super) label: String,
+    /// Sections of a configuration.
+    sections: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    config: Option<PathBuf>,
+    #[serde(default)]
+    axis: Vec<AxisSection>,
+    #[serde(default)]
+    grid: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AxisSection {
+    name: String,
+    values: Vec<Labelled>,
+}
+
+#[derive(Deserialize)]
+struct Labelled {
+    label: String,
+    #[serde(flatten)]
+    sections: toml::Table,
+}
+
+impl Grid {
+    pub(super) fn from_path(path: &Path) -> Result<Self, SweepError> {
+        let source = |source| SweepError::File { path: path.to_owned(), source };
+        let text = std::fs::read_to_string(path).map_err(source)?;
+        let form = |message: String| SweepError::Form { path: path.to_owned(), message };
+        let file: File =
+            toml::from_str(&text).map_err(|error| form(error.to_string().trim_end().to_owned()))?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let mut axes: Vec<Axis> = file.axis.into_iter().map(|axis| Axis::labelled(axis, directory)).collect();
+        for (section, keys) in file.grid {
+            let toml::Value::Table(keys) = keys else {
+                return Err(form(format!(
+                    "[grid] {section}: found a value, expected section.key = [values]"
+                )));
+            };
+            for (key, values) in keys {
+                let found = values.type_str();
+                let toml::Value::Array(values) = values else {
+                    return Err(form(format!(
+                        "[grid] {section}.{key}: found a {found}, expected a list of values, such as [1, 2]"
+                    )));
+                };
+                axes.push(Axis::of_key(&section, &key, values, directory));
+            }
+        }
+        if axes.is_empty() {
+            return Err(form(
+                "found nothing to vary; expected [[axis]] or [grid] with lists of values".to_owned(),
+            ));
+        }
+        if let Some(axis) = axes.iter().find(|axis| axis.settings.is_empty()) {
+            return Err(form(format!("the axis {} has no values", axis.name)));
+        }
+        Ok(Self { config: file.config.map(|config| directory.join(config)), axes })
+    }
+
+    /// Returns the configuration that all runs have in common.
+    pub(super) fn base(&self) -> Result<Config, ConfigError> {
+        self.config.as_deref().map_or(Ok(Config::default()), Config::from_path)
+    }
+
+    pub(super) fn axis_names(&self) -> Vec<String> {
+        self.axes.iter().map(|axis| axis.name.clone()).collect()
+    }
+
+    /// Returns all combinations, the last axis changing first.
+    pub(super) fn combinations(&self) -> Vec<Vec<&Setting>> {
+        self.axes.iter().fold(vec![Vec::new()], |combinations, axis| {
+            let with = |settings: Vec<_>| {
+                axis.settings.iter().map(move |setting| [settings.clone(), vec![setting]].concat())
+            };
+            combinations.into_iter().flat_map(with).collect()
+        })
+    }
+}
+
+impl Axis {
+    fn labelled(axis: AxisSection, directory: &Path) -> Self {
+        let setting = |Labelled { label, mut sections }: Labelled| {
+            anchor(&mut sections, directory);
+            Setting { label, sections }
+        };
+        Self { name: axis.name, settings: axis.values.into_iter().map(setting).collect() }
+    }
+
+    fn of_key(section: &str, key: &str, values: Vec<toml::Value>, directory: &Path) -> Self {
+        let setting = |value: toml::Value| {
+            let label = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let keys = toml::Table::from_iter([(key.to_owned(), value)]);
+            let mut sections = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(keys))]);
+            anchor(&mut sections, directory);
+            Setting { label, sections }
+        };
+        Self { name: format!("{section}.{key}"), settings: values.into_iter().map(setting).collect() }
+    }
+}
+
+impl Setting {
+    pub(super) fn apply(&self, config: &mut Config) {
+        for (section, keys) in &self.sections {
+            match keys {
+                toml::Value::Table(keys) => {
+                    keys.iter().for_each(|(key, value)| config.insert(section, key, value.clone()));
+                }
+                // The configuration says what it expects instead.
+                value => config.insert_section(section, value.clone()),
+            }
+        }
+    }
+}

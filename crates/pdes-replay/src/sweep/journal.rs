@@ -1,0 +1,88 @@
+//! What has been found, kept from one call of a sweep to the next.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Found, SweepError};
+use crate::config::Config;
+
+/// The name of the file in the directory of the results.
+const NAME: &str = "runs.jsonl";
+
+/// A file with a line for each run that has ended well.
+pub(super) struct Journal {
+    path: PathBuf,
+    file: Mutex<File>,
+    known: BTreeMap<String, Found>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    key: String,
+    found: Found,
+}
+
+impl Journal {
+    pub(super) fn open(directory: &Path, afresh: bool) -> Result<Self, SweepError> {
+        let path = directory.join(NAME);
+        let error = |source| SweepError::File { path: path.clone(), source };
+        fs::create_dir_all(directory)
+            .map_err(|source| SweepError::File { path: directory.to_owned(), source })?;
+        let text = match fs::read_to_string(&path) {
+            Ok(text) if !afresh => text,
+            Ok(_) => String::new(),
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(source) => return Err(error(source)),
+        };
+        // A line that was cut off when the program was stopped is a run that is done again.
+        let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).open(&path).map_err(error)?;
+        for line in &lines {
+            write(&mut file, line).map_err(error)?;
+        }
+        let known = lines.into_iter().map(|line| (line.key, line.found)).collect();
+        Ok(Self { file: Mutex::new(file), known, path })
+    }
+
+    /// Returns what a run found in an earlier call.
+    pub(super) fn find(&self, key: &str) -> Option<Found> {
+        self.known.get(key).cloned()
+    }
+
+    pub(super) fn add(&self, key: &str, found: &Found) -> Result<(), SweepError> {
+        let line = Line { key: key.to_owned(), found: found.clone() };
+        let mut file = self.file.lock().expect("no run has panicked while it wrote");
+        write(&mut file, &line).map_err(|source| SweepError::File { path: self.path.clone(), source })
+    }
+}
+
+fn write(file: &mut File, line: &Line) -> std::io::Result<()> {
+    let mut text = serde_json::to_string(line).map_err(std::io::Error::from)?;
+    text.push('\n');
+    file.write_all(text.as_bytes())
+}
+
+/// Returns what stands for a run: the program's version, the configuration but for what cannot change the result, and size and
+/// age of the files that it names.
+pub(super) fn key(config: &Config) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
+    hasher.update(config.to_text().as_bytes());
+    for path in config.inputs() {
+        hasher.update(stamp(&path).as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+fn stamp(path: &Path) -> String {
+    let Ok(meta) = fs::metadata(path) else { return "none".to_owned() };
+    let age = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    format!("{} {}", meta.len(), age.unwrap_or_default().as_nanos())
+}

@@ -1,0 +1,127 @@
+//! Sweeps as a user runs them.
+
+use std::path::Path;
+
+use predicates::str::contains;
+
+use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
+use crate::reference::repository;
+
+const TRACE: &str = "0 init\n1 init\n0 compute 1e6\n0 send 1 0 984\n1 recv 0 0 984\n";
+const CONFIG: &str = "[trace]\npath = 'trace.txt'\n[network]\npreset = 'raw'\n[platform.topology]\nkind = 'cluster'\n\
+    hosts = 2\nspeed = '1Gf'\nbandwidth = '1GBps'\nlatency = '1us'\n";
+
+/// A folder with a configuration and this sweep of it.
+fn folder(sweep: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("trace.txt", TRACE);
+    folder.write("run.toml", CONFIG);
+    folder.write("sweep.toml", sweep);
+    folder
+}
+
+fn sweep(folder: &Folder) -> assert_cmd::Command {
+    let mut command = command();
+    command.arg("sweep").arg(folder.path("sweep.toml")).arg("-o").arg(folder.path("results"));
+    command
+}
+
+/// The cells of a table, the header first.
+fn table(path: &Path) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).unwrap();
+    reader.records().map(|record| record.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+fn column(table: &[Vec<String>], name: &str) -> Vec<String> {
+    let place = table[0].iter().position(|head| head == name).unwrap();
+    table[1..].iter().map(|row| row[place].clone()).collect()
+}
+
+#[test]
+fn every_combination_is_a_run() {
+    let folder = folder(
+        "config = 'run.toml'\n[[axis]]\nname = 'speed'\nvalues = [\n\
+         { label = 'slow', network.bandwidth_factor = 1 }, { label = 'fast', network.bandwidth_factor = 4 } ]\n\
+         [grid]\nnetwork.latency_factor = [1, 1000]\n",
+    );
+    let assert = sweep(&folder).args(["--jobs", "2"]).assert().code(DONE);
+    assert.stdout(contains("fast   1000")).stderr(contains("4 runs"));
+    let table = table(&folder.path("results/sweep.csv"));
+    assert_eq!(column(&table, "speed"), ["slow", "slow", "fast", "fast"]);
+    // 1 ms of computation, two links of 1 us, 1000 bytes at 1 GB/s: each number by hand.
+    let times = ["0.001003000000", "0.003001000000", "0.001002250000", "0.003000250000"];
+    assert_eq!(column(&table, "simulated_time_s"), times);
+    let relative: Vec<f64> = column(&table, "relative").iter().map(|cell| cell.parse().unwrap()).collect();
+    assert_eq!(relative[..2], [1.0, 0.003001 / 0.001003]);
+    assert_eq!(column(&table, "error"), ["", "", "", ""]);
+    let page = std::fs::read_to_string(folder.path("results/sweep.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("3.001 ms") && !page.contains("http-equiv"));
+    assert!(page.contains("Simulated time over network.latency_factor"));
+}
+
+#[test]
+fn a_sweep_goes_on_where_it_was_stopped() {
+    let folder = folder("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, 2, 3]\n");
+    sweep(&folder).arg("--quiet").assert().code(DONE).stdout("");
+    let first = table(&folder.path("results/sweep.csv"));
+    // As if it had been stopped while the third run was written.
+    let journal = folder.path("results/runs.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    assert_eq!(text.lines().count(), 3);
+    std::fs::write(&journal, &text[..text.len() - 10]).unwrap();
+    sweep(&folder).assert().code(DONE).stderr(contains("2 of them had been done before"));
+    let again = table(&folder.path("results/sweep.csv"));
+    assert_eq!(column(&again, "digest"), column(&first, "digest"));
+    sweep(&folder).assert().code(DONE).stderr(contains("3 of them had been done before"));
+    // Another trace is another program.
+    folder.write("trace.txt", &TRACE.replace("1e6", "2e6"));
+    sweep(&folder)
+        .assert()
+        .code(DONE)
+        .stderr(predicates::prelude::PredicateBooleanExt::not(contains("before")));
+    let changed = table(&folder.path("results/sweep.csv"));
+    assert_eq!(column(&changed, "simulated_time_s")[0], "0.002003000000");
+    sweep(&folder).arg("--fresh").assert().code(DONE);
+}
+
+#[test]
+fn a_run_that_fails_is_a_row() {
+    let folder = folder("config = 'run.toml'\n[grid]\ntrace.path = ['trace.txt', 'stuck.txt']\n");
+    folder.write("stuck.txt", "0 init\n1 init\n0 recv 1 0 984\n1 recv 0 0 984\n");
+    sweep(&folder).assert().code(FAILED).stderr(contains("1 of 2 runs failed"));
+    let table = table(&folder.path("results/sweep.csv"));
+    let errors = column(&table, "error");
+    assert_eq!(errors[0], "");
+    assert!(errors[1].contains("rank 0") && errors[1].contains("rank 1"), "{}", errors[1]);
+}
+
+#[test]
+fn what_cannot_be_a_sweep_says_why() {
+    for (text, message) in [
+        ("config = 'run.toml'\n", "nothing to vary"),
+        ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = 2\n", "expected a list"),
+        ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = []\n", "has no values"),
+        ("config = 'run.toml'\n[grid]\nnetwork.latencyfactor = [1]\n", "latencyfactor"),
+        ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, -2]\n", "the run -2"),
+        ("confg = 'run.toml'\n", "confg"),
+        ("config = 'nowhere.toml'\n[grid]\nnetwork.model = ['flow']\n", "nowhere.toml"),
+    ] {
+        let folder = folder(text);
+        sweep(&folder).assert().code(MISUSE).stderr(contains(message));
+        assert!(!folder.path("results").exists());
+    }
+}
+
+#[test]
+fn the_sweep_of_the_documentation() {
+    let folder = Folder::new();
+    let config = repository().join("configs/machines.toml");
+    command().arg("sweep").arg(config).arg("-o").arg(folder.path("machines")).assert().code(DONE);
+    let table = table(&folder.path("machines/sweep.csv"));
+    assert_eq!(
+        column(&table, "machine"),
+        ["torus", "torus", "fat tree", "fat tree", "dragonfly", "dragonfly"]
+    );
+    let documented = std::fs::read_to_string(repository().join("docs/sweeps.md")).unwrap();
+    assert!(documented.contains("{ label = \"dragonfly\", platform.file"));
+}
