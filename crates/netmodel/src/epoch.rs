@@ -354,7 +354,8 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         for &region in due.iter() {
             self.regions[region as usize].announce(&self.ground, now, &mut self.outbox);
         }
-        for region in self.deliver(due) {
+        self.deliver(due);
+        for &region in due.iter() {
             self.regions[region as usize].offer(now, &mut self.outbox);
         }
         self.deliver(due);

@@ -9,7 +9,7 @@
 use pdes_core::SimTime;
 
 use super::forecast::Arrival;
-use super::message::{FlowKey, Message, Outbox};
+use super::message::{Departure, FlowKey, Message, Outbox};
 use super::region::{Crossing, Region, Transfer};
 use super::unit::FREE;
 use super::way::Ground;
@@ -40,8 +40,11 @@ impl<T: Copy> Region<T> {
 
     /// Tells the other regions that a flow concerns what this one allows it, if they do not know.
     fn tell(&mut self, flow: u32, outbox: &mut Outbox<T>) {
-        let key = self.transfers[flow as usize].key;
-        let Some(crossing) = self.crossings.get_mut(&key) else { return };
+        let Transfer { key, is_over, .. } = self.transfers[flow as usize];
+        if is_over {
+            return;
+        }
+        let crossing = &mut self.crossings[flow as usize];
         let found = &self.sharing.flows[flow as usize];
         let allowed = found.uses.iter().map(|used| self.sharing.links[used.link as usize].level).min();
         let level = allowed.unwrap_or(FREE);
@@ -56,67 +59,83 @@ impl<T: Copy> Region<T> {
 
     /// Takes in what another region allows a flow.
     pub(super) fn hear(&mut self, key: FlowKey, from: RegionId, level: u64) {
-        let crossing = self.crossings.get_mut(&key).expect("a flow ends in all regions at once");
-        let others = &mut crossing.adverts;
+        let flow = self.number_of(key);
+        let others = &mut self.crossings[flow as usize].adverts;
         others.iter_mut().filter(|advert| advert.0 == from).for_each(|advert| advert.1 = level);
         let cap = others.iter().map(|advert| advert.1).min().unwrap_or(FREE);
-        self.sharing.set_cap(crossing.flow, cap);
-        self.newcomers.push(crossing.flow);
+        self.sharing.set_cap(flow, cap);
+        self.newcomers.push(flow);
     }
 
-    /// Announces the flows that begin in the epoch that begins now, to this region itself too.
+    /// Announces the flows to others that begin in the epoch that begins now.
     pub(super) fn announce(&mut self, ground: &Ground<'_>, now: SimTime, outbox: &mut Outbox<T>) {
         let end = now.saturating_add(self.epoch);
         while let Some((key, departure)) = self.take_outgoing(end) {
-            let way = self.find(ground, departure.src, departure.dst);
-            let announcement = Message::Announcement { flow: key, departure };
-            outbox.extend(self.ways.concerned(way).iter().map(|&to| (to, announcement)));
+            let way = self.admit(ground, key, departure);
+            let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);
+            outbox.extend(others.map(|&to| (to, Message::Announcement { flow: key, departure })));
         }
+    }
+
+    /// Makes room for a flow that has been announced; returns its way.
+    fn admit(&mut self, ground: &Ground<'_>, key: FlowKey, departure: Departure<T>) -> u32 {
+        let is_here = |host| ground.regions.of_host(host) == self.id;
+        let is_told = is_here(departure.dst) || self.tells_both_ends && is_here(departure.src);
+        let flow = self.register(ground, key, departure, is_told, true);
+        let Transfer { way, .. } = self.transfers[flow as usize];
+        if self.crossings.len() <= flow as usize {
+            self.crossings.resize_with(flow as usize + 1, Crossing::default);
+        }
+        let crossing = &mut self.crossings[flow as usize];
+        crossing.adverts.clear();
+        let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);
+        crossing.adverts.extend(others.map(|&region| (region, FREE)));
+        (crossing.told, crossing.offer) = (FREE, self.ways.way(way).bound);
+        self.shared.insert(key, flow);
+        self.arrivals.push((key, flow));
+        way
     }
 
     /// Takes in a message of another region.
     pub(super) fn receive(&mut self, ground: &Ground<'_>, message: Message<T>) {
         match message {
             Message::Announcement { flow: key, departure } => {
-                let is_here = |host| ground.regions.of_host(host) == self.id;
-                let is_told = is_here(departure.dst) || self.tells_both_ends && is_here(departure.src);
-                let flow = self.register(ground, key, departure, is_told, true);
-                let Transfer { way, .. } = self.transfers[flow as usize];
-                let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);
-                let adverts = others.map(|&region| (region, FREE)).collect();
-                let offer = self.ways.way(way).bound;
-                self.crossings.insert(key, Crossing { flow, adverts, told: FREE, offer });
-                self.arrivals.push(key);
+                self.admit(ground, key, departure);
             }
             Message::Offer { flow, rate } => {
-                let crossing = self.crossing(flow);
-                crossing.offer = crossing.offer.min(rate);
+                let flow = self.number_of(flow);
+                let offer = &mut self.crossings[flow as usize].offer;
+                *offer = rate.min(*offer);
             }
             Message::Advert { flow, from, level } => self.hear(flow, from, level),
         }
     }
 
-    fn crossing(&mut self, key: FlowKey) -> &mut Crossing {
-        self.crossings.get_mut(&key).expect("a flow is announced before it is talked about")
+    fn number_of(&self, key: FlowKey) -> u32 {
+        *self
+            .shared
+            .get(&key)
+            .expect("a flow is announced before it is talked about, and ends everywhere at once")
     }
 
-    /// Says at what rates the links of the region let the announced flows begin.
+    /// Says at what rates the links of the region let the announced flows begin, where that is less than their own limits.
     pub(super) fn offer(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         let mut crossed = std::mem::take(&mut self.crossed);
         arrivals.sort_unstable();
-        for &key in &arrivals {
-            let flow = self.crossing(key).flow;
+        for &(key, flow) in &arrivals {
             let Transfer { way, .. } = self.transfers[flow as usize];
             crossed.extend(self.ways.usages(way).iter().map(|usage| (usage.link, key, flow, usage.weight)));
         }
         crossed.sort_unstable_by_key(|&(link, key, ..)| (link, key));
         crossed.chunk_by(|one, other| one.0 == other.0).for_each(|group| self.forecast(now, group));
         crossed.clear();
-        for &key in &arrivals {
-            let Some(crossing) = self.crossings.get(&key) else { continue };
-            let offer = Message::Offer { flow: key, rate: crossing.offer };
-            outbox.extend(crossing.adverts.iter().map(|&(to, _)| (to, offer)));
+        for &(key, flow) in &arrivals {
+            let crossing = &self.crossings[flow as usize];
+            if crossing.offer < self.ways.way(self.transfers[flow as usize].way).bound {
+                let offer = Message::Offer { flow: key, rate: crossing.offer };
+                outbox.extend(crossing.adverts.iter().map(|&(to, _)| (to, offer)));
+            }
         }
         (self.arrivals, self.crossed) = (arrivals, crossed);
     }
@@ -132,9 +151,8 @@ impl<T: Copy> Region<T> {
         let link = &self.sharing.links[group[0].0 as usize];
         let crossings = &mut self.crossings;
         self.forecast.rates(link, &self.on_link, now.saturating_add(self.epoch), |number, rate| {
-            if let Some(crossing) = crossings.get_mut(&group[number].1) {
-                crossing.offer = crossing.offer.min(rate);
-            }
+            let offer = &mut crossings[group[number].2 as usize].offer;
+            *offer = rate.min(*offer);
         });
     }
 
@@ -142,9 +160,8 @@ impl<T: Copy> Region<T> {
     pub(super) fn enter(&mut self, now: SimTime) {
         self.follow_all(now);
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        for key in arrivals.drain(..) {
-            let Crossing { flow, offer, .. } = *self.crossing(key);
-            self.plan(key.begin, flow, offer);
+        for (key, flow) in arrivals.drain(..) {
+            self.plan(key.begin, flow, self.crossings[flow as usize].offer);
         }
         self.arrivals = arrivals;
     }

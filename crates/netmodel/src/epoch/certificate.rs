@@ -72,7 +72,8 @@ impl<T: Copy> EpochNetwork<'_, T> {
     fn check_flow(&self, region: u32, number: u32, flow: &Flow) -> Result<(), EpochViolation> {
         let Flow { level, rate, .. } = *flow;
         let transfer = &self.regions[region as usize].transfers[number as usize];
-        let crossing = self.regions[region as usize].crossings.get(&transfer.key);
+        let crossings = &self.regions[region as usize].crossings;
+        let crossing = transfer.is_crossing.then(|| &crossings[number as usize]);
         let others = crossing.into_iter().flat_map(|crossing| &crossing.adverts);
         let mut is_held = level >= flow.ceiling || self.is_held(region, flow);
         for &(other, _) in others {
@@ -90,7 +91,7 @@ impl<T: Copy> EpochNetwork<'_, T> {
 
     fn copy_of(&self, region: RegionId, key: super::message::FlowKey) -> &Flow {
         let region = &self.regions[region.index()];
-        &region.sharing.flows[region.crossings[&key].flow as usize]
+        &region.sharing.flows[region.shared[&key] as usize]
     }
 
     /// Returns whether a flow has its bottleneck in a region.

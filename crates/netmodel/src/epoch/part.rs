@@ -36,6 +36,8 @@ pub struct EpochRegion<'g, 'p, T> {
     first_booked: Option<SimTime>,
     wakes: Agenda<T>,
     now: SimTime,
+    /// The next event, where that is known.
+    upcoming: Option<SimTime>,
     /// What ended at the boundary that the region has crossed last.
     done: Vec<T>,
     outbox: Outbox<T>,
@@ -51,6 +53,8 @@ enum Letter<T> {
     /// A message from a host of the receiver was ordered by somebody who lives elsewhere.
     Booking(Booking<T>),
     Message(Message<T>),
+    /// To the region itself: it has announced flows, and has its part in the next round.
+    Reminder,
 }
 
 /// A message to be sent, with what orders it among others.
@@ -105,6 +109,7 @@ impl<'p> EpochMachine<'p> {
             first_booked: None,
             wakes: Agenda::default(),
             now: SimTime::ZERO,
+            upcoming: None,
             done: Vec::new(),
             outbox: Vec::new(),
             settlements: 0,
@@ -126,6 +131,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         booking: Booking<T>,
         mail: &mut Vec<(u32, EpochMail<T>)>,
     ) -> Result<(), RouteError> {
+        self.upcoming = None;
         let home = self.machine.ground.regions.of_host(booking.src);
         if home != self.region.id {
             mail.push((home.get(), EpochMail(Letter::Booking(booking))));
@@ -140,7 +146,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         let departure = Departure { src, dst, size, tag };
         if self.region.crosses(ground, src, dst)? {
             let begin = self.region.begin_of(ground, at, departure);
-            self.first_booked = self.first_booked.into_iter().chain([begin]).min();
+            self.first_booked = earlier(self.first_booked, Some(begin));
             self.booked.push(booking);
             Ok(())
         } else {
@@ -150,12 +156,14 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
 
     /// Computes so many floating-point operations on a host of the region from an instant on that is not past.
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
+        self.upcoming = None;
         let slot = self.machine.ground.regions.host(host).slot;
         self.region.compute(self.now, at, slot, flops, tag);
     }
 
     /// Lets something happen at an instant.
     pub fn wake(&mut self, at: SimTime, tag: T) {
+        self.upcoming = None;
         self.wakes.add(at, tag);
     }
 
@@ -169,13 +177,17 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         if !self.done.is_empty() {
             return Some(self.now);
         }
-        self.region.next_event().into_iter().chain(self.wakes.next()).min()
+        if self.upcoming.is_none() {
+            self.upcoming = earlier(self.region.next_event(), self.wakes.next());
+        }
+        self.upcoming
     }
 
     /// Moves to the next instant and appends the tags of all that is done by then.
     pub fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.next_event() else { return };
         self.now = now;
+        self.upcoming = None;
         done.append(&mut self.done);
         self.region.finish(now, done);
         let end = now.saturating_add(SimDuration::from_picos(1));
@@ -190,7 +202,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
     pub fn next_boundary(&self) -> Option<SimTime> {
         let epoch = self.machine.epoch.as_picos();
         let booked = self.first_booked.map(|begin| SimTime::from_picos(begin.as_picos() / epoch * epoch));
-        booked.into_iter().chain(self.region.next_boundary(self.now)).min()
+        earlier(booked, self.region.next_boundary(self.now))
     }
 
     /// Takes in what another region, or this one, has sent.
@@ -202,6 +214,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
                     .unwrap_or_else(|error| unreachable!("a way that was found is gone: {error}"));
             }
             Letter::Message(message) => self.region.receive(&self.machine.ground, message),
+            Letter::Reminder => {}
         }
     }
 
@@ -218,6 +231,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
             (0, _) => {
                 if round == 0 {
                     self.now = boundary;
+                    self.upcoming = None;
                     self.region.finish(boundary, &mut self.done);
                 }
                 self.settlements += 1;
@@ -232,6 +246,9 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
                 }
                 self.first_booked = None;
                 self.region.announce(ground, boundary, &mut self.outbox);
+                if !self.outbox.is_empty() {
+                    mail.push((self.region.id.get(), EpochMail(Letter::Reminder)));
+                }
             }
             (1, 1) => self.region.offer(boundary, &mut self.outbox),
             _ => {}
@@ -244,6 +261,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
 
     /// Begins the epoch that begins at a boundary.
     pub fn enter(&mut self, boundary: SimTime) {
+        self.upcoming = None;
         self.region.enter(boundary);
     }
 
@@ -262,5 +280,14 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
     /// its capacity.
     pub fn capacity_violation(&self) -> f64 {
         self.region.capacity_violation()
+    }
+}
+
+/// Returns the earlier one of two instants, where there is any.
+#[inline]
+pub(super) fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<SimTime> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::forecast::{Arrival, Forecast};
 use super::message::{Departure, FlowKey};
+use super::part::earlier;
 use super::plans::{Plan, Plans, Slot};
 use super::sharing::Sharing;
 use super::unit::{self, LatencyFactors, WireVolumes};
@@ -37,10 +38,12 @@ pub(super) struct Region<T> {
     cpus: Cpus<T>,
     /// Flows to other regions that have not been announced.
     outgoing: BinaryHeap<Reverse<(FlowKey, Slot)>>,
-    /// The flows that concern other regions too.
-    pub(super) crossings: FxHashMap<FlowKey, Crossing>,
+    /// The numbers of the flows that concern other regions too.
+    pub(super) shared: FxHashMap<FlowKey, u32>,
+    /// What is known of them elsewhere, by their numbers.
+    pub(super) crossings: Vec<Crossing>,
     /// The flows that begin in the epoch that begins, while that is prepared.
-    pub(super) arrivals: Vec<FlowKey>,
+    pub(super) arrivals: Vec<(FlowKey, u32)>,
     /// Flows of which other regions may have to be told something after the next settlement.
     pub(super) newcomers: Vec<u32>,
     /// The links of these flows: link, flow, its number and weight.
@@ -69,13 +72,12 @@ pub(super) struct Transfer<T> {
     /// Whether the region tells the caller of its end.
     pub(super) is_told: bool,
     pub(super) is_crossing: bool,
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 /// A flow that concerns other regions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Crossing {
-    pub(super) flow: u32,
     /// What the other regions allow it.
     pub(super) adverts: Vec<(RegionId, u64)>,
     /// What this region told them last.
@@ -107,7 +109,8 @@ impl<T: Copy> Region<T> {
             sent: vec![0; hosts.len()],
             cpus: Cpus::new(hosts),
             outgoing: BinaryHeap::new(),
-            crossings: FxHashMap::default(),
+            shared: FxHashMap::default(),
+            crossings: Vec::new(),
             arrivals: Vec::new(),
             newcomers: Vec::new(),
             crossed: Vec::new(),
@@ -188,7 +191,7 @@ impl<T: Copy> Region<T> {
     pub(super) fn next_event(&mut self) -> Option<SimTime> {
         self.drop_old_ends();
         let end = self.ends.peek().map(|&Reverse((at, ..))| at);
-        [end, self.agenda.next(), self.cpus.next()].into_iter().flatten().min()
+        earlier(earlier(end, self.agenda.next()), self.cpus.next())
     }
 
     /// Returns the next boundary at which the region has something to do, after an instant.
@@ -206,23 +209,23 @@ impl<T: Copy> Region<T> {
     pub(super) fn finish(&mut self, now: SimTime, done: &mut Vec<T>) {
         self.sharing.now = now;
         self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag));
-        loop {
-            self.drop_old_ends();
-            match self.ends.peek() {
-                Some(&Reverse((at, key, flow))) if at <= now => {
-                    self.ends.pop();
-                    self.sharing.end(flow);
-                    let transfer = &mut self.transfers[flow as usize];
-                    transfer.is_over = true;
-                    if transfer.is_told {
-                        done.push(transfer.tag);
-                    }
-                    if transfer.is_crossing {
-                        self.crossings.remove(&key);
-                    }
-                }
-                _ => break,
+        while let Some(&Reverse((at, key, flow))) = self.ends.peek()
+            && at <= now
+        {
+            let transfer = &mut self.transfers[flow as usize];
+            if transfer.key != key || transfer.is_over || transfer.end > at {
+                self.drop_old_ends();
+                continue;
             }
+            self.ends.pop();
+            transfer.is_over = true;
+            if transfer.is_told {
+                done.push(transfer.tag);
+            }
+            if transfer.is_crossing {
+                self.shared.remove(&key);
+            }
+            self.sharing.end(flow);
         }
     }
 

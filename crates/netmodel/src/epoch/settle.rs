@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use super::sharing::{Flow, Home, Member, Sharing};
+use super::sharing::{Flow, Home, Member, Sharing, Use};
 use super::unit::{FREE, fill, rate_at};
 
 /// A flow on a link that is evaluated.
@@ -25,8 +25,10 @@ impl Sharing {
     /// Brings the levels of the region to their fixed point, for the present caps of other regions.
     pub(super) fn settle(&mut self) {
         self.take_in_fresh();
-        while let Some(Reverse((_, number))) = self.dirty.pop() {
-            if std::mem::take(&mut self.links[number as usize].is_dirty) {
+        while let Some(Reverse((at, number))) = self.dirty.pop() {
+            let from = &mut self.links[number as usize].dirty_from;
+            if *from == at {
+                *from = FREE;
                 self.evaluate(number);
             }
         }
@@ -158,50 +160,37 @@ impl Sharing {
         if flow.level == level && flow.home == home {
             return;
         }
-        let was_fresh = flow.home == Home::Fresh;
-        let lower = level.min(flow.level);
-        let (old_level, old_rate) = (flow.level, flow.rate);
-        if level != old_level || was_fresh {
-            let rate = rate_at(level, flow.share, flow.bound);
+        let (old, old_level, share) = (flow.rate, flow.level, flow.share);
+        if level != old_level || flow.home == Home::Fresh {
+            flow.rate = rate_at(level, flow.share, flow.bound);
             if !std::mem::replace(&mut flow.has_changed, true) {
                 self.changed_flows.push(index);
             }
-            self.change_rate(index, old_rate, rate);
         }
-        if self.flows[index as usize].home != home {
-            self.set_home(index, home);
-        }
-        self.flows[index as usize].level = level;
-        if level == old_level {
-            return;
-        }
-        for place in 0..self.flows[index as usize].uses.len() {
-            let number = self.flows[index as usize].uses[place].link;
-            let link = &self.links[number as usize];
-            if Some(number) != from && lower < link.level && !(link.level == FREE && link.is_roomy()) {
-                self.mark(number, lower);
-            }
-        }
-    }
-
-    /// Changes the rate of a flow in the loads of its links.
-    fn change_rate(&mut self, index: u32, old: u64, new: u64) {
-        let flow = &mut self.flows[index as usize];
-        flow.rate = new;
-        if old == new {
-            return;
-        }
-        let home = flow.home;
-        for place in 0..self.flows[index as usize].uses.len() {
-            let used = self.flows[index as usize].uses[place];
-            let (old, new) = (old * u64::from(used.weight), new * u64::from(used.weight));
-            let is_open = home == Home::Fresh || home == Home::Link(used.link);
-            self.count(used.link, |link| {
+        let new = flow.rate;
+        let was = std::mem::replace(&mut flow.home, home);
+        flow.level = level;
+        let lower = if level == old_level { FREE } else { level.min(old_level) };
+        for &Use { link: number, weight, .. } in &flow.uses {
+            let link = &mut self.links[number as usize];
+            let (old, new) = (old * u64::from(weight), new * u64::from(weight));
+            if old != new {
+                link.count(self.now, self.window);
                 link.load = link.load - old + new;
-                if is_open {
-                    link.open_load = link.open_load - old + new;
-                }
-            });
+            }
+            if was == Home::Fresh || was == Home::Link(number) {
+                (link.open_load, link.open_shares) =
+                    (link.open_load - old, link.open_shares - share * u64::from(weight));
+            }
+            if home == Home::Link(number) {
+                (link.open_load, link.open_shares) =
+                    (link.open_load + new, link.open_shares + share * u64::from(weight));
+            }
+            let matters = lower < link.level && (link.level != FREE || !link.is_roomy());
+            if matters && Some(number) != from && lower < link.dirty_from {
+                link.dirty_from = lower;
+                self.dirty.push(Reverse((lower, number)));
+            }
         }
     }
 }

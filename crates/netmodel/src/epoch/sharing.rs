@@ -22,7 +22,7 @@ pub(super) struct Sharing {
     pub(super) fresh: Vec<u32>,
     /// Those that are not gone.
     pub(super) fresh_alive: u32,
-    /// Links whose levels may be wrong, by the least level at which something changed.
+    /// Links whose levels may be wrong, by the least level at which something changed, and by others that were the least.
     pub(super) dirty: BinaryHeap<Reverse<(u64, u32)>>,
     /// Flows whose rates changed since the last settlement, each once.
     pub(super) changed_flows: Vec<u32>,
@@ -42,7 +42,8 @@ pub(super) struct Link {
     /// What it carries at most; in 1/20 of a rate, as all loads.
     pub(super) capacity: u64,
     pub(super) is_pipe: bool,
-    pub(super) is_dirty: bool,
+    /// The least level at which something changed since the link was looked at; free where nothing did.
+    pub(super) dirty_from: u64,
     pub(super) has_changed: bool,
     /// Free where no flow is held back by the link.
     pub(super) level: u64,
@@ -108,6 +109,14 @@ pub(super) struct Use {
 }
 
 impl Link {
+    /// Counts the load up to now, before it changes.
+    #[inline]
+    pub(super) fn count(&mut self, now: SimTime, window: u64) {
+        if !self.is_pipe {
+            self.meter.count(self.load, self.capacity, now, window);
+        }
+    }
+
     /// Returns whether the link holds nobody back, as its load shows at once.
     #[inline]
     pub(super) fn is_roomy(&self) -> bool {
@@ -144,7 +153,7 @@ impl Sharing {
         let link = |(bandwidth, is_pipe): (f64, bool)| Link {
             capacity: unit::capacity(bandwidth),
             is_pipe,
-            is_dirty: false,
+            dirty_from: FREE,
             has_changed: false,
             level: FREE,
             load: 0,
@@ -212,8 +221,9 @@ impl Sharing {
         let mut is_settled = rate == bound;
         for (place, &Usage { link: number, weight }) in (0..).zip(usages) {
             let load = rate * u64::from(weight);
-            self.count(number, |link| link.load += load);
             let link = &mut self.links[number as usize];
+            link.count(self.now, self.window);
+            link.load += load;
             link.open_load += load;
             link.open_shares += share * u64::from(weight);
             link.weights += u64::from(weight);
@@ -227,10 +237,21 @@ impl Sharing {
             link.members.push(Member { flow: index, place, weight, shares: share * u64::from(weight) });
         }
         if is_settled {
-            self.set_home(index, Home::Bound);
+            self.close(index);
         } else {
             self.fresh.push(index);
             self.fresh_alive += 1;
+        }
+    }
+
+    /// Lets its own bound keep a flow back.
+    fn close(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        flow.home = Home::Bound;
+        for &Use { link, weight, .. } in &flow.uses {
+            let link = &mut self.links[link as usize];
+            link.open_load -= flow.rate * u64::from(weight);
+            link.open_shares -= flow.share * u64::from(weight);
         }
     }
 
@@ -248,8 +269,9 @@ impl Sharing {
         let uses = std::mem::take(&mut flow.uses);
         for &Use { link: number, place, weight } in &uses {
             let load = rate * u64::from(weight);
-            self.count(number, |link| link.load -= load);
             let link = &mut self.links[number as usize];
+            link.count(self.now, self.window);
+            link.load -= load;
             link.weights -= u64::from(weight);
             let shares = link.members.swap_remove(place as usize).shares;
             link.shares -= shares;
@@ -271,38 +293,13 @@ impl Sharing {
         self.vacant.push(index);
     }
 
-    /// Changes the load of a link, after its meter has counted the old one.
-    #[inline]
-    pub(super) fn count(&mut self, number: u32, change: impl FnOnce(&mut Link)) {
-        let link = &mut self.links[number as usize];
-        if !link.is_pipe {
-            link.meter.count(link.load, link.capacity, self.now, self.window);
-        }
-        change(link);
-    }
-
     /// Notes that the level of a link may be wrong from this level on.
     #[inline]
     pub(super) fn mark(&mut self, number: u32, at: u64) {
-        self.links[number as usize].is_dirty = true;
-        self.dirty.push(Reverse((at, number)));
-    }
-
-    /// Changes what keeps a flow back; its rate stays.
-    #[inline]
-    pub(super) fn set_home(&mut self, index: u32, home: Home) {
-        let flow = &mut self.flows[index as usize];
-        let old = std::mem::replace(&mut flow.home, home);
-        for &Use { link: number, weight, .. } in &flow.uses {
-            let was_open = old == Home::Fresh || old == Home::Link(number);
-            let is_open = home == Home::Link(number);
-            let link = &mut self.links[number as usize];
-            let (load, shares) = (flow.rate * u64::from(weight), flow.share * u64::from(weight));
-            if was_open && !is_open {
-                (link.open_load, link.open_shares) = (link.open_load - load, link.open_shares - shares);
-            } else if is_open && !was_open {
-                (link.open_load, link.open_shares) = (link.open_load + load, link.open_shares + shares);
-            }
+        let from = &mut self.links[number as usize].dirty_from;
+        if at < *from {
+            *from = at;
+            self.dirty.push(Reverse((at, number)));
         }
     }
 
