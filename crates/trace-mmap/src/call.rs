@@ -218,7 +218,7 @@ pub enum Call {
         /// Place of the request of an operation that does not block.
         slot: Option<Slot>,
     },
-    /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent.
+    /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent; `MPI_Comm_create_group`: among the members.
     NewCommunicator {
         /// Which call.
         kind: CommunicatorCall,
@@ -322,7 +322,13 @@ impl CommunicatorCall {
             Self::Split => "comm_split",
             Self::Dup => "comm_dup",
             Self::Create => "comm_create",
+            Self::CreateGroup => "comm_create_group",
         }
+    }
+
+    /// Returns the communicator whose ranks make the call together.
+    pub fn among(self, parent: CommIdx, new: Option<CommIdx>) -> CommIdx {
+        if self == Self::CreateGroup { new.unwrap_or(parent) } else { parent }
     }
 }
 
@@ -335,4 +341,6 @@ pub enum CommunicatorCall {
     Dup,
     /// `MPI_Comm_create`.
     Create,
+    /// `MPI_Comm_create_group`: called by the members of the new communicator only.
+    CreateGroup,
 }

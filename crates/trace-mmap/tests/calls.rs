@@ -146,6 +146,26 @@ fn communicators_have_their_ranks_in_order() {
 }
 
 #[test]
+fn a_group_makes_a_communicator_without_the_others() {
+    let trace = load(
+        "0 init\n0 comm_create_group new=1 members=2,0\n0 barrier comm=1\n1 init\n1 comm_create_group new=5 members=1\n\
+         2 init\n2 comm_create_group comm=0 new=1 members=2,0\n2 barrier comm=1",
+    );
+    let (kind, parent, new) = (CommunicatorCall::CreateGroup, CommIdx::WORLD, Some(CommIdx::new(1)));
+    for rank in 0..3 {
+        assert_eq!(calls(&trace, rank)[0], Call::NewCommunicator { kind, parent, new });
+    }
+    let report = trace_mmap::check(&trace, None);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let alone = load(
+        "0 init\n0 comm_create_group new=1 members=0-1\n0 barrier comm=1\n1 init\n1 comm_create_group new=1 members=0-1\n\
+         1 comm_create_group new=2 members=1",
+    );
+    assert_eq!(trace_mmap::check(&alone, None).findings.len(), 1);
+    assert!(Trace::from_text("0 init\n0 comm_create_group comm=0").is_err());
+}
+
+#[test]
 fn receives_from_any_source_make_a_mailbox() {
     let trace = load(
         "0 init\n0 recv -555 7 8 source=2\n0 recv 1 7 8\n0 iprobe -555 -444 done=no\n1 init\n1 send 0 7 8\n2 init\n2 send 0 7 8",

@@ -70,7 +70,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 let schedule = neighbors(to, from);
                 self.operate(ActionKind::NeighborAlltoall, communicator, schedule, slot, outbox)
             }
-            Call::NewCommunicator { parent, .. } => self.agree(parent, outbox),
+            Call::NewCommunicator { kind, parent, new } => self.agree(kind.among(parent, new), outbox),
             Call::FreeCommunicator { .. } => Ok(self.end(ActionKind::Marker)),
         }
     }
@@ -175,12 +175,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     /// Makes a communicator: its ranks tell each other what they ask for.
-    fn agree(&mut self, parent: CommIdx, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+    fn agree(&mut self, among: CommIdx, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         if !self.world.parameters.communicators_cost {
             return Ok(self.end(ActionKind::NewCommunicator));
         }
-        let schedule = collective::schedule(self.member(parent), &AGREEMENT);
-        self.operate(ActionKind::NewCommunicator, parent, schedule, None, outbox)
+        let schedule = collective::schedule(self.member(among), &AGREEMENT);
+        self.operate(ActionKind::NewCommunicator, among, schedule, None, outbox)
     }
 }
 

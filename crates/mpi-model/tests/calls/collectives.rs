@@ -43,6 +43,10 @@ fn making_a_communicator_costs_what_its_ranks_tell_each_other() {
     assert_eq!(ends_with(&ranks, &free).0, [0.0, 100.0]);
     let costly = Parameters { communicators_cost: true, ..free };
     assert_eq!(ends_with(&ranks, &costly).0, [1124.0, 1124.0]);
+    // The members of a group alone: rank 2 has no part in it.
+    let group = "comm_create_group new=7 members=0-1";
+    let late = format!("compute 100; {group}");
+    assert_eq!(ends_with(&[group, &late, "compute 5"], &costly).0, [1124.0, 1124.0, 5.0]);
 }
 
 /// The broadcast goes on while the root computes: rank 1 has it at 1116.

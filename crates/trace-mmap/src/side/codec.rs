@@ -397,6 +397,11 @@ mod tests {
                 parent: CommIdx::WORLD,
                 new: Some(communicator),
             },
+            Call::NewCommunicator {
+                kind: CommunicatorCall::CreateGroup,
+                parent: CommIdx::WORLD,
+                new: Some(communicator),
+            },
             Call::FreeCommunicator { communicator },
         ]
     }

@@ -55,7 +55,9 @@ impl CallLine<'_, '_> {
         }
         let op = match verb {
             Verb::Probe | Verb::Iprobe => self.probe()?,
-            Verb::CommSplit | Verb::CommDup | Verb::CommCreate => self.new_communicator()?,
+            Verb::CommSplit | Verb::CommDup | Verb::CommCreate | Verb::CommCreateGroup => {
+                self.new_communicator()?
+            }
             Verb::CommFree => CallOp::FreeCommunicator { communicator: self.mandatory_communicator()? },
             Verb::NeighborAlltoall
             | Verb::NeighborAlltoallv
@@ -245,6 +247,7 @@ impl CallLine<'_, '_> {
         let kind = match self.reader.verb {
             Verb::CommSplit => CommunicatorCall::Split,
             Verb::CommDup => CommunicatorCall::Dup,
+            Verb::CommCreateGroup => CommunicatorCall::CreateGroup,
             _ => CommunicatorCall::Create,
         };
         let parent = self.communicator()?;
@@ -257,6 +260,8 @@ impl CallLine<'_, '_> {
         }
         let members = self.keys.take(Key::Members);
         let new = match (new, members) {
+            // Whoever gets none does not call it.
+            (None, None) if kind == CommunicatorCall::CreateGroup => return Err(self.missing(NEW)),
             (None, None) => None,
             (None, Some(_)) => return Err(self.missing(NEW)),
             (Some(_), None) => return Err(self.missing(MEMBERS)),

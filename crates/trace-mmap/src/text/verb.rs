@@ -103,6 +103,7 @@ verbs! {
     TestSome = "testsome",
     Probe = "probe",
     Iprobe = "iprobe",
+    CommCreateGroup = "comm_create_group",
     CommFree = "comm_free",
     NeighborAlltoall = "neighbor_alltoall",
     NeighborAlltoallv = "neighbor_alltoallv",

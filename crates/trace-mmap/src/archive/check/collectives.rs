@@ -134,7 +134,9 @@ impl Signature {
                 Some((communicator, Self { name, ..signature }))
             }
             Call::NeighborAlltoall { communicator, .. } => Some((communicator, named(call.name()))),
-            Call::NewCommunicator { parent, .. } => Some((parent, named(call.name()))),
+            Call::NewCommunicator { kind, parent, new } => {
+                Some((kind.among(parent, new), named(call.name())))
+            }
             _ => None,
         }
     }

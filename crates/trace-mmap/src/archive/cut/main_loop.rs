@@ -72,7 +72,7 @@ fn on_world(tally: &Tally, side: &Side) -> u64 {
         Call::Collective { communicator, .. } | Call::NeighborAlltoall { communicator, .. } => {
             communicator == CommIdx::WORLD
         }
-        Call::NewCommunicator { parent, .. } => parent == CommIdx::WORLD,
+        Call::NewCommunicator { kind, parent, new } => kind.among(parent, new) == CommIdx::WORLD,
         _ => false,
     };
     let uses = tally.calls.iter().zip(&side.calls).filter(|(_, call)| is_on_world(call));

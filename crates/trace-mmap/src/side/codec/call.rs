@@ -12,8 +12,8 @@ use crate::communicator::CommIdx;
 use crate::side::codec::Reader;
 
 const MODES: [SendMode; 4] = [SendMode::Standard, SendMode::Synchronous, SendMode::Buffered, SendMode::Ready];
-const MAKERS: [CommunicatorCall; 3] =
-    [CommunicatorCall::Split, CommunicatorCall::Dup, CommunicatorCall::Create];
+const MAKERS: [CommunicatorCall; 4] =
+    [CommunicatorCall::Split, CommunicatorCall::Dup, CommunicatorCall::Create, CommunicatorCall::CreateGroup];
 
 /// Writes a call.
 pub(super) fn write(words: &mut Vec<u64>, call: &Call) {
