@@ -1,0 +1,62 @@
+//! Compiles the functions of MPI with the compiler of the MPI library, where they are asked for.
+
+fn main() {
+    println!("cargo:rerun-if-changed=shim");
+    println!("cargo:rerun-if-env-changed=MPICC");
+    #[cfg(feature = "mpi")]
+    mpi::build();
+}
+
+#[cfg(feature = "mpi")]
+mod mpi {
+    use std::process::Command;
+
+    const FILES: [&str; 6] = [
+        "shim/process.c",
+        "shim/messages.c",
+        "shim/requests.c",
+        "shim/collectives.c",
+        "shim/communicators.c",
+        "shim/unrecorded.c",
+    ];
+
+    pub(super) fn build() {
+        let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+        cc::Build::new()
+            .compiler(&mpicc)
+            .files(FILES)
+            // Pointers to functions of Fortran have no prototypes.
+            .std("gnu11")
+            .compile("ti_shim");
+        link(&mpicc);
+        println!("cargo:rustc-check-cfg=cfg(fortran_apart)");
+        if is_open_mpi(&mpicc) {
+            println!("cargo:rustc-cfg=fortran_apart");
+        }
+    }
+
+    /// Whether functions of Fortran go to the profiling interface, past those of C. So it is in Open MPI; in MPICH they call those
+    /// of C.
+    fn is_open_mpi(mpicc: &str) -> bool {
+        let macros =
+            Command::new(mpicc).args(["-E", "-dM", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
+        let macros = macros.unwrap_or_else(|error| panic!("{mpicc} -E: {error}; set MPICC"));
+        String::from_utf8_lossy(&macros.stdout).contains("#define OPEN_MPI ")
+    }
+
+    /// Links what the compiler of the MPI library would link.
+    fn link(mpicc: &str) {
+        let output = Command::new(mpicc).arg("-show").output();
+        let output = output.unwrap_or_else(|error| panic!("{mpicc} -show: {error}; set MPICC"));
+        let line = String::from_utf8_lossy(&output.stdout).into_owned();
+        for flag in line.split_whitespace() {
+            if let Some(dir) = flag.strip_prefix("-L") {
+                println!("cargo:rustc-link-search=native={dir}");
+            } else if let Some(library) = flag.strip_prefix("-l") {
+                println!("cargo:rustc-link-lib={library}");
+            } else if flag.starts_with("-Wl,") && flag.contains("rpath") {
+                println!("cargo:rustc-link-arg={flag}");
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! How much a thread has computed.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Instructions retired in user mode.
+    Instructions,
+    /// Processor time.
+    CpuTime,
+}
+
+impl Counter {
+    /// Returns the best counter that the kernel offers to this process.
+    pub fn best() -> Self {
+        if open().is_some() { Self::Instructions } else { Self::CpuTime }
+    }
+
+    /// Returns the name in a shard.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions",
+            Self::CpuTime => "cpu-time",
+        }
+    }
+}
+
+/// The counter of one thread.
+#[derive(Debug)]
+pub struct Clock {
+    source: Counting,
+    /// What two readings in a row differ by.
+    own: u64,
+}
+
+#[derive(Debug)]
+enum Counting {
+    #[cfg(target_os = "linux")]
+    Instructions(Box<perf_event::Counter>),
+    CpuTime,
+}
+
+impl Clock {
+    /// Starts to count for the calling thread; `None` where its instructions cannot be counted.
+    pub fn start(counter: Counter) -> Option<Self> {
+        let source = match counter {
+            Counter::Instructions => open()?,
+            Counter::CpuTime => Counting::CpuTime,
+        };
+        let mut clock = Self { source, own: 0 };
+        let mut difference = || {
+            let before = clock.read();
+            clock.read().saturating_sub(before)
+        };
+        let own = (0..32).map(|_| difference()).min().unwrap_or(0);
+        Some(Self { own, ..clock })
+    }
+
+    /// Returns the instructions, or the nanoseconds of processor time, so far.
+    pub fn read(&mut self) -> u64 {
+        match &mut self.source {
+            // A counter that was read once can be read again.
+            #[cfg(target_os = "linux")]
+            Counting::Instructions(counter) => counter.read().unwrap_or(0),
+            Counting::CpuTime => {
+                let time = clock_gettime(ClockId::ThreadCPUTime);
+                time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+            }
+        }
+    }
+
+    /// Returns what was counted between two readings, without the readings themselves.
+    pub fn between(&self, from: u64, to: u64) -> u64 {
+        to.saturating_sub(from).saturating_sub(self.own)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open() -> Option<Counting> {
+    // The default of the builder is this thread, in user mode, on any processor.
+    let mut counter = perf_event::Builder::new(perf_event::events::Hardware::INSTRUCTIONS).build().ok()?;
+    counter.enable().ok()?;
+    counter.read().ok()?;
+    Some(Counting::Instructions(Box::new(counter)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open() -> Option<Counting> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(rounds: u64) -> u64 {
+        (0..rounds).fold(1, |sum, round| std::hint::black_box(sum ^ round))
+    }
+
+    #[test]
+    fn work_counts_and_sleep_does_not() {
+        for counter in [Counter::CpuTime, Counter::best()] {
+            let mut clock = Clock::start(counter).unwrap();
+            let start = clock.read();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let slept = clock.read();
+            work(20_000_000);
+            let worked = clock.read();
+            assert!(clock.between(slept, worked) > clock.between(start, slept), "{counter:?}");
+            assert_eq!(clock.between(worked, worked), 0);
+        }
+    }
+}

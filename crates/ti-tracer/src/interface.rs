@@ -1,0 +1,437 @@
+//! What the functions in C call: the recorder of this process, and the clock of each thread.
+//!
+//! A call of the program is `ti_enter`, the call of the library before or after what is to be recorded of it, `ti_leave`. Nothing
+//! between the two counts as computation. C makes at most one call at a time per thread, and calls the other functions only
+//! where `ti_enter` has returned 1.
+#![expect(unsafe_code, reason = "the functions are called from C, with pointers")]
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{env, slice};
+
+use crate::recorder::{Completion, Recorder, Status};
+use crate::requests::Entry;
+use crate::{Clock, Counter, Header, ShardFile};
+
+/// The recorder, from `MPI_Init` to `MPI_Finalize`.
+static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
+
+/// Whether there is a recorder: calls of programs that are not recorded cost no more than this. Pairs with itself only: what is
+/// recorded passes through the mutex.
+static IS_RECORDING: AtomicBool = AtomicBool::new(false);
+
+/// What is counted, the same in all threads.
+static COUNTER: OnceLock<Counter> = OnceLock::new();
+
+/// What belongs to a thread that calls MPI.
+#[derive(Default)]
+struct Thread {
+    clock: Option<Clock>,
+    /// The clock when the last call ended.
+    resumed: u64,
+    /// The requests of the current call.
+    completion: Completion,
+    /// The request that the current call posts.
+    posted: Option<Entry>,
+}
+
+thread_local! {
+    static THREAD: RefCell<Thread> = RefCell::default();
+}
+
+impl Thread {
+    fn now(&mut self) -> u64 {
+        if self.clock.is_none() {
+            let counter = COUNTER.get().copied().unwrap_or(Counter::CpuTime);
+            self.clock = Clock::start(counter).or_else(|| Clock::start(Counter::CpuTime));
+        }
+        self.clock.as_mut().map_or(0, Clock::read)
+    }
+}
+
+/// Runs with the recorder, if there is one, and the thread.
+fn with<T>(work: impl FnOnce(&mut Recorder, &mut Thread) -> T) -> Option<T> {
+    let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
+    THREAD.with(|thread| Some(work(recorder.as_mut()?, &mut thread.borrow_mut())))
+}
+
+/// Reads a name that is a constant of the C code.
+///
+/// # Safety
+/// The pointer is that of a string with an end.
+unsafe fn name<'a>(text: *const c_char) -> &'a str {
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("?")
+}
+
+/// Reads an array.
+///
+/// # Safety
+/// The pointer is that of so many numbers, or there are none.
+unsafe fn list<'a, T>(first: *const T, len: c_int) -> &'a [T] {
+    match usize::try_from(len) {
+        // SAFETY: as the caller promises.
+        Ok(len @ 1..) => unsafe { slice::from_raw_parts(first, len) },
+        _ => &[],
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "there is no other way to tell the user")]
+fn tell(message: &str) {
+    eprintln!("ti-tracer: {message}");
+}
+
+/// Starts the recorder where the environment says so: `PDES_TRACE_DIR`, `PDES_TRACE_JOB`, `PDES_TRACE_COUNTER`,
+/// `PDES_TRACE_RATE`.
+///
+/// # Safety
+/// `library` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_start(
+    rank: c_int,
+    world: c_int,
+    comm_world: i64,
+    comm_self: i64,
+    library: *const c_char,
+) {
+    let (Some(dir), Ok(rank), Ok(world)) =
+        (env::var_os("PDES_TRACE_DIR"), u32::try_from(rank), u32::try_from(world))
+    else {
+        return;
+    };
+    let counter = match env::var("PDES_TRACE_COUNTER").as_deref() {
+        Ok("cpu-time") => Counter::CpuTime,
+        _ => Counter::best(),
+    };
+    let counter = *COUNTER.get_or_init(|| counter);
+    let rate = env::var("PDES_TRACE_RATE").ok().and_then(|rate| rate.parse().ok()).unwrap_or(1e9);
+    let (rate, scale) = if counter == Counter::CpuTime { (rate, rate / 1e9) } else { (0.0, 1.0) };
+    let job = env::var("PDES_TRACE_JOB").unwrap_or_else(|_| "unnamed".to_owned());
+    let path = Path::new(&dir).join(format!("{rank}.shard"));
+    let file = match ShardFile::create(&path) {
+        Ok(file) => file,
+        Err(error) => {
+            return tell(&format!("rank {rank} is not recorded: {}: {error}", path.display()));
+        }
+    };
+    let mut recorder = Recorder::new(file, rank, world).with_scale(scale);
+    recorder.comment(&Header { job: &job, world, rank, counter: counter.name(), rate }.to_string());
+    // SAFETY: as the caller promises.
+    let library = unsafe { name(library) };
+    recorder.comment(&format!("# library {}", library.lines().next().unwrap_or_default()));
+    recorder.init(comm_world, comm_self);
+    *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorder);
+    IS_RECORDING.store(true, Ordering::Relaxed);
+}
+
+/// Ends the recorder: the program leaves MPI.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_finish() {
+    IS_RECORDING.store(false, Ordering::Relaxed);
+    let recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(Err(error)) = recorder.map(Recorder::finish) {
+        tell(&format!("a shard is not complete: {error}"));
+    }
+}
+
+/// Ends a computation; returns 1 where the call is to be recorded.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_enter() -> c_int {
+    if !IS_RECORDING.load(Ordering::Relaxed) {
+        return 0;
+    }
+    let computed = THREAD.with(|thread| {
+        let thread = &mut *thread.borrow_mut();
+        let now = thread.now();
+        thread.completion.clear();
+        thread.posted = None;
+        thread.clock.as_ref().map_or(0, |clock| clock.between(thread.resumed, now))
+    });
+    c_int::from(with(|recorder, _| recorder.compute(computed)).is_some())
+}
+
+/// Begins a computation.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_leave() {
+    if IS_RECORDING.load(Ordering::Relaxed) {
+        THREAD.with(|thread| {
+            let thread = &mut *thread.borrow_mut();
+            thread.resumed = thread.now();
+        });
+    }
+}
+
+/// Counts a call that cannot be replayed.
+///
+/// # Safety
+/// `verb` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_skip(verb: *const c_char) {
+    // SAFETY: as the caller promises.
+    let verb = unsafe { name(verb) };
+    with(|recorder, _| recorder.skip(verb));
+}
+
+/// Records a send that blocks.
+///
+/// # Safety
+/// `verb` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_send(
+    verb: *const c_char,
+    to: c_int,
+    tag: c_int,
+    bytes: i64,
+    communicator: i64,
+) {
+    // SAFETY: as the caller promises.
+    let verb = unsafe { name(verb) };
+    with(|recorder, _| recorder.send(verb, to, tag, bytes, communicator));
+}
+
+/// Records a send that posts a request.
+///
+/// # Safety
+/// `verb` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_isend(
+    verb: *const c_char,
+    to: c_int,
+    tag: c_int,
+    bytes: i64,
+    communicator: i64,
+) {
+    // SAFETY: as the caller promises.
+    let verb = unsafe { name(verb) };
+    with(|recorder, thread| thread.posted = recorder.isend(verb, to, tag, bytes, communicator));
+}
+
+/// Records a receive that posts a request.
+///
+/// # Safety
+/// `verb` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_irecv(
+    verb: *const c_char,
+    from: c_int,
+    tag: c_int,
+    bytes: i64,
+    communicator: i64,
+) {
+    // SAFETY: as the caller promises.
+    let verb = unsafe { name(verb) };
+    with(|recorder, thread| thread.posted = recorder.irecv(verb, from, tag, bytes, communicator));
+}
+
+/// Gives the request that the call has posted its handle.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_bind(handle: i64, address: usize, is_persistent: c_int) {
+    with(|recorder, thread| recorder.bind(thread.posted.take(), handle, address, is_persistent != 0));
+}
+
+/// Records a receive that blocks.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_recv(
+    from: c_int,
+    tag: c_int,
+    bytes: i64,
+    communicator: i64,
+    actual_source: c_int,
+    actual_tag: c_int,
+) {
+    with(|recorder, _| recorder.recv(from, tag, bytes, communicator, (actual_source, actual_tag)));
+}
+
+/// A message out and one in.
+#[repr(C)]
+pub(crate) struct Exchange {
+    to: c_int,
+    send_tag: c_int,
+    send_bytes: i64,
+    from: c_int,
+    recv_tag: c_int,
+    recv_bytes: i64,
+    communicator: i64,
+    actual_source: c_int,
+    actual_tag: c_int,
+}
+
+/// Records a combined send and receive.
+///
+/// # Safety
+/// `verb` is a string with an end, `exchange` is there.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_send_recv(verb: *const c_char, exchange: *const Exchange) {
+    // SAFETY: as the caller promises.
+    let (verb, exchange) = unsafe { (name(verb), &*exchange) };
+    let Exchange { to, send_tag, send_bytes, from, recv_tag, recv_bytes, communicator, .. } = *exchange;
+    let actual = (exchange.actual_source, exchange.actual_tag);
+    with(|recorder, _| {
+        let (out, back) = ((to, send_tag, send_bytes), (from, recv_tag, recv_bytes));
+        recorder.send_recv(verb, out, back, communicator, actual);
+    });
+}
+
+/// Records a probe; `found` is 0 or 1, or -1 for one that blocks.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_probe(
+    from: c_int,
+    tag: c_int,
+    communicator: i64,
+    found: c_int,
+    actual_source: c_int,
+    actual_tag: c_int,
+) {
+    let found = (found >= 0).then_some(found == 1);
+    with(|recorder, _| recorder.probe((from, tag), communicator, found, (actual_source, actual_tag)));
+}
+
+/// Notes a message that was matched, and from whom it is.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_matched(message: i64, from: c_int, tag: c_int, communicator: i64) {
+    with(|recorder, _| recorder.match_message(message, from, tag, communicator));
+}
+
+/// Records the receive of a message that was matched.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_receive_matched(message: i64, bytes: i64, posts: c_int) {
+    with(|recorder, thread| thread.posted = recorder.receive_matched(message, bytes, posts != 0));
+}
+
+/// Records a collective operation with these fields.
+///
+/// # Safety
+/// `verb` is a string with an end, `fields` has `len` numbers.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_collective(
+    verb: *const c_char,
+    posts: c_int,
+    communicator: i64,
+    fields: *const i64,
+    len: c_int,
+) {
+    // SAFETY: as the caller promises.
+    let (verb, fields) = unsafe { (name(verb), list(fields, len)) };
+    with(|recorder, thread| thread.posted = recorder.collective(verb, communicator, fields, posts != 0));
+}
+
+/// Records an exchange with neighbours.
+///
+/// # Safety
+/// `to` and `send_bytes` have `outgoing` numbers, `from` and `recv_bytes` have `incoming`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_neighbors(
+    posts: c_int,
+    communicator: i64,
+    outgoing: c_int,
+    to: *const i64,
+    send_bytes: *const i64,
+    incoming: c_int,
+    from: *const i64,
+    recv_bytes: *const i64,
+) {
+    // SAFETY: as the caller promises.
+    let (to, send_bytes) = unsafe { (list(to, outgoing), list(send_bytes, outgoing)) };
+    // SAFETY: as the caller promises.
+    let (from, recv_bytes) = unsafe { (list(from, incoming), list(recv_bytes, incoming)) };
+    with(|recorder, thread| {
+        thread.posted = recorder.neighbors(communicator, (to, send_bytes), (from, recv_bytes), posts != 0);
+    });
+}
+
+/// Adds a request to those of the current call.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_add_request(handle: i64, address: usize, is_null: c_int) {
+    with(|recorder, thread| match is_null {
+        0 => recorder.add(&mut thread.completion, handle, address),
+        _ => thread.completion.add_null(),
+    });
+}
+
+/// Returns whether the status of a request of the current call is wanted, or with -1 that of any.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_wants_status(position: c_int) -> c_int {
+    let wants = |thread: &Thread| match usize::try_from(position) {
+        Ok(position) => thread.completion.wants_status(position),
+        Err(_) => thread.completion.wants_statuses(),
+    };
+    THREAD.with(|thread| wants(&thread.borrow()).into())
+}
+
+/// Notes that a request of the current call has completed.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_complete(position: c_int) {
+    let Ok(position) = usize::try_from(position) else { return };
+    with(|recorder, thread| recorder.complete(&mut thread.completion, position, None));
+}
+
+/// Notes that a request of the current call whose status is wanted has completed.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_complete_with(position: c_int, source: c_int, tag: c_int, is_cancelled: c_int) {
+    let Ok(position) = usize::try_from(position) else { return };
+    let status = Status { source, tag, is_cancelled: is_cancelled != 0 };
+    with(|recorder, thread| recorder.complete(&mut thread.completion, position, Some(status)));
+}
+
+/// Records the current call, one that completes requests.
+///
+/// # Safety
+/// `verb` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_completion(verb: *const c_char) {
+    // SAFETY: as the caller promises.
+    let verb = unsafe { name(verb) };
+    with(|recorder, thread| recorder.completion(verb, &thread.completion));
+}
+
+/// Records the current call: `start`, `startall`, `cancel`, `request_free`, or `test` for `MPI_Request_get_status`.
+///
+/// # Safety
+/// `verb` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_request(verb: *const c_char) {
+    // SAFETY: as the caller promises.
+    let verb = unsafe { name(verb) };
+    with(|recorder, thread| match verb {
+        "cancel" => recorder.cancel(&thread.completion),
+        "request_free" => recorder.free_request(&thread.completion),
+        "test" => recorder.look_at(&thread.completion),
+        verb => recorder.start(verb, &thread.completion),
+    });
+}
+
+/// Returns a new number for a communicator whose first rank this process is.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_next_communicator() -> u32 {
+    with(|recorder, _| recorder.next_communicator()).unwrap_or(0)
+}
+
+/// Records that a communicator was made; one without members is `MPI_COMM_NULL`.
+///
+/// # Safety
+/// `verb` is a string with an end, `members` has `len` numbers.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_new_communicator(
+    verb: *const c_char,
+    parent: i64,
+    handle: i64,
+    number: u32,
+    members: *const c_int,
+    len: c_int,
+) {
+    // SAFETY: as the caller promises.
+    let (verb, members) = unsafe { (name(verb), list(members, len)) };
+    let members: Box<[u32]> = members.iter().map(|&rank| rank as u32).collect();
+    with(|recorder, _| {
+        recorder.new_communicator(verb, parent, (!members.is_empty()).then_some((handle, number, members)));
+    });
+}
+
+/// Records that a communicator is freed.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_free_communicator(handle: i64) {
+    with(|recorder, _| recorder.free_communicator(handle));
+}

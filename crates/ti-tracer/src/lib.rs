@@ -1,0 +1,53 @@
+//! Records what each process of an MPI program does, in time-independent text.
+//!
+//! With the feature `mpi` this crate is a library to preload, which defines the functions of MPI and passes the calls of the
+//! program on to the profiling interface:
+//!
+//! ```text
+//! cargo rustc -p ti-tracer --release --features mpi --crate-type cdylib
+//! ```
+//!
+//! The functions are written in C (`shim/`) and compiled with `mpicc`, so that handles, constants and structures are those of
+//! the MPI library at hand. They hand what they see, as plain numbers, to the [`Recorder`], which knows nothing of MPI's header:
+//!
+//! ```
+//! use ti_tracer::{Completion, Recorder, ShardFile};
+//! let dir = tempfile::tempdir()?;
+//! let path = dir.path().join("0.shard");
+//! let mut recorder = Recorder::new(ShardFile::create(&path)?, 0, 2);
+//! // Handles are any numbers: 77 and 78 are those of the communicators, 1000 that of a request, kept at address 5.
+//! recorder.init(77, 78);
+//! recorder.compute(1500);
+//! let request = recorder.isend("isend", 1, 7, 64, 77);
+//! recorder.bind(request, 1000, 5, false);
+//! let mut completion = Completion::default();
+//! recorder.add(&mut completion, 1000, 5);
+//! recorder.complete(&mut completion, 0, None);
+//! recorder.completion("wait", &completion);
+//! recorder.finish()?;
+//! let text = std::fs::read_to_string(path)?;
+//! assert_eq!(text, "0 init\n0 compute 1500\n0 isend 1 7 64 req=0\n0 wait req=0\n0 finalize\n# end\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is guaranteed of a shard
+//!
+//! Lines are complete or missing, whatever ends the process, as long as the machine lives: they are written to a mapping of the
+//! file, the end of the line last. A process needs a window of memory of a fixed size, and some words per pending request
+//! and communicator. Where the file cannot grow, recording stops and the program goes on.
+
+mod clock;
+mod communicators;
+#[cfg(feature = "mpi")]
+mod interface;
+mod lists;
+mod recorder;
+mod requests;
+mod shard;
+#[cfg(feature = "mpi")]
+mod symbols;
+
+pub use clock::{Clock, Counter};
+pub use recorder::{ANY_SOURCE, ANY_TAG, Completion, NOBODY, Recorder, Status};
+pub use requests::Entry;
+pub use shard::{Header, ShardFile};

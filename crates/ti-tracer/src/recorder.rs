@@ -1,0 +1,206 @@
+//! Turning the calls of one process into lines of its shard.
+
+mod collectives;
+mod completion;
+mod messages;
+
+pub use completion::{Completion, Status};
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+
+use rustc_hash::FxHashMap;
+
+use crate::communicators::Communicators;
+use crate::lists::List;
+use crate::requests::Requests;
+use crate::shard::ShardFile;
+
+/// The peer `MPI_PROC_NULL`.
+pub const NOBODY: i32 = -666;
+
+/// The peer `MPI_ANY_SOURCE`.
+pub const ANY_SOURCE: i32 = -555;
+
+/// The tag `MPI_ANY_TAG`.
+pub const ANY_TAG: i32 = -444;
+
+/// Writes what a process does to its shard, one line per call, and one for what it computed since the call before.
+///
+/// Handles of communicators and requests are numbers that the caller makes from those of the MPI library. Peers are ranks of the
+/// communicator, or one of [`NOBODY`] and [`ANY_SOURCE`]; sizes are in bytes.
+#[derive(Debug)]
+pub struct Recorder {
+    file: ShardFile,
+    rank: u32,
+    world: u32,
+    /// What a unit of the counter stands for in the trace.
+    scale: f64,
+    /// What was counted since the last line.
+    computed: u64,
+    communicators: Communicators,
+    /// The handle of `MPI_COMM_SELF`, which the trace gets once it is used.
+    own: Option<i64>,
+    requests: Requests,
+    /// Source, tag and communicator of the messages that were matched, by their handles.
+    matched: FxHashMap<i64, (i32, i32, i64)>,
+    /// What cannot be replayed, and how often it was called.
+    skipped: BTreeMap<String, u64>,
+    line: String,
+}
+
+impl Recorder {
+    /// Starts for a process of so many.
+    pub fn new(file: ShardFile, rank: u32, world: u32) -> Self {
+        Self {
+            file,
+            rank,
+            world,
+            scale: 1.0,
+            computed: 0,
+            communicators: Communicators::default(),
+            own: None,
+            requests: Requests::default(),
+            matched: FxHashMap::default(),
+            skipped: BTreeMap::new(),
+            line: String::new(),
+        }
+    }
+
+    /// Sets what a unit of the counter stands for in the trace, in flops.
+    pub fn with_scale(self, scale: f64) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// Writes a comment.
+    pub fn comment(&mut self, text: &str) {
+        self.file.append(text);
+    }
+
+    /// Records that the process has entered MPI; takes the handles of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub fn init(&mut self, world: i64, own: i64) {
+        self.communicators.add(world, 0, None);
+        self.own = Some(own);
+        self.begin("init");
+        self.end();
+    }
+
+    /// Adds what was counted between two calls.
+    pub fn compute(&mut self, count: u64) {
+        self.computed += count;
+    }
+
+    /// Counts a call that cannot be replayed.
+    pub fn skip(&mut self, name: &str) {
+        match self.skipped.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                self.skipped.insert(name.to_owned(), 1);
+            }
+        }
+    }
+
+    /// Records that the process leaves MPI, names what was skipped, and ends the shard.
+    ///
+    /// # Errors
+    /// Where the file could not be written at some time.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.begin("finalize");
+        self.end();
+        for (name, count) in std::mem::take(&mut self.skipped) {
+            self.comment(&format!("# skipped {count} {name}"));
+        }
+        if self.file.failure().is_none() {
+            self.comment("# end");
+        }
+        self.file.finish()
+    }
+
+    /// Returns the number of a communicator that this process makes and whose first rank it is.
+    pub fn next_communicator(&mut self) -> u32 {
+        self.communicators.next_number(self.rank, self.world)
+    }
+
+    /// Records a call that makes a communicator, `comm_split`, `comm_dup` or `comm_create`, on a parent, or `comm_create_group`;
+    /// `new` has its handle, its number, on which all members agree, and its ranks of the world. Without, the process got none.
+    pub fn new_communicator(&mut self, verb: &str, parent: i64, new: Option<(i64, u32, Box<[u32]>)>) {
+        let parent = match verb {
+            "comm_create_group" => Some(0),
+            _ => self.communicator(parent),
+        };
+        // The members of one whose parent is unknown, as of an intercommunicator, can still talk to each other.
+        let (verb, parent) = parent.map_or(("comm_create_group", 0), |parent| (verb, parent));
+        if verb == "comm_create_group" && new.is_none() {
+            return;
+        }
+        self.begin(verb);
+        // Without its parent, the line of a rank that gets none would be one of SimGrid's.
+        self.push(format_args!(" comm={parent}"));
+        if let Some((handle, number, members)) = new {
+            self.push(format_args!(" new={number}"));
+            if verb != "comm_dup" {
+                self.push(format_args!(" members={}", List(&members)));
+            }
+            self.communicators.add(handle, number, Some(members));
+        }
+        self.end();
+    }
+
+    /// Records `MPI_Comm_free`.
+    pub fn free_communicator(&mut self, handle: i64) {
+        if let Some(number) = self.communicators.remove(handle) {
+            self.begin("comm_free");
+            self.push(format_args!(" comm={number}"));
+            self.end();
+        }
+    }
+
+    /// Returns the number of a communicator, if it is known.
+    fn communicator(&mut self, handle: i64) -> Option<u32> {
+        if self.own == Some(handle) {
+            self.own = None;
+            let (number, me) = (self.next_communicator(), self.rank);
+            self.new_communicator("comm_create_group", 0, Some((handle, number, Box::new([me]))));
+        }
+        self.communicators.number(handle)
+    }
+
+    /// Returns the number of the communicator of a call, or counts the call as one that cannot be replayed.
+    fn communicator_of(&mut self, verb: &str, handle: i64) -> Option<u32> {
+        let known = self.communicator(handle);
+        if known.is_none() {
+            self.skip(&format!("{verb} (on a communicator that is not recorded)"));
+        }
+        known
+    }
+
+    /// Begins a line, after one with what was computed before.
+    fn begin(&mut self, verb: &str) {
+        if self.computed > 0 {
+            let flops = (self.computed as f64 * self.scale).round();
+            self.computed = 0;
+            self.line.clear();
+            let _ = write!(self.line, "{} compute {flops}", self.rank);
+            self.end();
+        }
+        self.line.clear();
+        // Writing to a string does not fail.
+        let _ = write!(self.line, "{} {verb}", self.rank);
+    }
+
+    fn push(&mut self, text: std::fmt::Arguments<'_>) {
+        let _ = self.line.write_fmt(text);
+    }
+
+    fn named_communicator(&mut self, number: u32) {
+        if number != 0 {
+            self.push(format_args!(" comm={number}"));
+        }
+    }
+
+    /// Ends a line; returns where it begins in the file.
+    fn end(&mut self) -> Option<u64> {
+        self.file.append(&self.line)
+    }
+}

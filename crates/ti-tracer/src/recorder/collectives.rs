@@ -1,0 +1,51 @@
+//! Collective operations.
+
+use super::Recorder;
+use crate::lists::List;
+use crate::requests::{Entry, Patches, RequestKind};
+
+impl Recorder {
+    /// Records a collective operation with the fields that it has in a trace; returns the request of one that posts.
+    pub fn collective(
+        &mut self,
+        verb: &str,
+        communicator: i64,
+        fields: &[i64],
+        posts: bool,
+    ) -> Option<Entry> {
+        let number = self.communicator_of(verb, communicator)?;
+        self.begin(verb);
+        for field in fields {
+            self.push(format_args!(" {field}"));
+        }
+        self.end_collective(number, communicator, posts)
+    }
+
+    /// Records an exchange with neighbours, each with its bytes; returns the request of one that posts.
+    pub fn neighbors(
+        &mut self,
+        communicator: i64,
+        (to, send_bytes): (&[i64], &[i64]),
+        (from, recv_bytes): (&[i64], &[i64]),
+        posts: bool,
+    ) -> Option<Entry> {
+        let verb = if posts { "ineighbor_alltoallv" } else { "neighbor_alltoallv" };
+        let number = self.communicator_of(verb, communicator)?;
+        self.begin(verb);
+        self.push(format_args!(" to={} scounts={}", List(to), List(send_bytes)));
+        self.push(format_args!(" from={} rcounts={}", List(from), List(recv_bytes)));
+        self.end_collective(number, communicator, posts)
+    }
+
+    fn end_collective(&mut self, number: u32, communicator: i64, posts: bool) -> Option<Entry> {
+        self.named_communicator(number);
+        if !posts {
+            self.end();
+            return None;
+        }
+        let request = self.requests.take_number();
+        self.push(format_args!(" req={request}"));
+        self.end();
+        Some(Entry::new(request, RequestKind::Collective, Patches::default(), communicator))
+    }
+}

@@ -1,0 +1,169 @@
+//! Calls that name requests.
+
+use super::Recorder;
+use crate::lists::List;
+use crate::requests::{Entry, Patches, RequestKind};
+
+/// What the library said of a completed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Rank of the sender in the communicator.
+    pub source: i32,
+    /// Tag of the message.
+    pub tag: i32,
+    /// Whether the request was cancelled.
+    pub is_cancelled: bool,
+}
+
+/// The requests of one call, and those of them that completed.
+#[derive(Debug, Default)]
+pub struct Completion {
+    /// The requests in the order of the call; none for `MPI_REQUEST_NULL` and for requests that are not recorded.
+    listed: Vec<Option<(i64, Entry)>>,
+    /// Those that completed, by their positions.
+    done: Vec<usize>,
+}
+
+impl Completion {
+    /// Starts a call.
+    pub fn clear(&mut self) {
+        self.listed.clear();
+        self.done.clear();
+    }
+
+    /// Adds `MPI_REQUEST_NULL`.
+    pub fn add_null(&mut self) {
+        self.listed.push(None);
+    }
+
+    /// Returns whether the trace wants to know the status of the request at a position, once it has completed.
+    pub fn wants_status(&self, position: usize) -> bool {
+        matches!(self.listed.get(position), Some(Some((_, entry))) if !entry.patches.is_empty())
+    }
+
+    /// Returns whether it wants any status.
+    pub fn wants_statuses(&self) -> bool {
+        (0..self.listed.len()).any(|position| self.wants_status(position))
+    }
+
+    fn numbers(&self) -> Vec<u32> {
+        self.listed.iter().flatten().map(|(_, entry)| entry.number).collect()
+    }
+
+    fn done(&self) -> Vec<u32> {
+        self.done.iter().filter_map(|&position| Some(self.listed[position]?.1.number)).collect()
+    }
+}
+
+impl Recorder {
+    /// Gives a request that was posted the handle that the program got, kept at an address.
+    pub fn bind(&mut self, request: Option<Entry>, handle: i64, address: usize, is_persistent: bool) {
+        if let Some(entry) = request {
+            self.requests.bind(handle, address, is_persistent, entry);
+        }
+    }
+
+    /// Adds a request to those of a call.
+    pub fn add(&self, call: &mut Completion, handle: i64, address: usize) {
+        let taken = &call.listed;
+        let is_free = |entry: &Entry| !taken.iter().flatten().any(|(_, other)| other.number == entry.number);
+        let entry = self.requests.find(handle, address, is_free);
+        call.listed.push(entry.map(|entry| (handle, entry)));
+    }
+
+    /// Notes that a request of the call has completed, and fills in what is known of it only now.
+    pub fn complete(&mut self, call: &mut Completion, position: usize, status: Option<Status>) {
+        let Some(Some((handle, entry))) = call.listed.get(position).copied() else { return };
+        call.done.push(position);
+        let Some(status) = status else { return };
+        self.fill_in(entry, status);
+        if let Some(entry) = self.requests.get_mut(handle, entry.number) {
+            entry.patches = Patches::default();
+        }
+    }
+
+    fn fill_in(&mut self, entry: Entry, status: Status) {
+        let Patches { tag, source, cancel } = entry.patches;
+        if status.is_cancelled {
+            // No message came: nothing but this is known.
+            if let Some(at) = cancel {
+                self.file.patch(at, "yes");
+            }
+            return;
+        }
+        if let (Some(at), Ok(tag)) = (tag, u32::try_from(status.tag)) {
+            self.file.patch(at, &format!("{tag:<10}"));
+        }
+        if let (Some(at), Some(rank)) = (source, self.source(status.source, entry.communicator)) {
+            self.file.patch(at, &format!(" source={rank}"));
+        }
+    }
+
+    /// Records `wait`, `waitall`, `waitany`, `waitsome`, `test`, `testall`, `testany` or `testsome`; a call without requests does
+    /// nothing.
+    pub fn completion(&mut self, verb: &str, call: &Completion) {
+        let (numbers, done) = (call.numbers(), call.done());
+        if numbers.is_empty() {
+            return;
+        }
+        self.begin(verb);
+        self.push(format_args!(" req={}", List(&numbers)));
+        match verb {
+            "wait" | "waitall" => {}
+            "testall" => self.push(format_args!(" done={}", if done.is_empty() { "-" } else { "all" })),
+            _ => self.push(format_args!(" done={}", List(&done))),
+        }
+        self.end();
+        for &position in &call.done {
+            if let Some((handle, entry)) = call.listed[position]
+                && !entry.is_persistent
+            {
+                self.requests.remove(handle, entry.number);
+            }
+        }
+    }
+
+    /// Records `MPI_Request_get_status`: a test that leaves the request as it is.
+    pub fn look_at(&mut self, call: &Completion) {
+        if let [number] = *call.numbers() {
+            self.begin("test");
+            self.push(format_args!(" req={number}"));
+            self.end();
+        }
+    }
+
+    /// Records `start` or `startall`.
+    pub fn start(&mut self, verb: &str, call: &Completion) {
+        let numbers = call.numbers();
+        if !numbers.is_empty() {
+            self.begin(verb);
+            self.push(format_args!(" req={}", List(&numbers)));
+            self.end();
+        }
+    }
+
+    /// Records `MPI_Cancel`; whether the request was cancelled is filled in when it completes.
+    pub fn cancel(&mut self, call: &Completion) {
+        let [Some((handle, entry))] = *call.listed else { return };
+        if entry.kind != RequestKind::Receive {
+            return self.skip("MPI_Cancel (of a request that is no receive)");
+        }
+        self.begin("cancel");
+        self.push(format_args!(" req={} done=", entry.number));
+        let at = self.line.len() as u64;
+        self.push(format_args!("no "));
+        let start = self.end();
+        if let Some(entry) = self.requests.get_mut(handle, entry.number) {
+            entry.patches.cancel = start.map(|start| start + at);
+        }
+    }
+
+    /// Records `MPI_Request_free`.
+    pub fn free_request(&mut self, call: &Completion) {
+        let [Some((handle, entry))] = *call.listed else { return };
+        self.begin("request_free");
+        self.push(format_args!(" req={}", entry.number));
+        self.end();
+        self.requests.remove(handle, entry.number);
+    }
+}

@@ -1,0 +1,155 @@
+//! The requests of a process: handles, and numbers in the trace.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    /// Sends a message.
+    Send,
+    /// Receives a message.
+    Receive,
+    /// A collective operation.
+    Collective,
+}
+
+/// Where in the file something is to be written once the request is complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Patches {
+    /// Room for the tag that any stood for.
+    pub(crate) tag: Option<u64>,
+    /// Room for `source=`.
+    pub(crate) source: Option<u64>,
+    /// The `no ` of a cancellation.
+    pub(crate) cancel: Option<u64>,
+}
+
+impl Patches {
+    /// Returns whether there is nothing to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A request of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number in the trace.
+    pub(crate) number: u32,
+    /// What it does.
+    pub(crate) kind: RequestKind,
+    /// Whether it stays when it is complete.
+    pub(crate) is_persistent: bool,
+    /// What is written later.
+    pub(crate) patches: Patches,
+    /// The communicator of a receive, by its handle.
+    pub(crate) communicator: i64,
+    /// Where the program keeps the handle.
+    address: usize,
+}
+
+impl Entry {
+    /// Makes a request whose handle is not known yet.
+    pub(crate) fn new(number: u32, kind: RequestKind, patches: Patches, communicator: i64) -> Self {
+        Self { number, kind, is_persistent: false, patches, communicator, address: 0 }
+    }
+}
+
+/// The requests that are pending, and the persistent ones.
+///
+/// MPI libraries give one handle to several requests that are complete already: these are told apart by the address at which
+/// the program keeps the handle, and otherwise served in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    by_handle: FxHashMap<i64, Vec<Entry>>,
+    free: BinaryHeap<Reverse<u32>>,
+    numbers: u32,
+}
+
+impl Requests {
+    /// Takes the lowest free number, so that the iterations of a loop look alike.
+    pub(crate) fn take_number(&mut self) -> u32 {
+        self.free.pop().map_or_else(
+            || {
+                self.numbers += 1;
+                self.numbers - 1
+            },
+            |Reverse(number)| number,
+        )
+    }
+
+    /// Gives a request its handle.
+    pub(crate) fn bind(&mut self, handle: i64, address: usize, is_persistent: bool, entry: Entry) {
+        self.by_handle.entry(handle).or_default().push(Entry { address, is_persistent, ..entry });
+    }
+
+    /// Finds a request among those that are eligible.
+    pub(crate) fn find(
+        &self,
+        handle: i64,
+        address: usize,
+        is_eligible: impl Fn(&Entry) -> bool,
+    ) -> Option<Entry> {
+        let mut entries = self.by_handle.get(&handle)?.iter().filter(|entry| is_eligible(entry));
+        let first = entries.next()?;
+        match first.address == address {
+            true => Some(*first),
+            false => Some(*entries.find(|entry| entry.address == address).unwrap_or(first)),
+        }
+    }
+
+    /// Finds a request to change it, by handle and number.
+    pub(crate) fn get_mut(&mut self, handle: i64, number: u32) -> Option<&mut Entry> {
+        self.by_handle.get_mut(&handle)?.iter_mut().find(|entry| entry.number == number)
+    }
+
+    /// Removes a request and frees its number.
+    pub(crate) fn remove(&mut self, handle: i64, number: u32) {
+        let Some(entries) = self.by_handle.get_mut(&handle) else { return };
+        let Some(index) = entries.iter().position(|entry| entry.number == number) else { return };
+        // The others stay in their order.
+        entries.remove(index);
+        self.free.push(Reverse(number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn post(requests: &mut Requests, handle: i64, address: usize) -> u32 {
+        let number = requests.take_number();
+        let entry = Entry::new(number, RequestKind::Send, Patches::default(), 0);
+        requests.bind(handle, address, false, entry);
+        number
+    }
+
+    #[test]
+    fn one_handle_of_several_requests_is_told_apart_by_address_then_by_order() {
+        let mut requests = Requests::default();
+        let [a, b, c] = [10, 20, 30].map(|address| post(&mut requests, 7, address));
+        let find =
+            |requests: &Requests, address| requests.find(7, address, |_| true).map(|entry| entry.number);
+        assert_eq!(find(&requests, 20), Some(b));
+        requests.remove(7, b);
+        assert_eq!(find(&requests, 99), Some(a));
+        requests.remove(7, a);
+        assert_eq!(find(&requests, 99), Some(c));
+        requests.remove(7, c);
+        assert_eq!(find(&requests, 30), None);
+        assert_eq!(requests.find(8, 10, |_| true), None);
+    }
+
+    #[test]
+    fn the_lowest_free_number_is_taken() {
+        let mut requests = Requests::default();
+        let numbers: Vec<u32> = (0..4).map(|handle| post(&mut requests, handle, 0)).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        requests.remove(2, 2);
+        requests.remove(0, 0);
+        assert_eq!([9, 8, 7].map(|handle| post(&mut requests, handle, 0)), [0, 2, 4]);
+    }
+}

@@ -1,0 +1,169 @@
+//! What is recorded of calls, written out by hand.
+
+use ti_tracer::{ANY_SOURCE, ANY_TAG, Completion, NOBODY, Recorder, ShardFile, Status};
+
+const WORLD: i64 = 500;
+const OWN: i64 = 501;
+
+/// Records as rank 1 of 4, and returns the lines between `init` and `finalize`, and those behind.
+fn record(work: impl FnOnce(&mut Recorder)) -> (Vec<String>, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.shard");
+    let mut recorder = Recorder::new(ShardFile::create(&path).unwrap(), 1, 4).with_scale(2.0);
+    recorder.init(WORLD, OWN);
+    work(&mut recorder);
+    recorder.finish().unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<String> =
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let end = lines.iter().position(|line| line == "1 finalize").unwrap();
+    assert_eq!(lines[0], "1 init");
+    let calls = lines[1..end].iter().map(|line| line.strip_prefix("1 ").unwrap().to_owned());
+    (calls.collect(), lines[end + 1..].to_vec())
+}
+
+fn complete(
+    recorder: &mut Recorder,
+    verb: &str,
+    requests: &[(i64, usize)],
+    done: &[(usize, Option<Status>)],
+) {
+    let mut call = Completion::default();
+    requests.iter().for_each(|&(handle, address)| recorder.add(&mut call, handle, address));
+    done.iter().for_each(|&(position, status)| recorder.complete(&mut call, position, status));
+    recorder.completion(verb, &call);
+}
+
+fn from(source: i32, tag: i32) -> Option<Status> {
+    Some(Status { source, tag, is_cancelled: false })
+}
+
+#[test]
+fn computations_are_scaled_and_stand_before_the_next_line() {
+    let (calls, _) = record(|recorder| {
+        recorder.compute(10);
+        // Nothing is recorded of a call on no request.
+        complete(recorder, "wait", &[(1, 1)], &[]);
+        recorder.compute(11);
+        recorder.collective("barrier", WORLD, &[], false);
+        recorder.collective("barrier", WORLD, &[], false);
+    });
+    assert_eq!(calls, ["compute 42", "barrier", "barrier"]);
+}
+
+#[test]
+fn what_any_stood_for_is_filled_in_even_far_behind() {
+    let (calls, _) = record(|recorder| {
+        let any = recorder.irecv("irecv", ANY_SOURCE, ANY_TAG, 8, WORLD);
+        recorder.bind(any, 71, 1, false);
+        let tag = recorder.irecv("irecv", 2, ANY_TAG, 8, WORLD);
+        recorder.bind(tag, 72, 2, false);
+        let never = recorder.irecv("irecv", ANY_SOURCE, 5, 8, WORLD);
+        recorder.bind(never, 73, 3, false);
+        // Beyond the window.
+        (0..200_000).for_each(|_| recorder.send("send", NOBODY, 1, 4, WORLD));
+        let done = [(0, from(3, 9)), (1, from(2, i32::MAX))];
+        complete(recorder, "waitsome", &[(71, 1), (72, 2), (73, 3)], &done);
+        let cancelled = Some(Status { source: 0, tag: 0, is_cancelled: true });
+        let mut call = Completion::default();
+        recorder.add(&mut call, 73, 3);
+        recorder.cancel(&call);
+        complete(recorder, "wait", &[(73, 3)], &[(0, cancelled)]);
+    });
+    assert_eq!(
+        calls[..3],
+        ["irecv -555 -444 8 req=0 source=3", "irecv 2 2147483647 8 req=1", "irecv -555 5 8 req=2"]
+    );
+    assert_eq!(calls[200_003..], ["waitsome req=0-2 done=0,1", "cancel req=2 done=yes", "wait req=2"]);
+}
+
+#[test]
+fn one_handle_twice_in_a_call_is_two_requests() {
+    let (calls, _) = record(|recorder| {
+        for (number, address) in [(0, 100), (1, 200)] {
+            let request = recorder.isend("isend", number, 7, 8, WORLD);
+            // A library's handle of all requests that are complete at once.
+            recorder.bind(request, 99, address, false);
+        }
+        // The program keeps copies of the handles elsewhere.
+        complete(recorder, "waitall", &[(99, 300), (99, 400)], &[(0, None), (1, None)]);
+        let request = recorder.isend("isend", 3, 7, 8, WORLD);
+        recorder.bind(request, 99, 100, false);
+        complete(recorder, "test", &[(99, 100)], &[]);
+        complete(recorder, "test", &[(99, 100)], &[(0, None)]);
+    });
+    assert_eq!(
+        calls,
+        [
+            "isend 0 7 8 req=0",
+            "isend 1 7 8 req=1",
+            "waitall req=0,1",
+            "isend 3 7 8 req=0",
+            "test req=0 done=-",
+            "test req=0 done=0"
+        ]
+    );
+}
+
+#[test]
+fn persistent_requests_keep_their_numbers_until_they_are_freed() {
+    let (calls, _) = record(|recorder| {
+        let request = recorder.irecv("recv_init", ANY_SOURCE, ANY_TAG, 8, WORLD);
+        recorder.bind(request, 70, 1, true);
+        for _ in 0..2 {
+            let mut call = Completion::default();
+            recorder.add(&mut call, 70, 1);
+            recorder.start("start", &call);
+            complete(recorder, "wait", &[(70, 1)], &[(0, from(2, 2))]);
+        }
+        let mut call = Completion::default();
+        recorder.add(&mut call, 70, 1);
+        recorder.free_request(&call);
+        let request = recorder.collective("ibarrier", WORLD, &[], true);
+        recorder.bind(request, 70, 1, false);
+    });
+    let expected = ["recv_init -555 -444 8 req=0", "start req=0", "wait req=0", "start req=0", "wait req=0"];
+    assert_eq!(calls[..5], expected);
+    assert_eq!(calls[5..], ["request_free req=0", "ibarrier req=0"]);
+}
+
+#[test]
+fn peers_are_ranks_of_the_world() {
+    let (calls, behind) = record(|recorder| {
+        assert_eq!([recorder.next_communicator(), recorder.next_communicator()], [2, 6]);
+        recorder.new_communicator("comm_split", WORLD, Some((600, 6, [3, 1].into())));
+        recorder.send("ssend", 0, 7, 8, 600);
+        recorder.recv(ANY_SOURCE, 7, 8, 600, (0, 7));
+        recorder.recv(0, ANY_TAG, 8, 600, (0, 33));
+        recorder.send_recv("sendRecv", (0, 1, 8), (NOBODY, ANY_TAG, 4), 600, (NOBODY, ANY_TAG));
+        recorder.probe((ANY_SOURCE, ANY_TAG), 600, Some(true), (0, 5));
+        recorder.probe((ANY_SOURCE, ANY_TAG), 600, Some(false), (0, 0));
+        recorder.collective("bcast", 600, &[8, 1], false);
+        recorder.neighbors(600, (&[0, 0], &[8, 8]), (&[], &[]), false);
+        recorder.free_communicator(600);
+        recorder.send("send", 0, 7, 8, 600);
+        recorder.send("send", 0, 7, 8, 600);
+        recorder.skip("MPI_Put");
+        recorder.send("send", 0, 7, 8, OWN);
+    });
+    assert_eq!(
+        calls,
+        [
+            "comm_split comm=0 new=6 members=3,1",
+            "ssend 3 7 8 comm=6",
+            "recv -555 7 8 comm=6 source=3",
+            "recv 3 33 8 comm=6",
+            "sendRecv 8 3 4 -666 6 6 stag=1 rtag=-444 comm=6",
+            "iprobe -555 -444 comm=6 done=yes source=3",
+            "iprobe -555 -444 comm=6 done=no",
+            "bcast 8 1 comm=6",
+            "neighbor_alltoallv to=0,0 scounts=8,8 from=- rcounts=- comm=6",
+            "comm_free comm=6",
+            "comm_create_group comm=0 new=10 members=1",
+            "send 1 7 8 comm=10"
+        ]
+    );
+    let skipped =
+        ["# skipped 1 MPI_Put", "# skipped 2 send (on a communicator that is not recorded)", "# end"];
+    assert_eq!(behind, skipped);
+}
