@@ -1,5 +1,7 @@
 //! Tests of the whole program: its answers, its determinism, and its command line.
 
+#[path = "replay/acquisition.rs"]
+mod acquisition;
 #[path = "replay/agreement.rs"]
 mod agreement;
 #[path = "replay/arrivals.rs"]

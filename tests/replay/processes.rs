@@ -12,6 +12,14 @@ use crate::determinism::{all_calls, tests_of_requests};
 use crate::matrix::{Way, digest, scene};
 use crate::reference::repository;
 
+/// For Open MPI: more processes than processors, as any user.
+pub(crate) const OVERSUBSCRIBED: [(&str, &str); 4] = [
+    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ("OMPI_MCA_mpi_yield_when_idle", "1"),
+];
+
 /// Runs the command on this many processes; `None` where there is no `mpirun`.
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
@@ -22,15 +30,7 @@ fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
     }
     let mut mpirun = Command::new(&launcher);
     mpirun.args(["-np", &processes.to_string()]).arg(command().get_program()).args(arguments);
-    // For Open MPI: more processes than processors, as any user.
-    for (name, value) in [
-        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-        ("OMPI_MCA_mpi_yield_when_idle", "1"),
-    ] {
-        mpirun.env(name, value);
-    }
+    mpirun.envs(OVERSUBSCRIBED);
     // Longer than any of these runs takes on a busy machine.
     Some(mpirun.env_remove("RUST_LOG").timeout(Duration::from_secs(120)).assert())
 }

@@ -84,6 +84,10 @@ pub(crate) enum TraceCommand {
     },
     /// Writes an archive of a known program.
     Generate(Box<super::trace::generate::GenerateArguments>),
+    /// Runs an MPI program and writes an archive of what its processes do.
+    Acquire(super::trace::acquire::AcquireArguments),
+    /// Writes an archive of the shards that a recorded program has left.
+    Gather(super::trace::acquire::GatherArguments),
 }
 
 /// What a trace is.

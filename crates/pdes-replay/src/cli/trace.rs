@@ -1,6 +1,8 @@
 //! The commands that make, convert and look at traces.
 
+pub(crate) mod acquire;
 pub(crate) mod generate;
+mod shards;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -37,6 +39,8 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             cut(trace, output, Cut { ranks: ranks.clone(), iterations: *iterations })?
         }
         TraceCommand::Generate(arguments) => generate::run(arguments)?,
+        TraceCommand::Acquire(arguments) => acquire::acquire(arguments)?,
+        TraceCommand::Gather(arguments) => acquire::gather(arguments)?,
     };
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())

@@ -1,0 +1,235 @@
+//! Traces of programs as they run, and of the shards that they leave.
+
+use std::fmt::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, io};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+
+use super::shards::{ShardError, Shards, in_directory};
+use super::{Misuse, convert};
+
+/// The file name of the library to preload.
+const LIBRARY: &str = "libti_tracer.so";
+
+#[derive(Debug, Args)]
+pub(crate) struct AcquireArguments {
+    /// The archive.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// What counts as computation.
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Counted::Auto)]
+    counter: Counted,
+    /// Flops per second of processor time, where instructions are not counted.
+    #[arg(long, value_name = "FLOPS", default_value_t = 1e9)]
+    rate: f64,
+    /// Directory for the shards of the processes, new or empty, which all nodes see; it is kept. Default: one beside the archive,
+    /// removed in the end.
+    #[arg(long, value_name = "DIR")]
+    shards: Option<PathBuf>,
+    /// The library to preload; default: beside this program.
+    #[arg(long, value_name = "FILE")]
+    tracer: Option<PathBuf>,
+    /// Threads that make the archive.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// The command that starts the program, such as `mpirun -np 4 ./app`.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GatherArguments {
+    /// Shards, or directories of shards, of all ranks of one run.
+    #[arg(required = true)]
+    shards: Vec<PathBuf>,
+    /// The archive.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Threads.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+}
+
+/// What counts as computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Counted {
+    /// Instructions in user mode where the kernel lets them be counted, otherwise processor time.
+    Auto,
+    /// Processor time.
+    CpuTime,
+}
+
+/// Why a program leaves no trace.
+#[derive(Debug, thiserror::Error)]
+enum AcquireError {
+    #[error(
+        "{}: the library to preload is not there; build it with `cargo rustc -p ti-tracer --release --features mpi --crate-type \
+         cdylib`, which needs mpicc, or name it with --tracer", file.display()
+    )]
+    NoLibrary { file: PathBuf },
+    #[error("{}: found files, expected a new or empty directory for the shards", dir.display())]
+    NotEmpty { dir: PathBuf },
+    #[error("{program}: {source}")]
+    NotStarted { program: String, source: io::Error },
+    #[error("the program ended with {status} before any process had entered MPI; nothing was recorded")]
+    FailedEarly { status: String },
+    #[error(
+        "no process was recorded: none called MPI_Init, or the MPI library is linked into the program statically (`ldd` does not \
+         list it), or LD_PRELOAD did not reach the processes (with Open MPI on several nodes: mpirun -x LD_PRELOAD -x \
+         PDES_TRACE_DIR -x PDES_TRACE_JOB -x PDES_TRACE_COUNTER -x PDES_TRACE_RATE)"
+    )]
+    NothingRecorded,
+    #[error("the program ended with {status}; what it did until then is in {}", archive.display())]
+    Failed { status: String, archive: PathBuf },
+}
+
+/// Runs a program with the tracer, and makes an archive of what its processes did.
+pub(crate) fn acquire(arguments: &AcquireArguments) -> Result<String> {
+    if !(arguments.rate.is_finite() && arguments.rate > 0.0) {
+        let found = arguments.rate;
+        return Err(Misuse(format!("--rate: found {found}, expected a number of flops above 0")).into());
+    }
+    let library = find_library(arguments.tracer.as_deref())?;
+    let folder = ShardFolder::create(arguments)?;
+    let status = run(arguments, &library, folder.path())?;
+    match in_directory(folder.path()) {
+        Err(ShardError::NoShards { .. }) if status.success() => {
+            return Err(AcquireError::NothingRecorded.into());
+        }
+        Err(ShardError::NoShards { .. }) => {
+            return Err(AcquireError::FailedEarly { status: describe(status) }.into());
+        }
+        _ => {}
+    }
+    let shards = [folder.path().to_path_buf()];
+    let gathered = gather_shards(&shards, &arguments.output, arguments.threads);
+    let text = match gathered {
+        Ok(text) => text,
+        Err(error) => {
+            return Err(error.context(format!("the shards are kept in {}", folder.keep().display())));
+        }
+    };
+    match status.success() {
+        true => Ok(text),
+        false => {
+            let archive = arguments.output.clone();
+            Err(AcquireError::Failed { status: describe(status), archive }.into())
+        }
+    }
+}
+
+/// Makes an archive of shards.
+pub(crate) fn gather(arguments: &GatherArguments) -> Result<String> {
+    gather_shards(&arguments.shards, &arguments.output, arguments.threads)
+}
+
+fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<String> {
+    let shards = Shards::read(paths)?;
+    let early = shards.ended_early();
+    if let [first, ..] = *early {
+        tracing::warn!(
+            "{} rank(s) ended without MPI_Finalize, the first is rank {first}: the trace has what was recorded",
+            early.len()
+        );
+    }
+    let stage = tempfile::tempdir_in(directory_of(output))
+        .with_context(|| format!("a directory beside {}", output.display()))?;
+    shards.stage(stage.path())?;
+    let mut text = convert(stage.path(), output, threads, false, 1)?;
+    let skipped = shards.skipped();
+    if !skipped.is_empty() {
+        let names: Vec<String> = skipped.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        tracing::warn!("calls that cannot be replayed are not in the trace: {}", names.join(", "));
+    }
+    if let Some(run) = shards.run() {
+        match run.counter.as_str() {
+            "instructions" => writeln!(text, "computations: instructions in user mode, as flops")?,
+            _ => writeln!(text, "computations: processor time at {} flops per second", run.rate)?,
+        }
+    }
+    Ok(text)
+}
+
+fn directory_of(file: &Path) -> PathBuf {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf()
+}
+
+/// Finds the library to preload, by an absolute path: processes may start elsewhere.
+fn find_library(named: Option<&Path>) -> Result<PathBuf> {
+    let file = match named {
+        Some(file) => file.to_path_buf(),
+        None => directory_of(&env::current_exe().context("this program")?).join(LIBRARY),
+    };
+    Ok(file.canonicalize().map_err(|_| AcquireError::NoLibrary { file })?)
+}
+
+/// The directory of the shards.
+enum ShardFolder {
+    Kept(PathBuf),
+    Temporary(tempfile::TempDir),
+}
+
+impl ShardFolder {
+    fn create(arguments: &AcquireArguments) -> Result<Self> {
+        let Some(dir) = &arguments.shards else {
+            let beside = directory_of(&arguments.output);
+            let folder = tempfile::Builder::new().prefix("shards-").tempdir_in(&beside);
+            return Ok(Self::Temporary(folder.with_context(|| beside.display().to_string())?));
+        };
+        std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+        match std::fs::read_dir(dir)?.next() {
+            None => Ok(Self::Kept(dir.canonicalize()?)),
+            Some(_) => Err(AcquireError::NotEmpty { dir: dir.clone() }.into()),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(dir) => dir.path(),
+        }
+    }
+
+    fn keep(self) -> PathBuf {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(dir) => dir.keep(),
+        }
+    }
+}
+
+/// Runs the command to its end.
+fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<ExitStatus> {
+    let [program, rest @ ..] = &*arguments.command else {
+        return Err(Misuse("expected a command behind --".to_owned()).into());
+    };
+    let mut preload = library.as_os_str().to_owned();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let counter = if arguments.counter == Counted::CpuTime { "cpu-time" } else { "auto" };
+    let status = Command::new(program)
+        .args(rest)
+        .env("LD_PRELOAD", preload)
+        .env("PDES_TRACE_DIR", std::path::absolute(shards)?)
+        .env("PDES_TRACE_JOB", format!("{:x}-{:x}", since.as_nanos(), std::process::id()))
+        .env("PDES_TRACE_COUNTER", counter)
+        .env("PDES_TRACE_RATE", arguments.rate.to_string())
+        .status();
+    Ok(status.map_err(|source| AcquireError::NotStarted { program: program.clone(), source })?)
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    }
+}

@@ -1,0 +1,304 @@
+//! Shards: what each process of a recorded program has left.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// How shards begin.
+const MAGIC: &str = "# pdes-replay shard version=";
+
+/// The version of shards that is read.
+const VERSION: &str = "1";
+
+/// Bytes read at once from the end of a shard.
+const BLOCK: u64 = 64 << 10;
+
+/// Why shards make no trace.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ShardError {
+    /// A file cannot be read.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file is no shard.
+    #[error("{}: found {found:?}, expected the first line of a shard, which the tracer writes", file.display())]
+    NoShard {
+        /// The file.
+        file: PathBuf,
+        /// Its first line, or the beginning of it.
+        found: String,
+    },
+    /// A shard of another version.
+    #[error("{}: found a shard of version {found}, expected {VERSION}; use the tracer that belongs to this program", file.display())]
+    Version {
+        /// The file.
+        file: PathBuf,
+        /// Its version.
+        found: String,
+    },
+    /// A directory without shards.
+    #[error("{}: found no shard (N.shard)", dir.display())]
+    NoShards {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// Shards of different runs.
+    #[error("{} has {key}={found}, but {} has {key}={expected}: they are of different runs", file.display(), first.display())]
+    OtherRun {
+        /// The file.
+        file: PathBuf,
+        /// What differs.
+        key: &'static str,
+        /// What it is there.
+        found: String,
+        /// What it is in the first shard.
+        expected: String,
+        /// The first shard.
+        first: PathBuf,
+    },
+    /// Two shards of one rank.
+    #[error("{} and {} are both of rank {rank}", first.display(), second.display())]
+    Twice {
+        /// The rank.
+        rank: u32,
+        /// One shard.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// A rank that is not in the run.
+    #[error("{}: found rank {rank}, expected one below {world}", file.display())]
+    NoSuchRank {
+        /// The file.
+        file: PathBuf,
+        /// Its rank.
+        rank: u32,
+        /// Ranks of the run.
+        world: u32,
+    },
+    /// Ranks without a shard.
+    #[error("found shards of {found} of {world} ranks; {} missing, the first is rank {first}", count(*missing))]
+    Missing {
+        /// Ranks that have one.
+        found: usize,
+        /// Ranks of the run.
+        world: u32,
+        /// How many have none.
+        missing: u32,
+        /// The first of them.
+        first: u32,
+    },
+}
+
+fn count(missing: u32) -> String {
+    if missing == 1 { "1 is".to_owned() } else { format!("{missing} are") }
+}
+
+/// What a shard says of its run: equal in all shards of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The name of the run.
+    job: String,
+    /// Its ranks.
+    world: u32,
+    /// What was counted: `instructions` or `cpu-time`.
+    pub(crate) counter: String,
+    /// Flops per second of processor time.
+    pub(crate) rate: String,
+}
+
+/// What a process has left.
+#[derive(Clone, Debug)]
+pub(crate) struct Shard {
+    file: PathBuf,
+    run: Run,
+    rank: u32,
+    /// Whether the process has left MPI, and all was written.
+    is_complete: bool,
+    /// Bytes up to the end of the last complete line.
+    len: u64,
+    /// What could not be recorded, and how often it was called.
+    skipped: Vec<(String, u64)>,
+}
+
+impl Shard {
+    /// Reads the beginning and the end of a file.
+    fn read(file: &Path) -> Result<Self, ShardError> {
+        let error = |source| ShardError::Io { file: file.to_path_buf(), source };
+        let mut reader = BufReader::new(File::open(file).map_err(error)?);
+        let mut head = Vec::new();
+        reader.by_ref().take(4096).read_until(b'\n', &mut head).map_err(error)?;
+        let head = String::from_utf8_lossy(&head);
+        let (run, rank) = parse_head(file, head.trim_end())?;
+        let mut file_of_shard = reader.into_inner();
+        let len = end_of_lines(&mut file_of_shard).map_err(error)?;
+        let footer = footer(&mut file_of_shard, len).map_err(error)?;
+        let is_complete = footer.last().is_some_and(|line| line == "# end");
+        let skipped = footer.iter().filter_map(|line| {
+            let (count, name) = line.strip_prefix("# skipped ")?.split_once(' ')?;
+            Some((name.to_owned(), count.parse().ok()?))
+        });
+        Ok(Self { file: file.to_path_buf(), run, rank, is_complete, len, skipped: skipped.collect() })
+    }
+
+    /// Puts the complete lines into a folder, where a trace of one file per rank is made.
+    fn stage(&self, folder: &Path) -> io::Result<()> {
+        let target = folder.join(format!("rank-{}.txt", self.rank));
+        if self.is_complete {
+            return std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, target);
+        }
+        io::copy(&mut File::open(&self.file)?.take(self.len), &mut File::create(target)?)?;
+        Ok(())
+    }
+}
+
+fn parse_head(file: &Path, head: &str) -> Result<(Run, u32), ShardError> {
+    let no_shard =
+        || ShardError::NoShard { file: file.to_path_buf(), found: head.chars().take(60).collect() };
+    let fields = head.strip_prefix(MAGIC).ok_or_else(no_shard)?;
+    let (version, fields) = fields.split_once(' ').ok_or_else(no_shard)?;
+    if version != VERSION {
+        return Err(ShardError::Version { file: file.to_path_buf(), found: version.to_owned() });
+    }
+    let fields: BTreeMap<&str, &str> = fields.split(' ').filter_map(|field| field.split_once('=')).collect();
+    let text = |key| fields.get(key).map(|value| (*value).to_owned()).ok_or_else(no_shard);
+    let number = |key| text(key)?.parse::<u32>().map_err(|_| no_shard());
+    let (world, rank) = (number("world")?, number("rank")?);
+    let run = Run { job: text("job")?, world, counter: text("counter")?, rate: text("rate")? };
+    if rank < world {
+        Ok((run, rank))
+    } else {
+        Err(ShardError::NoSuchRank { file: file.to_path_buf(), rank, world })
+    }
+}
+
+/// Returns where the last line ends that has an end: behind it a process that died has left a part of a line, and zeros.
+fn end_of_lines(file: &mut File) -> io::Result<u64> {
+    let mut end = file.seek(SeekFrom::End(0))?;
+    while end > 0 {
+        let block = read_before(file, end)?;
+        let start = end - block.len() as u64;
+        if let Some(position) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + position as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Returns the comments at the end.
+fn footer(file: &mut File, end: u64) -> io::Result<Vec<String>> {
+    let block = read_before(file, end)?;
+    let text = String::from_utf8_lossy(&block);
+    let mut lines: Vec<String> =
+        text.lines().rev().take_while(|line| line.starts_with('#')).map(str::to_owned).collect();
+    lines.reverse();
+    Ok(lines)
+}
+
+fn read_before(file: &mut File, end: u64) -> io::Result<Vec<u8>> {
+    let start = end.saturating_sub(BLOCK);
+    file.seek(SeekFrom::Start(start))?;
+    let mut block = vec![0; (end - start) as usize];
+    file.read_exact(&mut block)?;
+    Ok(block)
+}
+
+/// The shards of all ranks of a run.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    by_rank: BTreeMap<u32, Shard>,
+}
+
+impl Shards {
+    /// Reads shards, and directories of shards, and checks that they are those of all ranks of one run.
+    ///
+    /// # Errors
+    /// What cannot be read, is of another run, there twice, or missing.
+    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, ShardError> {
+        let mut files = Vec::new();
+        for path in paths {
+            if path.is_dir() { files.extend(in_directory(path)?) } else { files.push(path.clone()) }
+        }
+        let mut by_rank = BTreeMap::<u32, Shard>::new();
+        let mut first: Option<Shard> = None;
+        for file in files {
+            let shard = Shard::read(&file)?;
+            check_run(first.get_or_insert_with(|| shard.clone()), &shard)?;
+            if let Some(other) = by_rank.get(&shard.rank) {
+                let (first, second) = (other.file.clone(), shard.file);
+                return Err(ShardError::Twice { rank: shard.rank, first, second });
+            }
+            by_rank.insert(shard.rank, shard);
+        }
+        let (found, world) = (by_rank.len(), first.map_or(0, |shard| shard.run.world));
+        match (0..world).find(|rank| !by_rank.contains_key(rank)) {
+            Some(first) => Err(ShardError::Missing { found, world, missing: world - found as u32, first }),
+            None => Ok(Self { by_rank }),
+        }
+    }
+
+    /// Makes a folder of these shards a trace of one file per rank.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written.
+    pub(crate) fn stage(&self, folder: &Path) -> Result<(), ShardError> {
+        let stage = |shard: &Shard| shard.stage(folder);
+        self.by_rank
+            .values()
+            .try_for_each(stage)
+            .map_err(|source| ShardError::Io { file: folder.to_path_buf(), source })
+    }
+
+    /// Returns what the shards say of their run.
+    pub(crate) fn run(&self) -> Option<&Run> {
+        self.by_rank.values().next().map(|shard| &shard.run)
+    }
+
+    /// Returns the ranks that did not leave MPI.
+    pub(crate) fn ended_early(&self) -> Vec<u32> {
+        self.by_rank.values().filter(|shard| !shard.is_complete).map(|shard| shard.rank).collect()
+    }
+
+    /// Returns what could not be recorded, and how often all ranks have called it.
+    pub(crate) fn skipped(&self) -> BTreeMap<&str, u64> {
+        let mut all = BTreeMap::new();
+        for (name, count) in self.by_rank.values().flat_map(|shard| &shard.skipped) {
+            *all.entry(name.as_str()).or_insert(0) += count;
+        }
+        all
+    }
+}
+
+/// Finds the shards in a directory.
+pub(crate) fn in_directory(dir: &Path) -> Result<Vec<PathBuf>, ShardError> {
+    let error = |source| ShardError::Io { file: dir.to_path_buf(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(error)? {
+        let file = entry.map_err(error)?.path();
+        if file.extension().is_some_and(|extension| extension == "shard") {
+            files.push(file);
+        }
+    }
+    files.sort();
+    if files.is_empty() { Err(ShardError::NoShards { dir: dir.to_path_buf() }) } else { Ok(files) }
+}
+
+fn check_run(first: &Shard, shard: &Shard) -> Result<(), ShardError> {
+    let keys = |run: &Run| {
+        let Run { job, world, counter, rate } = run.clone();
+        [("job", job), ("world", world.to_string()), ("counter", counter), ("rate", rate)]
+    };
+    for ((key, found), (_, expected)) in keys(&shard.run).into_iter().zip(keys(&first.run)) {
+        if found != expected {
+            let (file, first) = (shard.file.clone(), first.file.clone());
+            return Err(ShardError::OtherRun { file, key, found, expected, first });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! From MPI programs to traces: what they are known to do is what is recorded.
+
+#[path = "acquisition/programs.rs"]
+mod programs;
+
+use std::path::PathBuf;
+
+use predicates::str::contains;
+
+use crate::command_line::{DONE, FAILED, Folder, command};
+use programs::Program;
+
+#[test]
+fn a_stencil_twice_alike() {
+    let Some(program) = Program::compile("stencil.c") else { return };
+    let run = program.record("first", 4, &["3", "1000"]);
+    let body = |left: &str, right: &str| {
+        let body = format!(
+            "irecv {left} 1 8 req=0; irecv {right} 2 8 req=1; isend {right} 1 8 req=2; isend {left} 2 8 req=3; \
+             waitall req=0-3; allreduce 8 0"
+        );
+        [body.as_str(); 3].join(";")
+    };
+    run.expect(0, &body("-666", "1"));
+    run.expect(1, &body("0", "2"));
+    run.expect(3, &body("2", "-666"));
+    let again = program.record("again", 4, &["3", "1000"]);
+    assert_eq!(run.all_calls(), again.all_calls());
+    // Three iterations of 100 million cells take more than 1000 of 1000.
+    let amount = |run: &programs::Run<'_>| {
+        let text = std::fs::read_to_string(run.shards().join("0.shard")).unwrap();
+        let flops = text.lines().filter_map(|line| line.strip_prefix("0 compute ")?.parse::<f64>().ok());
+        flops.sum::<f64>()
+    };
+    let large = program.record("large", 4, &["3", "1000000"]);
+    assert!(amount(&large) > 10.0 * amount(&run), "{} and {}", amount(&large), amount(&run));
+}
+
+#[test]
+fn a_pipeline_with_the_tags_that_came() {
+    let Some(program) = Program::compile("pipeline.c") else { return };
+    let run = program.record("run", 4, &["2"]);
+    // Rank 0 is in the north-west, rank 3 in the south-east.
+    let first = |tag: u32| format!("send 2 10 320; ssend 1 10 160; recv 2 {tag} 320; recv 1 20 320");
+    run.expect(0, &format!("{}; {}", first(30), first(31)));
+    let last = |tag: u32| format!("recv 1 10 320; recv 2 10 320; send 1 {tag} 320; send 2 20 320");
+    run.expect(3, &format!("{}; {}", last(30), last(31)));
+    assert_eq!(run.all_calls(), program.record("again", 4, &["2"]).all_calls());
+}
+
+#[test]
+fn all_collectives_in_bytes() {
+    let Some(program) = Program::compile("transpose.c") else { return };
+    let run = program.record("run", 4, &["2", "100"]);
+    let calls = |rank: u32| {
+        let own = rank + 1;
+        let (gathered, scattered) = if rank == 0 { ("1 2 3 4", "1 2 3 4") } else { ("0 0 0 0", "0 0 0 0") };
+        format!(
+            "barrier; bcast 48 1; reduce 20 0 2; allreduce 48 0; scan 8 0; exscan 16 0; gather 7 7 0; scatter 9 9 1; \
+             allgather 11 11; gatherv {own} {gathered} 0; scatterv {scattered} {own} 0; allgatherv {own} 1 2 3 4; \
+             alltoallv 10 1 2 3 4 {} {own} {own} {own} {own}; alltoallv 4 1 1 1 1 4 1 1 1 1; reducescatter 1 2 3 4 0; \
+             reducescatter 4 4 4 4 0; alltoall 800 800; alltoall 800 800",
+            4 * own
+        )
+    };
+    (0..4).for_each(|rank| run.expect(rank, &calls(rank)));
+}
+
+#[test]
+fn workers_are_served_as_they_come() {
+    let Some(program) = Program::compile("workers.c") else { return };
+    let run = program.record("run", 4, &["9"]);
+    let calls = run.all_calls();
+    let count = |rank: usize, start: &str| calls[rank].iter().filter(|call| call.starts_with(start)).count();
+    assert_eq!(count(0, "waitany "), 9);
+    // Nine tasks, one stop for each worker.
+    assert_eq!((count(0, "send "), count(0, "irecv "), count(0, "irecv -555 -444 4 ")), (12, 12, 3));
+    for start in ["recv -555 4 16 source=", "irecv -555 -444 4 req="] {
+        let sources = calls[0].iter().filter(|call| call.starts_with(start));
+        let mut sources: Vec<&str> = sources.map(|call| call.split_once("source=").unwrap().1).collect();
+        sources.sort_unstable();
+        assert_eq!(sources, ["1", "2", "3"], "{start}");
+    }
+    // A worker receives each task with the tag that it had.
+    let worker =
+        |rank: usize| (count(rank, "recv 0 1 4"), count(rank, "recv 0 3 4"), count(rank, "send 0 2 4"));
+    let tasks: Vec<_> = (1..4).map(worker).collect();
+    assert!(tasks.iter().all(|(tasks, stops, results)| (*stops, results) == (1, tasks)), "{tasks:?}");
+    assert_eq!(tasks.iter().map(|(tasks, ..)| tasks).sum::<usize>(), 9);
+}
+
+#[test]
+fn communicators_have_one_number_for_all_and_ranks_of_the_world() {
+    let Some(program) = Program::compile("communicators.c") else { return };
+    let run = program.record("run", 4, &[]);
+    let grid = "comm_create comm=0 new=5 members=0-3";
+    run.expect(
+        0,
+        &format!(
+            "comm_split comm=0 new=2 members=1,0; allreduce 4 0 comm=2; sendRecv 4 1 4 1 6 6 stag=5 rtag=5 comm=2; \
+             sendRecv_replace 4 1 -555 6 stag=6 rtag=6 comm=2 source=1; comm_dup comm=2 new=6; bcast 4 1 comm=6; \
+             comm_free comm=6; comm_split comm=0 new=1 members=0-2; comm_free comm=1; {grid}; \
+             neighbor_alltoallv to=2,2,1 scounts=4,4,4 from=2,2,1 rcounts=4,4,4 comm=5; \
+             comm_split comm=5 new=9 members=0,1; barrier comm=9; comm_create_group comm=0 new=12 members=3,0; \
+             allgather 4 4 comm=12; comm_free comm=12; comm_create comm=0 new=16 members=3,0; comm_free comm=16; \
+             comm_create_group comm=0 new=17 members=0; comm_dup comm=17 new=13; barrier comm=13; \
+             comm_create comm=0 new=21 members=0-3; ineighbor_alltoallv to=1 scounts=4 from=3 rcounts=4 comm=21 req=0; wait req=0"
+        ),
+    );
+    let of_rank_3 = run.calls(3);
+    // Whoever gets none has the line without a number; it is the first of its row.
+    for line in [
+        "comm_split comm=0 new=4 members=3,2",
+        "comm_split comm=0",
+        grid,
+        "comm_create_group comm=0 new=12 members=3,0",
+    ] {
+        assert!(of_rank_3.iter().any(|call| call == line), "{line} in {of_rank_3:#?}");
+    }
+    assert_eq!(run.all_calls(), program.record("again", 4, &[]).all_calls());
+}
+
+#[test]
+fn requests_of_all_kinds() {
+    let Some(program) = Program::compile("requests.c") else { return };
+    let run = program.record("run", 2, &[]);
+    for (rank, peer, matched) in [(0, 1, "send 1 40 8"), (1, 0, "probe 0 40; recv 0 40 16")] {
+        run.expect(
+            rank,
+            &format!(
+                "send_init {peer} 1 4 req=0; recv_init {peer} 1 4 req=1; startall req=0,1; waitall req=0,1; start req=1; \
+                 start req=0; wait req=0; wait req=1; request_free req=0; request_free req=1; irecv {peer} 99 4 req=0; \
+                 cancel req=0 done=yes; wait req=0; isend {peer} 2 4 req=0; probe {peer} 2; irecv {peer} 2 4 req=1; \
+                 wait req=0; waitsome req=1 done=1; iprobe -555 77 done=no; iallreduce 4 0 req=0; ibarrier req=1; \
+                 waitall req=0,1; ibcast 8 0 req=0; test req=0 done=0; barrier; {matched}; irecv -555 -444 4 req=0 source={peer}; \
+                 irecv {peer} 9 4 req=1; issend {peer} 8 4 req=2; send {peer} 9 4; testall req=0-2 done=all"
+            ),
+        );
+    }
+}
+
+#[test]
+fn fortran_is_recorded_once() {
+    let Some(program) = Program::compile("fortran.f90") else { return };
+    let run = program.record("run", 4, &[]);
+    let calls = |peer: u32, third: &str, row: &str, number: u32| {
+        format!(
+            "irecv {peer} 1 8 req=0; isend {peer} 1 8 req=1; waitall req=0,1; irecv -555 2 8 req=0 source={peer}; \
+             send {peer} 2 8; waitany req=0 done=0; {third}; allreduce 4 0; allgatherv 4 4 4 4 4; \
+             comm_split comm=0 new={number} members={row}; ibcast 4 1 comm={number} req=0; wait req=0; comm_free comm={number}"
+        )
+    };
+    run.expect(0, &calls(1, "send 1 3 12", "0,1", 1));
+    run.expect(3, &calls(2, "recv 2 3 12", "2,3", 3));
+}
+
+#[test]
+fn the_module_mpi_f08_is_recorded() {
+    if !programs::is_open_mpi() {
+        return;
+    }
+    let Some(program) = Program::compile("fortran08.f90") else { return };
+    let run = program.record("run", 2, &[]);
+    run.expect(
+        1,
+        "irecv 0 1 4 req=0; isend 0 1 4 req=1; waitall req=0,1; comm_dup comm=0 new=1; allreduce 4 0 comm=1",
+    );
+}
+
+#[test]
+fn what_cannot_be_replayed_is_named() {
+    let Some(program) = Program::compile("unrecorded.c") else { return };
+    let (assert, run) = program.acquire("run", 2, &[]);
+    assert.code(DONE).stderr(contains("1 MPI_Put, 2 MPI_Win_create, 4 MPI_Win_fence, 2 MPI_Win_free"));
+    run.check();
+    run.expect(0, "barrier");
+}
+
+#[test]
+fn a_program_that_dies_leaves_what_it_did() {
+    let Some(program) = Program::compile("unrecorded.c") else { return };
+    let (assert, run) = program.acquire("run", 2, &["die"]);
+    assert
+        .code(FAILED)
+        .stderr(contains("2 rank(s) ended without MPI_Finalize, the first is rank 0"))
+        .stderr(contains("the program ended with"));
+    run.check();
+}
+
+#[test]
+fn programs_that_are_not_recorded_are_told() {
+    let folder = Folder::new();
+    let tracer = folder.write("tracer.so", "");
+    let acquire = |tracer: &PathBuf, program: &str| {
+        let mut acquire = command();
+        acquire
+            .args(["trace", "acquire", "--output"])
+            .arg(folder.path("run.pdt"))
+            .arg("--tracer")
+            .arg(tracer);
+        acquire.args(["--", program]).assert().code(FAILED).stdout("")
+    };
+    acquire(&tracer, "true").stderr(contains("no process was recorded")).stderr(contains("statically"));
+    acquire(&tracer, "false").stderr(contains("exit status 1 before any process had entered MPI"));
+    acquire(&tracer, "/no/such/program").stderr(contains("/no/such/program: No such file"));
+    let hint = "cargo rustc -p ti-tracer --release --features mpi --crate-type cdylib";
+    acquire(&folder.path("missing.so"), "true").stderr(contains("missing.so")).stderr(contains(hint));
+    assert!(!folder.path("run.pdt").exists());
+}
+
+/// Writes a shard of one of two ranks.
+fn shard(folder: &Folder, name: &str, job: &str, rank: u32, lines: &str) -> PathBuf {
+    let head = format!(
+        "# pdes-replay shard version=1 job={job} world=2 rank={rank} counter=cpu-time rate=1000000000"
+    );
+    folder.write(name, &format!("{head}\n{lines}"))
+}
+
+fn gather(folder: &Folder, shards: &[&PathBuf]) -> assert_cmd::assert::Assert {
+    let mut gather = command();
+    gather.args(["trace", "gather", "--output"]).arg(folder.path("run.pdt")).args(shards).assert()
+}
+
+#[test]
+fn a_shard_is_recovered_up_to_its_last_whole_line() {
+    let folder = Folder::new();
+    let whole =
+        shard(&folder, "0.shard", "a", 0, "0 init\n0 send 1 7 8\n0 finalize\n# skipped 2 MPI_Put\n# end\n");
+    // As a process leaves it that is killed: a part of a line, then zeros.
+    let zeros = "\0".repeat(200_000);
+    let killed =
+        shard(&folder, "1.shard", "a", 1, &format!("1 init\n1 compute 50\n1 recv 0 7 8\n1 sen{zeros}"));
+    gather(&folder, &[&whole, &killed])
+        .code(DONE)
+        .stdout(contains("2 ranks, 6 actions"))
+        .stdout(contains("processor time at 1000000000 flops per second"))
+        .stderr(contains("1 rank(s) ended without MPI_Finalize, the first is rank 1"))
+        .stderr(contains("2 MPI_Put"));
+    let text = command().args(["trace", "dump"]).arg(folder.path("run.pdt")).assert().code(DONE);
+    text.stdout(contains("1 compute 50\n1 recv 0 7 8 6\n"));
+}
+
+#[test]
+fn shards_must_belong_together() {
+    let folder = Folder::new();
+    let lines = |rank: u32| format!("{rank} init\n{rank} finalize\n# end\n");
+    let first = shard(&folder, "0.shard", "a", 0, &lines(0));
+    let second = shard(&folder, "1.shard", "a", 1, &lines(1));
+    gather(&folder, &[&second, &first]).code(DONE).stdout(contains("2 ranks, 4 actions"));
+    let other = shard(&folder, "other.shard", "b", 1, &lines(1));
+    gather(&folder, &[&first, &other]).code(FAILED).stderr(contains("other.shard has job=b, but "));
+    gather(&folder, &[&first])
+        .code(FAILED)
+        .stderr(contains("shards of 1 of 2 ranks; 1 is missing, the first is rank 1"));
+    gather(&folder, &[&first, &first, &second]).code(FAILED).stderr(contains("are both of rank 0"));
+    let outside = shard(&folder, "outside.shard", "a", 2, "");
+    gather(&folder, &[&outside]).code(FAILED).stderr(contains("found rank 2, expected one below 2"));
+    let none = folder.write("none.shard", "0 init\n");
+    gather(&folder, &[&none])
+        .code(FAILED)
+        .stderr(contains("none.shard: found \"0 init\", expected the first line"));
+    let later = folder.write("later.shard", "# pdes-replay shard version=2 job=a\n");
+    gather(&folder, &[&later]).code(FAILED).stderr(contains("version 2, expected 1"));
+}

@@ -1,0 +1,143 @@
+//! MPI programs in C and Fortran, compiled and recorded.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use assert_cmd::assert::Assert;
+
+use crate::command_line::{DONE, Folder, command};
+use crate::processes::OVERSUBSCRIBED;
+use crate::reference::repository;
+
+/// What compiles and starts programs: the variables `MPICC`, `MPIFORT` and `MPIRUN`, or the usual names.
+fn tool(variable: &str, name: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| name.to_owned())
+}
+
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+fn skip(why: &str) {
+    eprintln!("SKIPPED: {why}");
+}
+
+/// Whether programs run with Open MPI, where `mpi_f08` goes through functions that can be interposed.
+pub(super) fn is_open_mpi() -> bool {
+    let version = Command::new(tool("MPIRUN", "mpirun")).arg("--version").output();
+    let is_it = version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Open MPI"));
+    if !is_it {
+        skip("this MPI library is not Open MPI");
+    }
+    is_it
+}
+
+/// The library to preload: what the variable `TI_TRACER` names, as for another MPI library, or the one beside the command.
+fn tracer() -> PathBuf {
+    let beside = || Path::new(command().get_program()).with_file_name("libti_tracer.so");
+    std::env::var_os("TI_TRACER").map_or_else(beside, PathBuf::from)
+}
+
+/// A program that was compiled.
+pub(super) struct Program {
+    folder: Folder,
+    file: PathBuf,
+}
+
+impl Program {
+    /// Compiles a program; `None` where no compiler, no launcher or no tracer is there.
+    pub(super) fn compile(source: &str) -> Option<Self> {
+        let tracer = tracer();
+        if !tracer.exists() {
+            skip("there is no tracer: cargo rustc -p ti-tracer --features mpi --crate-type cdylib");
+            return None;
+        }
+        let compiler = match source.ends_with(".c") {
+            true => tool("MPICC", "mpicc"),
+            false => tool("MPIFORT", "mpifort"),
+        };
+        for tool in [&compiler, &tool("MPIRUN", "mpirun")] {
+            if !Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success()) {
+                skip(&format!("there is no {tool}, or it does not work"));
+                return None;
+            }
+        }
+        let folder = Folder::new();
+        let file = folder.path("program");
+        let source = repository().join("tests/replay/acquisition").join(source);
+        let compiled =
+            Command::new(&compiler).arg("-O1").arg("-w").arg(&source).arg("-o").arg(&file).output();
+        let compiled = compiled.unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        Some(Self { folder, file })
+    }
+
+    /// Records a run with arguments of the program, and returns what the command did.
+    pub(super) fn acquire(&self, name: &str, processes: u32, arguments: &[&str]) -> (Assert, Run<'_>) {
+        let run = Run { folder: &self.folder, name: name.to_owned(), processes };
+        let mut acquire = command();
+        acquire.args(["trace", "acquire", "--output"]).arg(run.archive()).arg("--shards").arg(run.shards());
+        acquire.arg("--tracer").arg(tracer());
+        acquire.arg("--").arg(tool("MPIRUN", "mpirun")).args(["-np", &processes.to_string()]);
+        acquire.arg(&self.file).args(arguments).envs(OVERSUBSCRIBED).timeout(Duration::from_secs(120));
+        (acquire.assert(), run)
+    }
+
+    /// Records a run that goes well, and checks and replays its trace.
+    pub(super) fn record(&self, name: &str, processes: u32, arguments: &[&str]) -> Run<'_> {
+        let (assert, run) = self.acquire(name, processes, arguments);
+        assert.code(DONE);
+        run.check();
+        let mut replay = command();
+        replay.arg("--platform").arg(repository().join("configs/platforms/torus-5g.toml"));
+        replay.arg("--trace").arg(run.archive()).assert().code(DONE);
+        run
+    }
+}
+
+/// A recorded run.
+pub(super) struct Run<'a> {
+    folder: &'a Folder,
+    name: String,
+    processes: u32,
+}
+
+impl Run<'_> {
+    pub(super) fn archive(&self) -> PathBuf {
+        self.folder.path(&format!("{}.pdt", self.name))
+    }
+
+    pub(super) fn shards(&self) -> PathBuf {
+        self.folder.path(&self.name)
+    }
+
+    /// Checks the archive.
+    pub(super) fn check(&self) {
+        let assert = command().args(["trace", "check"]).arg(self.archive()).assert().code(DONE);
+        let output = assert.get_output();
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Returns the lines of a rank, without its number: all calls, but not what is between them, nor tests that found nothing,
+    /// of which there may be any number.
+    pub(super) fn calls(&self, rank: u32) -> Vec<String> {
+        let text = std::fs::read_to_string(self.shards().join(format!("{rank}.shard"))).unwrap();
+        let prefix = format!("{rank} ");
+        let calls = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+            let line = line.strip_prefix(&prefix).unwrap_or_else(|| panic!("{line} is of rank {rank}"));
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        });
+        let is_eager = |line: &String| line.starts_with("test") && line.ends_with("done=-");
+        calls.filter(|line| !line.starts_with("compute ") && !is_eager(line)).collect()
+    }
+
+    /// Returns the calls of all ranks.
+    pub(super) fn all_calls(&self) -> Vec<Vec<String>> {
+        (0..self.processes).map(|rank| self.calls(rank)).collect()
+    }
+
+    /// Checks the calls of a rank, separated by semicolons, between `init` and `finalize`.
+    pub(super) fn expect(&self, rank: u32, calls: &str) {
+        let expected: Vec<&str> = calls.split(';').map(str::trim).collect();
+        let expected = [vec!["init"], expected, vec!["finalize"]].concat();
+        assert_eq!(self.calls(rank), expected, "rank {rank}");
+    }
+}
