@@ -36,6 +36,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod breakdown;
 pub mod collective;
 mod error;
 mod machine;
@@ -48,7 +49,9 @@ mod replay;
 mod request;
 mod statistics;
 mod token;
+mod wait_state;
 
+pub use breakdown::{Breakdown, Region, Share};
 pub use collective::{Selection, Selector};
 pub use error::{ReplayError, ReplayErrorKind};
 pub use machine::{Machine, Work};
@@ -58,4 +61,5 @@ pub use parameters::{Outcomes, Parameters};
 pub use replay::{RankProcess, Snapshot, Stretch, Waiting, World};
 pub use request::{Awaited, OperationIndex, RequestId};
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
-pub use token::{Flight, Lane, Message, Token};
+pub use token::{Flight, Lane, Message, Party, Token};
+pub use wait_state::WaitState;

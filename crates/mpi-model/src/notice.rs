@@ -3,7 +3,7 @@
 use pdes_core::{Bytes, Outbox, Rank, SimTime};
 
 use crate::request::{OperationIndex, RequestId};
-use crate::token::{Flight, Token};
+use crate::token::{Flight, Party, Token};
 
 /// Who waits for the end of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +15,10 @@ const _: () = assert!(size_of::<Notice>() <= 32);
 enum Wait {
     /// The rank itself cannot go on.
     Rank { me: Rank, operation: Option<OperationIndex> },
-    /// A receive, and the rendezvous send that it matches; `None` where the message, of this size, is detached.
-    Message { receiver: Rank, receive: RequestId, bytes: Bytes, sender: Option<(Rank, RequestId)> },
+    /// The receive of a detached message of this size.
+    Detached { receiver: Rank, receive: RequestId, bytes: Bytes },
+    /// A receive, posted then, and the rendezvous send that it matches.
+    Rendezvous { receiver: Rank, receive: RequestId, posted: SimTime, sender: Rank, send: RequestId },
     /// An eager message, whether or not its receive is posted yet.
     Eager { receiver: Rank, flight: Flight },
 }
@@ -26,13 +28,16 @@ impl Notice {
         Self(Wait::Rank { me, operation })
     }
 
-    pub(crate) fn message(
-        receiver: Rank,
-        receive: RequestId,
-        bytes: Bytes,
-        sender: Option<(Rank, RequestId)>,
+    pub(crate) fn detached(receiver: Rank, receive: RequestId, bytes: Bytes) -> Self {
+        Self(Wait::Detached { receiver, receive, bytes })
+    }
+
+    pub(crate) fn rendezvous(
+        (receiver, receive): (Rank, RequestId),
+        posted: SimTime,
+        (sender, send): (Rank, RequestId),
     ) -> Self {
-        Self(Wait::Message { receiver, receive, bytes, sender })
+        Self(Wait::Rendezvous { receiver, receive, posted, sender, send })
     }
 
     pub(crate) fn eager(receiver: Rank, flight: Flight) -> Self {
@@ -43,7 +48,9 @@ impl Notice {
     pub fn rank_concerned(self) -> Rank {
         match self.0 {
             Wait::Rank { me, .. } => me,
-            Wait::Message { receiver, .. } | Wait::Eager { receiver, .. } => receiver,
+            Wait::Detached { receiver, .. }
+            | Wait::Rendezvous { receiver, .. }
+            | Wait::Eager { receiver, .. } => receiver,
         }
     }
 
@@ -66,12 +73,15 @@ impl Notice {
         };
         match self.0 {
             Wait::Rank { me, operation } => tell(me, Token::Resume { at, operation }),
-            Wait::Message { receiver, receive, bytes, sender } => {
-                let received = sender.is_none().then_some(bytes);
-                tell(receiver, Token::Arrived { request: receive, at, received });
-                if let Some((rank, request)) = sender {
-                    tell(rank, Token::Arrived { request, at, received: None });
-                }
+            Wait::Detached { receiver, receive, bytes } => {
+                let party = Party::Receiver { detached: Some(bytes) };
+                tell(receiver, Token::Arrived { request: receive, at, party });
+            }
+            Wait::Rendezvous { receiver, receive, posted, sender, send } => {
+                let party = Party::Receiver { detached: None };
+                tell(receiver, Token::Arrived { request: receive, at, party });
+                let party = Party::Sender { received: posted };
+                tell(sender, Token::Arrived { request: send, at, party });
             }
             Wait::Eager { receiver, flight } => tell(receiver, Token::Landed { flight, at }),
         }

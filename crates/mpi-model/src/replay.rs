@@ -8,6 +8,7 @@ mod mailbox;
 mod message;
 mod operation;
 mod outcome;
+mod partners;
 mod pending;
 mod persistent;
 mod places;
@@ -30,10 +31,12 @@ use crate::matching::{Port, Ports, Receive};
 use crate::notice::Notice;
 use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId, Requests};
 use crate::statistics::{ActionKind, Statistics};
-use crate::token::{Message, Token};
+use crate::token::{Message, Party, Token};
+use crate::wait_state::WaitState;
 use flights::Flights;
 use mailbox::Mailbox;
 use operation::Operation;
+use partners::Partners;
 use pending::Pending;
 use persistent::Persistent;
 use places::Places;
@@ -72,6 +75,8 @@ pub struct RankProcess<'t, M: Machine> {
     rare: Option<Box<Rare<M>>>,
     picos_per_flop: f64,
     statistics: Statistics,
+    /// For whom requests wait, where it is asked for where the time goes.
+    partners: Option<Box<Partners>>,
 }
 
 /// The state of a rank that only some calls, errors and machines need.
@@ -139,6 +144,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             let path = path(world, peer, me).map_err(|kind| ReplayError { rank: me, action: 0, kind })?;
             ports.push(Port::new(peer, Some(path)));
         }
+        let requests = Requests::new(trace.slots());
+        let partners = world.breaks_down.then(|| Box::new(Partners::new(requests.of_program())));
         Ok(Self {
             world,
             me,
@@ -148,7 +155,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             began: SimTime::ZERO,
             pending: Pending::Nothing,
             awaited: None,
-            requests: Requests::new(trace.slots()),
+            requests,
             ports: Ports::new(ports),
             operations: Vec::new(),
             bound: u32::from(trace.matches_by_time()),
@@ -157,7 +164,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             places: None,
             rare: None,
             picos_per_flop: 1e12 / world.machine.speed(me),
-            statistics: Statistics::default(),
+            statistics: if world.breaks_down { Statistics::with_breakdown() } else { Statistics::default() },
+            partners,
         })
     }
 
@@ -341,7 +349,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             }
             Action::Test { slot } => self.test(slot),
             Action::Sleep { seconds } => self.sleep(seconds, outbox),
-            Action::Init | Action::Communicator | Action::Location(_) => Ok(self.end(ActionKind::Marker)),
+            Action::Init | Action::Communicator => Ok(self.end(ActionKind::Marker)),
+            Action::Location(site) => {
+                self.statistics.enter(site);
+                Ok(self.end(ActionKind::Marker))
+            }
             Action::Finalize => Ok(self.end(ActionKind::Finalize)),
             Action::Null { slot } => {
                 let kind = if slot.is_some() { ActionKind::Isend } else { ActionKind::Send };
@@ -447,10 +459,16 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Moves the clock past a completion, and pays for it.
+    /// Moves the clock past the completion of a request, and pays for it.
     #[inline]
-    fn settle(&mut self, completion: Completion) {
-        self.strand.clock = self.strand.clock.max(completion.at);
+    fn settle(&mut self, request: RequestId, completion: Completion, kind: ActionKind) {
+        self.wait_for(request, completion.at, kind);
+        self.pay(completion);
+    }
+
+    /// Pays for a completion.
+    #[inline]
+    fn pay(&mut self, completion: Completion) {
         if let Some(bytes) = completion.received {
             self.strand.clock += self.world.parameters.receive.cost(bytes);
         }
@@ -523,7 +541,14 @@ impl<M: Machine> Process for RankProcess<'_, M> {
                 Some(failure) => return Err(failure),
                 None => None,
             },
-            Token::Arrived { request, at, received } => {
+            Token::Arrived { request, at, party } => {
+                let received = match party {
+                    Party::Receiver { detached } => detached,
+                    Party::Sender { received } => {
+                        self.meet(request, WaitState::LateReceiver, received);
+                        None
+                    }
+                };
                 self.requests.set(request, Request::Complete(Completion { at, received }));
                 Some(request)
             }

@@ -39,6 +39,12 @@ impl RequestId {
         NonZeroU32::new(number).filter(|&number| number.get() != PART).map(Self)
     }
 
+    /// Returns its place among the requests of the program, or else among the parts of operations.
+    #[inline]
+    pub(crate) fn place(self) -> Result<usize, usize> {
+        if self.is_part() { Err(self.index()) } else { Ok(self.index()) }
+    }
+
     fn is_part(self) -> bool {
         self.0.get() >= PART
     }
@@ -240,6 +246,16 @@ impl Requests {
     /// The place after the last request of the program, those of blocking calls included.
     pub(crate) fn end(&self) -> RequestId {
         RequestId::new(self.table.len())
+    }
+
+    /// How many requests the program has, those of blocking calls included.
+    pub(crate) fn of_program(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The requests of the program from one place up to, but without, another.
+    pub(crate) fn between(from: RequestId, to: RequestId) -> impl Iterator<Item = RequestId> {
+        (from.index()..to.index()).map(RequestId::new)
     }
 
     /// Makes a request of an operation.

@@ -1,7 +1,10 @@
 //! What a rank did, and for how long.
 
 use pdes_core::{Bytes, SimDuration, Wire};
-use trace_mmap::Collective;
+use trace_mmap::{Collective, LocationId};
+
+use crate::breakdown::Breakdown;
+use crate::wait_state::WaitState;
 
 /// A kind of action, by which time is accounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,16 +180,24 @@ impl From<&Collective> for ActionKind {
 /// Totals of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Those of the first kinds, which make up most of a program.
-    common: [Total; COMMON],
-    /// Those of other kinds, which few programs have more than a few of, in the order in which they first occurred.
-    other: Vec<(ActionKind, Total)>,
+    totals: Totals,
     /// Messages sent, point-to-point and inside collectives.
     pub messages: u64,
     /// Payload of the messages sent.
     pub bytes: Bytes,
     /// What depended on time, where anything did.
     outcomes: Option<Box<OutcomeCount>>,
+    /// Where the time goes, where that is asked for.
+    breakdown: Option<Box<Breakdown>>,
+}
+
+/// Totals of all kinds of actions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Those of the first kinds, which make up most of a program.
+    common: [Total; COMMON],
+    /// Those of other kinds, which few programs have more than a few of, in the order in which they first occurred.
+    other: Vec<(ActionKind, Total)>,
 }
 
 /// Totals of a kind of action.
@@ -211,14 +222,24 @@ pub struct OutcomeCount {
 }
 
 impl Statistics {
+    /// Begins totals that also say where the time goes.
+    pub(crate) fn with_breakdown() -> Self {
+        Self { breakdown: Some(Box::default()), ..Self::default() }
+    }
+
+    /// Returns where the time goes, where that was [asked for](crate::World::with_breakdowns).
+    pub fn breakdown(&self) -> Option<&Breakdown> {
+        self.breakdown.as_deref()
+    }
+
     /// Returns the simulated time spent in actions of this kind, waiting included.
     pub fn time(&self, kind: ActionKind) -> SimDuration {
-        self.total(kind).time
+        self.totals.of(kind).time
     }
 
     /// Returns how many actions of this kind were done.
     pub fn count(&self, kind: ActionKind) -> u64 {
-        self.total(kind).count
+        self.totals.of(kind).count
     }
 
     /// Returns what depended on time.
@@ -226,40 +247,43 @@ impl Statistics {
         self.outcomes.as_deref().copied().unwrap_or_default()
     }
 
-    fn total(&self, kind: ActionKind) -> Total {
-        let other = || self.other.iter().find(|(of, _)| *of == kind).map(|&(_, total)| total);
-        self.common.get(kind as usize).copied().or_else(other).unwrap_or_default()
-    }
-
     #[inline]
     pub(crate) fn add_action(&mut self, kind: ActionKind, time: SimDuration) {
-        let total = self.total_mut(kind);
-        total.time += time;
-        total.count += 1;
+        self.totals.add(kind, 1, time);
     }
 
-    /// Adds time to a kind without counting an action.
-    pub(crate) fn add_time(&mut self, kind: ActionKind, time: SimDuration) {
-        self.total_mut(kind).time += time;
-    }
-
-    #[inline]
-    fn total_mut(&mut self, kind: ActionKind) -> &mut Total {
-        match self.common.get_mut(kind as usize) {
-            Some(total) => total,
-            None => Self::other_mut(&mut self.other, kind),
+    /// Takes in the end of the rank, with what its last action took.
+    pub(crate) fn finish(&mut self, time: SimDuration) {
+        self.totals.add(ActionKind::Finalize, 0, time);
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.account_for(&self.totals);
         }
     }
 
-    fn other_mut(other: &mut Vec<(ActionKind, Total)>, kind: ActionKind) -> &mut Total {
-        let known = other.iter().position(|(of, _)| *of == kind);
-        let place = known.unwrap_or_else(|| {
-            // No room for more: there are millions of ranks.
-            other.reserve_exact(1);
-            other.push((kind, Total::default()));
-            other.len() - 1
-        });
-        &mut other[place].1
+    /// Takes in that an action of this kind waits for another rank, then for data.
+    #[inline(always)]
+    pub(crate) fn block(
+        &mut self,
+        kind: ActionKind,
+        state: WaitState,
+        waiting: SimDuration,
+        transfer: SimDuration,
+    ) {
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.block(kind, state, waiting, transfer);
+        }
+    }
+
+    /// Takes in that the rank goes to another call site.
+    pub(crate) fn enter(&mut self, site: LocationId) {
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.enter(site, &self.totals);
+        }
+    }
+
+    /// Returns the place of the call site among those of the rank, where that matters.
+    pub(crate) fn place(&self) -> usize {
+        self.breakdown.as_deref().map_or(0, Breakdown::current)
     }
 
     /// Returns whether as many outcomes, and calls that may have them, are among these totals as among others.
@@ -274,14 +298,12 @@ impl Statistics {
     pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
         let more = |now: u64, before: u64| now.checked_sub(before)?.checked_mul(times)?.checked_add(now);
         let mut totals = self.clone();
-        for kind in ActionKind::ALL.into_iter().filter(|&kind| self.has(kind)) {
-            let (now, earlier) = (self.total(kind), before.total(kind));
-            let time = more(now.time.as_picos(), earlier.time.as_picos())?;
-            let count = more(now.count, earlier.count)?;
-            *totals.total_mut(kind) = Total { time: SimDuration::from_picos(time), count };
-        }
+        totals.totals = self.totals.extrapolate(&before.totals, times)?;
         totals.messages = more(self.messages, before.messages)?;
         totals.bytes = Bytes::new(more(self.bytes.get(), before.bytes.get())?);
+        if let (Some(now), Some(before)) = (&self.breakdown, &before.breakdown) {
+            totals.breakdown = Some(Box::new(now.extrapolate(before, times)?));
+        }
         Some(totals)
     }
 
@@ -298,7 +320,7 @@ impl Statistics {
 
     /// Writes the totals for another process of the operating system.
     pub fn write(&self, bytes: &mut Vec<u8>) {
-        let kinds = || ActionKind::ALL.into_iter().filter(|&kind| self.has(kind));
+        let kinds = || self.totals.kinds();
         (kinds().count() as u8).write(bytes);
         for kind in kinds() {
             (kind, self.count(kind), self.time(kind).as_picos()).write(bytes);
@@ -306,6 +328,10 @@ impl Statistics {
         (self.messages, self.bytes).write(bytes);
         let OutcomeCount { decided, different, first_different } = self.outcomes();
         (decided, different, first_different).write(bytes);
+        u8::from(self.breakdown.is_some()).write(bytes);
+        if let Some(breakdown) = &self.breakdown {
+            breakdown.write(bytes);
+        }
     }
 
     /// Reads what [`write`](Statistics::write) wrote; `None` where the bytes are something else.
@@ -313,23 +339,87 @@ impl Statistics {
         let mut totals = Self::default();
         for _ in 0..u8::read(bytes)? {
             let (kind, count, time): (ActionKind, u64, u64) = Wire::read(bytes)?;
-            *totals.total_mut(kind) = Total { time: SimDuration::from_picos(time), count };
+            *totals.totals.of_mut(kind) = Total { time: SimDuration::from_picos(time), count };
         }
         (totals.messages, totals.bytes) = Wire::read(bytes)?;
         let (decided, different, first_different) = Wire::read(bytes)?;
         let outcomes = OutcomeCount { decided, different, first_different };
         totals.outcomes = (outcomes != OutcomeCount::default()).then(|| Box::new(outcomes));
+        totals.breakdown = match u8::read(bytes)? {
+            0 => None,
+            1 => Some(Box::new(Breakdown::read(bytes)?)),
+            _ => return None,
+        };
         Some(totals)
-    }
-
-    fn has(&self, kind: ActionKind) -> bool {
-        self.count(kind) > 0 || self.time(kind) > SimDuration::ZERO
     }
 
     #[inline]
     pub(crate) fn add_message(&mut self, bytes: Bytes) {
         self.messages += 1;
         self.bytes += bytes;
+    }
+}
+
+impl Totals {
+    #[inline]
+    pub(crate) fn add(&mut self, kind: ActionKind, count: u64, time: SimDuration) {
+        let total = self.of_mut(kind);
+        total.time += time;
+        total.count += count;
+    }
+
+    /// Returns what has been added since these were others: kind, number and time.
+    pub(crate) fn since(&self, before: &Self) -> impl Iterator<Item = (ActionKind, u64, SimDuration)> {
+        let common = ActionKind::ALL.into_iter().zip(self.common.iter().copied());
+        let all = common.chain(self.other.iter().copied());
+        all.filter_map(|(kind, now)| {
+            let before = before.of(kind);
+            let time = SimDuration::from_picos(now.time.as_picos() - before.time.as_picos());
+            (now != before).then_some((kind, now.count - before.count, time))
+        })
+    }
+
+    /// Returns the totals where what was added since others is added so many times more; `None` where one of them leaves
+    /// its range.
+    pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
+        let more = |now: u64, before: u64| now.checked_sub(before)?.checked_mul(times)?.checked_add(now);
+        let mut totals = self.clone();
+        for kind in self.kinds() {
+            let (now, earlier) = (self.of(kind), before.of(kind));
+            let time = more(now.time.as_picos(), earlier.time.as_picos())?;
+            let count = more(now.count, earlier.count)?;
+            *totals.of_mut(kind) = Total { time: SimDuration::from_picos(time), count };
+        }
+        Some(totals)
+    }
+
+    /// The kinds of which there is anything, in their order.
+    fn kinds(&self) -> impl Iterator<Item = ActionKind> + '_ {
+        ActionKind::ALL.into_iter().filter(|&kind| self.of(kind) != Total::default())
+    }
+
+    fn of(&self, kind: ActionKind) -> Total {
+        let other = || self.other.iter().find(|(of, _)| *of == kind).map(|&(_, total)| total);
+        self.common.get(kind as usize).copied().or_else(other).unwrap_or_default()
+    }
+
+    #[inline]
+    fn of_mut(&mut self, kind: ActionKind) -> &mut Total {
+        match self.common.get_mut(kind as usize) {
+            Some(total) => total,
+            None => Self::other_mut(&mut self.other, kind),
+        }
+    }
+
+    fn other_mut(other: &mut Vec<(ActionKind, Total)>, kind: ActionKind) -> &mut Total {
+        let known = other.iter().position(|(of, _)| *of == kind);
+        let place = known.unwrap_or_else(|| {
+            // No room for more: there are millions of ranks.
+            other.reserve_exact(1);
+            other.push((kind, Total::default()));
+            other.len() - 1
+        });
+        &mut other[place].1
     }
 }
 
@@ -367,19 +457,21 @@ mod tests {
 
     #[test]
     fn totals_come_back() {
-        let mut totals = Statistics::default();
-        totals.add_action(ActionKind::Send, SimDuration::from_picos(5));
-        totals.add_action(ActionKind::Finalize, SimDuration::ZERO);
-        totals.add_time(ActionKind::Wait, SimDuration::from_picos(u64::MAX));
-        totals.add_message(Bytes::new(77));
-        totals.add_outcome(9, false);
-        totals.add_outcome(10, true);
-        let mut bytes = Vec::new();
-        totals.write(&mut bytes);
-        assert_eq!(Statistics::read(&mut &bytes[..bytes.len() - 1]), None, "too short");
-        let rest = &mut bytes.as_slice();
-        assert_eq!(Statistics::read(rest), Some(totals));
-        assert!(rest.is_empty());
+        for mut totals in [Statistics::default(), Statistics::with_breakdown()] {
+            totals.add_action(ActionKind::Send, SimDuration::from_picos(5));
+            totals.add_action(ActionKind::Finalize, SimDuration::ZERO);
+            totals.totals.add(ActionKind::Wait, 0, SimDuration::from_picos(u64::MAX / 2));
+            totals.finish(SimDuration::from_picos(3));
+            totals.add_message(Bytes::new(77));
+            totals.add_outcome(9, false);
+            totals.add_outcome(10, true);
+            let mut bytes = Vec::new();
+            totals.write(&mut bytes);
+            assert_eq!(Statistics::read(&mut &bytes[..bytes.len() - 1]), None, "too short");
+            let rest = &mut bytes.as_slice();
+            assert_eq!(Statistics::read(rest), Some(totals));
+            assert!(rest.is_empty());
+        }
         assert_eq!(Statistics::read(&mut [1, ActionKind::ALL.len() as u8].as_slice()), None);
     }
 }

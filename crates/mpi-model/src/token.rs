@@ -28,8 +28,8 @@ pub enum Token {
         request: RequestId,
         /// When the last byte arrived.
         at: SimTime,
-        /// The size of a detached message, to its receiver.
-        received: Option<Bytes>,
+        /// Whose request it is.
+        party: Party,
     },
     /// The data of an eager message has arrived, perhaps before its receive is posted.
     Landed {
@@ -66,6 +66,21 @@ pub enum Lane {
     Mailbox(u32),
     /// Times that members of collective operations tell each other; from the rank with this number.
     Time(u32),
+}
+
+/// Who is told of the arrival of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// The sender.
+    Sender {
+        /// When the receiver was ready.
+        received: SimTime,
+    },
+    /// The receiver.
+    Receiver {
+        /// The size of a detached message.
+        detached: Option<Bytes>,
+    },
 }
 
 /// A message that waits for its receive.

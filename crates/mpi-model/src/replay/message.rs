@@ -11,7 +11,8 @@ use crate::machine::{Machine, Work};
 use crate::matching::{Context, Departure, Letter, Port, Receive, TagFilter};
 use crate::notice::Notice;
 use crate::request::{Awaited, Completion, Request, RequestId};
-use crate::token::{Lane, Message, Token};
+use crate::token::{Lane, Message, Party, Token};
+use crate::wait_state::WaitState;
 
 impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn is_detached(&self, bytes: Bytes) -> bool {
@@ -239,6 +240,7 @@ impl<M: Machine> RankProcess<'_, M> {
             let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room };
             return Err(self.clash(message, receive, kind));
         }
+        self.meet(receive.request, WaitState::LateSender, posted);
         let received = reply.is_none().then_some(bytes);
         if let Departure::Flying(flight) = departure {
             return Ok(self.await_flight(flight, receive.request, received));
@@ -246,8 +248,10 @@ impl<M: Machine> RankProcess<'_, M> {
         let path = path.expect("a receive is posted after its path is known");
         let wire = bytes + self.world.parameters.envelope;
         let start = if departure == Departure::Sent { posted } else { posted.max(receive.posted) };
-        let sender = reply.map(|request| (peer, request));
-        let notice = Notice::message(self.me, receive.request, bytes, sender);
+        let notice = match reply {
+            None => Notice::detached(self.me, receive.request, bytes),
+            Some(send) => Notice::rendezvous((self.me, receive.request), receive.posted, (peer, send)),
+        };
         if let Some(order) = self.world.machine.order(Work::Transfer { path, bytes: wire }, notice) {
             // The side that posts last starts the flow, in the order in which posts take turns: see `next_round`.
             let place = if (posted, message.round, peer) > (receive.posted, receive.round, self.me) {
@@ -264,7 +268,8 @@ impl<M: Machine> RankProcess<'_, M> {
             return Err(self.clash(message, receive, kind));
         };
         if let Some(request) = reply {
-            outbox.send(peer, Token::Arrived { request, at, received: None });
+            let party = Party::Sender { received: receive.posted };
+            outbox.send(peer, Token::Arrived { request, at, party });
         }
         self.requests.set(receive.request, Request::Complete(Completion { at, received }));
         Ok(true)

@@ -1,8 +1,9 @@
 //! Collective operations in progress.
 
-use pdes_core::{Bytes, Outbox, Rank, SimDuration};
+use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
 use trace_mmap::{CommId, Communicator};
 
+use super::partners::{Partner, Scope};
 use super::pending::Pending;
 use super::strand::Strand;
 use super::tag::{self, Side};
@@ -12,6 +13,7 @@ use crate::machine::Machine;
 use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::Token;
+use crate::wait_state::WaitState;
 
 /// The size of an announcement.
 const ANNOUNCEMENT: Bytes = Bytes::new(1);
@@ -33,6 +35,8 @@ pub(super) struct Operation<'t> {
     pub(super) vain: u32,
     /// What the program waits for, unless the operation blocks.
     pub(super) request: Option<RequestId>,
+    /// For whom it has waited.
+    scope: Scope,
 }
 
 /// What an operation waits for.
@@ -97,6 +101,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             wait: Wait::Nothing,
             vain: 0,
             request,
+            scope: request.map(|_| Partner::NOBODY),
         };
         self.operations[index.index()] = Some(Box::new(operation));
         match request {
@@ -151,7 +156,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let taken = self.operations[index.index()].take();
         let mut operation = taken.expect("an operation that is waited for is in progress");
         std::mem::swap(&mut self.strand, &mut operation.strand);
+        self.swap_scope(&mut operation.scope);
         let ended = self.steps(index, &mut operation, outbox);
+        self.swap_scope(&mut operation.scope);
         std::mem::swap(&mut self.strand, &mut operation.strand);
         if !ended? {
             self.operations[index.index()] = Some(operation);
@@ -163,6 +170,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             None => self.strand = operation.strand,
             Some(request) => {
                 let completion = Completion { at: operation.strand.clock, received: None };
+                self.meet_operation(request, operation.scope);
                 self.requests.set(request, Request::Complete(completion));
             }
         }
@@ -207,31 +215,32 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Moves the clock past what the operation has waited for.
     fn complete_wait(&mut self, operation: &mut Operation<'_>) {
+        let kind = operation.kind;
         match std::mem::replace(&mut operation.wait, Wait::Nothing) {
             Wait::Nothing | Wait::Work | Wait::Look { .. } => {}
             Wait::Hear(request) => {
                 if let Some(told) = self.take_part(request) {
-                    self.strand.clock = self.strand.clock.max(told.at);
+                    self.wait_until(told.at, kind, told_by(told));
                 }
             }
             Wait::Learn(request) => operation.answer = self.learned(request),
-            Wait::One(request) => self.take_parts(&mut vec![request]),
-            Wait::Two(requests) => self.take_parts(&mut requests.to_vec()),
-            Wait::All => self.take_parts(&mut operation.requests),
+            Wait::One(request) => self.take_parts(kind, &mut vec![request]),
+            Wait::Two(requests) => self.take_parts(kind, &mut requests.to_vec()),
+            Wait::All => self.take_parts(kind, &mut operation.requests),
             Wait::Each { next } if next < operation.requests.len() => {
-                self.settle_part(operation.requests[next]);
+                self.settle_part(kind, operation.requests[next]);
                 operation.wait = Wait::Each { next: next + 1 };
             }
             Wait::Each { .. } => {
                 operation.requests.drain(..).for_each(|part| self.requests.release_part(part))
             }
-            Wait::Request(place) => self.settle_part(operation.requests[place]),
+            Wait::Request(place) => self.settle_part(kind, operation.requests[place]),
         }
     }
 
-    fn settle_part(&mut self, request: RequestId) {
+    fn settle_part(&mut self, kind: ActionKind, request: RequestId) {
         if let Some(completion) = self.requests.take(request) {
-            self.settle(completion);
+            self.settle(request, completion, kind);
         }
     }
 
@@ -244,14 +253,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Completes requests and gives them up. The library takes what is complete first and pays for one after the other;
     /// among those that are complete at once, the order does not change the sum.
-    fn take_parts(&mut self, requests: &mut Vec<RequestId>) {
-        let mut completions: Vec<Completion> =
-            requests.iter().filter_map(|&request| self.requests.take(request)).collect();
+    fn take_parts(&mut self, kind: ActionKind, requests: &mut Vec<RequestId>) {
+        let partner = self.last_partner(requests.iter().copied());
+        let completions = requests.iter().filter_map(|&request| self.requests.take(request)).collect();
         requests.drain(..).for_each(|request| self.requests.release_part(request));
-        if !self.world.parameters.receive.is_zero() {
-            completions.sort_by_key(|completion| completion.at);
-        }
-        completions.into_iter().for_each(|completion| self.settle(completion));
+        self.settle_all(completions, kind, partner);
     }
 
     fn step(
@@ -306,6 +312,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.tell(to, operation.communicator.id, operation.tag, delay, outbox)?;
                 if bytes.is_some_and(|bytes| !self.is_detached(bytes)) {
                     self.strand.clock += delay;
+                    self.add_transfer(operation.kind, delay);
                 }
             }
             Step::Hear { from } => {
@@ -321,6 +328,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.advance(Some(time), "a collective operation", || {
                     format!("{times} messages of {bytes}")
                 })?;
+                self.add_transfer(operation.kind, time);
             }
             Step::Compute { flops } => {
                 if self.computes(flops, Some(index), outbox)? {
@@ -411,7 +419,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn work_done(
         &mut self,
         index: OperationIndex,
-        at: pdes_core::SimTime,
+        at: SimTime,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<bool, Failure<M::Error>> {
         if let Some(operation) = &mut self.operations[index.index()] {
@@ -443,6 +451,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         })?;
         Some(OperationIndex(found as u32))
     }
+}
+
+/// The member that has told the time, and beside it how long the data take.
+fn told_by(told: Completion) -> Partner {
+    let delay = told.received.map_or(SimDuration::ZERO, |picos| SimDuration::from_picos(picos.get()));
+    let ready =
+        told.at.checked_since(SimTime::ZERO + delay).map_or(SimTime::ZERO, |since| SimTime::ZERO + since);
+    Partner { ready, state: WaitState::LateSender }
 }
 
 impl Operation<'_> {

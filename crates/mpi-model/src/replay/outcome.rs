@@ -99,8 +99,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             (granted, left) = (false, left - 1);
             let chosen = self.complete_by(call, at).next();
             let (slot, completion) = chosen.expect("a request is complete by now");
-            self.requests.set(self.request(slot), Request::Inactive);
-            self.settle(completion);
+            let request = self.request(slot);
+            self.requests.set(request, Request::Inactive);
+            self.settle(request, completion, kind);
             self.places().chosen.push(slot);
         }
         let is_recorded = self.exchange_chosen(call);
@@ -208,8 +209,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             let first_only = matches!(self.trace.call(call), Call::Testany { .. });
             let taken = complete.into_iter().take(if first_only { 1 } else { usize::MAX });
             for (slot, completion) in taken {
-                self.requests.set(self.request(slot), Request::Inactive);
-                self.settle(completion);
+                let request = self.request(slot);
+                self.requests.set(request, Request::Inactive);
+                self.settle(request, completion, ActionKind::Test);
             }
         } else if was_recorded {
             return self.complete(Pending::Listed { call, scanned: 0, kind: ActionKind::Test });

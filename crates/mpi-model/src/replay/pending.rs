@@ -3,9 +3,10 @@
 use pdes_core::{Outbox, Pause, SimTime};
 use trace_mmap::CallId;
 
+use super::partners::Partner;
 use super::{Flow, Outcome, RankProcess};
 use crate::machine::Machine;
-use crate::request::{Completion, OperationIndex, Request, RequestId};
+use crate::request::{Completion, OperationIndex, Request, RequestId, Requests};
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
@@ -90,7 +91,7 @@ impl<M: Machine> RankProcess<'_, M> {
             Pending::One { request, kind } => match self.requests.get(request) {
                 Request::Complete(completion) => {
                     self.requests.set(request, Request::Inactive);
-                    self.settle(completion);
+                    self.settle(request, completion, kind);
                     Ok(self.end(kind))
                 }
                 // The request was completed by a test, or its peer is MPI_PROC_NULL.
@@ -126,21 +127,32 @@ impl<M: Machine> RankProcess<'_, M> {
 
     /// Completes all requests of a range, none of which is pending.
     fn take_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Flow {
+        let partner = self.last_partner(Requests::between(from, to));
         if self.world.parameters.receive.is_zero() {
             let last = self.requests.take_completions(from, to).map(|completion| completion.at).max();
-            self.strand.clock = self.strand.clock.max(last.unwrap_or(SimTime::ZERO));
+            self.wait_until(last.unwrap_or(SimTime::ZERO), kind, partner.unwrap_or_default());
         } else {
             let completions = self.requests.take_completions(from, to).collect();
-            self.settle_all(completions);
+            self.settle_all(completions, kind, partner);
         }
         self.end(kind)
     }
 
     /// The library takes what is complete first and pays for one after the other; among those that are complete at once,
     /// the order does not change the sum.
-    fn settle_all(&mut self, mut completions: Vec<Completion>) {
-        completions.sort_by_key(|completion| completion.at);
-        completions.into_iter().for_each(|completion| self.settle(completion));
+    pub(super) fn settle_all(
+        &mut self,
+        mut completions: Vec<Completion>,
+        kind: ActionKind,
+        partner: Option<Partner>,
+    ) {
+        if !self.world.parameters.receive.is_zero() {
+            completions.sort_by_key(|completion| completion.at);
+        }
+        for completion in completions {
+            self.wait_until(completion.at, kind, partner.unwrap_or_default());
+            self.pay(completion);
+        }
     }
 
     fn complete_listed(&mut self, call: CallId, mut scanned: usize, kind: ActionKind) -> Flow {
@@ -152,8 +164,9 @@ impl<M: Machine> RankProcess<'_, M> {
             }
             scanned += 1;
         }
+        let partner = self.last_partner(slots.iter().map(|&slot| self.request(slot)));
         let completions = slots.iter().filter_map(|&slot| self.requests.take(self.request(slot))).collect();
-        self.settle_all(completions);
+        self.settle_all(completions, kind, partner);
         self.end(kind)
     }
 
@@ -165,13 +178,13 @@ impl<M: Machine> RankProcess<'_, M> {
                 Request::Pending(_) => return Ok(self.block(Pending::AtEnd { next }, request)),
                 Request::Complete(completion) => {
                     self.requests.set(request, Request::Inactive);
-                    self.settle(completion);
+                    self.settle(request, completion, ActionKind::Finalize);
                 }
                 Request::Inactive => {}
             }
             next += 1;
         }
-        self.statistics.add_time(ActionKind::Finalize, self.strand.clock - self.began);
+        self.statistics.finish(self.strand.clock - self.began);
         self.began = self.strand.clock;
         Ok(Flow::Pause(Pause::Finished))
     }

@@ -4,11 +4,13 @@ use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Incoming, Source};
 
 use super::mailbox::Wanted;
+use super::partners::Partner;
 use super::pending::{Look, Pending};
 use super::{Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::request::Awaited;
 use crate::statistics::ActionKind;
+use crate::wait_state::WaitState;
 
 impl<M: Machine> RankProcess<'_, M> {
     /// Waits until there is a message.
@@ -23,7 +25,7 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn probe_any(&mut self, call: CallId, kind: ActionKind, granted: bool) -> Outcome<M::Error> {
         match self.first_probed(call) {
             Some(at) if granted => {
-                self.strand.clock = self.strand.clock.max(at);
+                self.wait_until(at, kind, Partner { ready: at, state: WaitState::LateSender });
                 Ok(self.end(kind))
             }
             _ => Ok(self.hold(Pending::Probe { call, kind })),

@@ -11,6 +11,7 @@ use pdes_core::{SimDuration, SimTime, Wire};
 use trace_mmap::{CommId, Head, Slot};
 
 use super::RankProcess;
+use super::partners::Partner;
 use crate::machine::Machine;
 use crate::matching::{Departure, Letter, Receive};
 use crate::request::{Completion, Request, RequestId};
@@ -128,7 +129,7 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         }
         let (mut rest, mut times) = (Vec::new(), Vec::new());
         for request in self.requests_of_trace() {
-            self.write_request(self.requests.get(request), &mut rest, &mut times);
+            self.write_request(request, &mut rest, &mut times);
         }
         for (port, letter) in self.ports.letters() {
             self.write_letter(port, letter, &mut rest, &mut times)?;
@@ -136,6 +137,7 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         for (port, receive) in self.ports.receives() {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
+        (self.statistics.place() as u64).write(&mut rest);
         if has_ended && !times.is_empty() {
             return None;
         }
@@ -163,8 +165,8 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
     }
 
     /// When a request was completed in the past does not matter.
-    fn write_request(&self, request: Request, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
-        match request {
+    fn write_request(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
+        match self.requests.get(request) {
             Request::Inactive => 0_u8.write(rest),
             Request::Pending(awaited) => (1_u8, awaited).write(rest),
             Request::Complete(completion) if completion.at <= self.strand.clock => {
@@ -173,8 +175,18 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
             Request::Complete(completion) => {
                 (3_u8, completion.received).write(rest);
                 times.push(completion.at);
+                self.write_partner(request, rest, times);
             }
         }
+    }
+
+    /// Since when the other side has been there does not matter where that is past.
+    fn write_partner(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
+        let Some(partners) = self.partners.as_deref() else { return };
+        let Partner { ready, state } = partners.of(request);
+        let will_be_there = ready > self.strand.clock;
+        (u8::from(will_be_there), state as u8).write(rest);
+        times.extend(will_be_there.then_some(ready));
     }
 
     /// `None` for a message of a collective operation, whose tag depends on how many there were.
@@ -242,6 +254,7 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
                 self.requests.set(request, Request::Complete(Completion { at, ..completion }));
             }
         }
+        self.partners.iter_mut().for_each(|partners| partners.delay(time));
         self.ports.delay(time, (now.position - before.position) * times);
         self.strand.delay(time);
         self.began = self.strand.clock;

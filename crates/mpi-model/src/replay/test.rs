@@ -61,7 +61,7 @@ impl<M: Machine> RankProcess<'_, M> {
         match self.requests.get(request) {
             Request::Complete(completion) if completion.at <= self.strand.clock => {
                 self.requests.set(request, Request::Inactive);
-                self.settle(completion);
+                self.settle(request, completion, ActionKind::Test);
                 self.world.tests.succeed();
             }
             _ if self.world.parameters.test_grows => self.world.tests.fail(),

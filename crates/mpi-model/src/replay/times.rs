@@ -52,7 +52,9 @@ impl<M: Machine> RankProcess<'_, M> {
             let amount = format!("{delay}");
             return Err(self.fail(ReplayErrorKind::TooLong { what: "a collective operation", amount }));
         };
-        let message = Message { posted, bytes: Bytes::ZERO, tag, communicator, reply: None, round: 0 };
+        // Who hears it can tell how much of its waiting was for the data.
+        let bytes = Bytes::new(delay.as_picos());
+        let message = Message { posted, bytes, tag, communicator, reply: None, round: 0 };
         outbox.send(to, Token::Message { lane: Lane::Time(self.me.get()), message });
         Ok(())
     }

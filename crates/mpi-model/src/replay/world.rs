@@ -27,6 +27,8 @@ pub struct World<'t, M> {
     elsewhere: Vec<Rank>,
     /// Whether ranks halt at the heads of iterations.
     pub(super) halts: bool,
+    /// Whether ranks find out where their time goes.
+    pub(super) breaks_down: bool,
 }
 
 /// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the
@@ -61,7 +63,17 @@ impl<'t, M: Machine> World<'t, M> {
         let communicators = trace.held().flat_map(|rank| trace.rank(rank).communicators());
         let layouts = communicators.map(|communicator| (communicator.id, OnceLock::new())).collect();
         let (tests, probes) = (looks(), looks());
-        Self { machine, parameters, trace, layouts, tests, probes, elsewhere: Vec::new(), halts: false }
+        Self {
+            machine,
+            parameters,
+            trace,
+            layouts,
+            tests,
+            probes,
+            elsewhere: Vec::new(),
+            halts: false,
+            breaks_down: false,
+        }
     }
 
     /// Makes the world one of several processes of the operating system that share a replay: takes a rank of each
@@ -74,6 +86,11 @@ impl<'t, M: Machine> World<'t, M> {
     /// [`RankProcess::snapshot`].
     pub fn by_iterations(self) -> Self {
         Self { halts: true, ..self }
+    }
+
+    /// Has ranks find out where their time goes, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
+    pub fn with_breakdowns(self, breaks_down: bool) -> Self {
+        Self { breaks_down, ..self }
     }
 
     /// Returns what the next test and the next probe cost, in the price of a first one.

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use pdes_core::Wire;
 use trace_mmap::{CommId, PortId};
 
-use super::{Flight, Lane, Message, Token};
+use super::{Flight, Lane, Message, Party, Token};
 use crate::request::{OperationIndex, RequestId};
 
 const TO_PORT: u8 = 0;
@@ -20,6 +20,7 @@ const ARRIVED: u8 = 5;
 const LANDED: u8 = 6;
 const RESUME: u8 = 7;
 const LOOKS: u8 = 8;
+const ARRIVED_AT_LAST: u8 = 9;
 
 impl Wire for Token {
     const SIZE: usize = u8::SIZE + u32::SIZE + Message::SIZE;
@@ -39,10 +40,12 @@ impl Wire for Token {
                 message.write(bytes);
             }
             Self::Clash => CLASH.write(bytes),
-            Self::Arrived { request, at, received } => {
-                (ARRIVED, request.number()).write(bytes);
-                (at, received).write(bytes);
-            }
+            Self::Arrived { request, at, party } => match party {
+                Party::Sender { received } => {
+                    (ARRIVED_AT_LAST, request.number(), (at, received)).write(bytes)
+                }
+                Party::Receiver { detached } => (ARRIVED, request.number(), (at, detached)).write(bytes),
+            },
             Self::Landed { flight, at } => (LANDED, flight.0.get(), at).write(bytes),
             Self::Resume { at, operation } => {
                 (RESUME, at, operation.map(|OperationIndex(index)| index)).write(bytes);
@@ -69,11 +72,15 @@ impl Wire for Token {
                 Self::Message { lane, message: Wire::read(bytes)? }
             }
             CLASH => Self::Clash,
-            ARRIVED => Self::Arrived {
-                request: RequestId::from_number(Wire::read(bytes)?)?,
-                at: Wire::read(bytes)?,
-                received: Wire::read(bytes)?,
-            },
+            ARRIVED | ARRIVED_AT_LAST => {
+                let request = RequestId::from_number(Wire::read(bytes)?)?;
+                let at = Wire::read(bytes)?;
+                let party = match kind {
+                    ARRIVED => Party::Receiver { detached: Wire::read(bytes)? },
+                    _ => Party::Sender { received: Wire::read(bytes)? },
+                };
+                Self::Arrived { request, at, party }
+            }
             LANDED => {
                 Self::Landed { flight: Flight(NonZeroU32::new(Wire::read(bytes)?)?), at: Wire::read(bytes)? }
             }
@@ -144,8 +151,13 @@ mod tests {
             message(Lane::Mailbox(7), None),
             message(Lane::Time(8), None),
             Token::Clash,
-            Token::Arrived { request: of_operation, at, received: Some(Bytes::new(9)) },
-            Token::Arrived { request: of_program, at, received: None },
+            Token::Arrived {
+                request: of_operation,
+                at,
+                party: Party::Receiver { detached: Some(Bytes::new(9)) },
+            },
+            Token::Arrived { request: of_program, at, party: Party::Receiver { detached: None } },
+            Token::Arrived { request: of_program, at, party: Party::Sender { received: SimTime::MAX } },
             Token::Landed { flight: Flight(NonZeroU32::MAX), at },
             Token::Resume { at, operation: Some(OperationIndex(0)) },
             Token::Resume { at, operation: None },

@@ -10,4 +10,5 @@ mod completion;
 mod outcomes;
 mod point_to_point;
 mod runs;
+mod waits;
 mod wildcards;

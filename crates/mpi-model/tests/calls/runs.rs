@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use mpi_model::{Machine, Outcomes, Parameters, RankProcess, ReplayErrorKind, Waiting, World};
+use mpi_model::{Breakdown, Machine, Outcomes, Parameters, RankProcess, ReplayErrorKind, Waiting, World};
 use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
 use trace_mmap::Trace;
 
@@ -39,11 +39,13 @@ pub(crate) enum Answer {
     Failed(u32, u64, ReplayErrorKind<Infallible>),
 }
 
-fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> Answer {
-    let world = World::new(trace, &Simple, parameters);
+fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec<Breakdown>) {
+    let world = World::new(trace, &Simple, parameters).with_breakdowns(true);
     let run = engine.run(world.processes().unwrap());
     let outcomes = |process: &RankProcess<'_, Simple>| process.statistics().outcomes();
-    match run.ending {
+    let breakdowns =
+        run.processes.iter().filter_map(|process| process.statistics().breakdown().cloned()).collect();
+    let answer = match run.ending {
         Ending::Completed => Answer::Ends {
             ns: run.processes.iter().map(|process| process.clock().as_picos() as f64 / 1e3).collect(),
             decided: run.processes.iter().map(|process| outcomes(process).decided).sum(),
@@ -52,20 +54,41 @@ fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> Answer {
         Ending::Halted => unreachable!("no rank was asked to halt"),
         Ending::Stalled(_) => Answer::Stalled(run.processes.iter().map(RankProcess::waiting).collect()),
         Ending::Failed(rank, fault) => Answer::Failed(rank.get(), fault.error.action, fault.error.kind),
+    };
+    (answer, breakdowns)
+}
+
+/// The parts of each rank's time add up to its end, to the picosecond.
+fn check_sums(answer: &Answer, breakdowns: &[Breakdown]) {
+    let Answer::Ends { ns, .. } = answer else { return };
+    for (end, breakdown) in ns.iter().zip(breakdowns) {
+        let all = breakdown.all();
+        assert_eq!(all.time.as_picos() as f64 / 1e3, *end);
+        assert_eq!(all.waited() + all.transfer + all.own(), all.time);
     }
+    assert_eq!(breakdowns.len(), ns.len());
 }
 
 /// Runs a trace with these parameters on 1, 2, 3 and 7 threads, disturbed and not, and expects one result.
 pub(crate) fn run_with(text: &str, parameters: &Parameters) -> Answer {
+    run_and_break_down(text, parameters).0
+}
+
+fn run_and_break_down(text: &str, parameters: &Parameters) -> (Answer, Vec<Breakdown>) {
     let trace = Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"));
     let first = once(&trace, parameters, &Engine::new(1));
     for threads in [1, 2, 3, 7] {
         for seed in 0..4 {
             let engine = Engine::new(threads).batch(1 + seed as usize);
             let engine = if seed == 0 { engine } else { engine.jitter(seed) };
-            assert_eq!(once(&trace, parameters, &engine), first, "{threads} threads, seed {seed}\n{text}");
+            let (answer, breakdowns) = once(&trace, parameters, &engine);
+            assert_eq!(answer, first.0, "{threads} threads, seed {seed}\n{text}");
+            if let Answer::Ends { .. } = answer {
+                assert_eq!(breakdowns, first.1, "{threads} threads, seed {seed}\n{text}");
+            }
         }
     }
+    check_sums(&first.0, &first.1);
     first
 }
 
@@ -101,6 +124,13 @@ pub(crate) fn ends_with(ranks: &[&str], parameters: &Parameters) -> (Vec<f64>, u
         Answer::Ends { ns, different, .. } => (ns, different),
         other => panic!("{other:?}"),
     }
+}
+
+/// Runs programs to their ends and returns where the time of each rank goes.
+pub(crate) fn breakdowns(ranks: &[&str], parameters: &Parameters) -> Vec<Breakdown> {
+    let (answer, breakdowns) = run_and_break_down(&program(ranks), parameters);
+    assert!(matches!(answer, Answer::Ends { .. }), "{answer:?}");
+    breakdowns
 }
 
 /// Runs programs and returns when each rank ends [ns].

@@ -1,0 +1,114 @@
+//! Why ranks wait.
+
+use crate::statistics::ActionKind;
+
+/// Why a rank waits: for whom, and in which operation.
+///
+/// The patterns are those of Scalasca ("Performance properties" of Scalasca 2.4, section MPI), as far as a replay has
+/// them; `docs/waits.md` says what differs.
+///
+/// | operation | waits for a message | waits until its message is received |
+/// |---|---|---|
+/// | point-to-point, probes, neighbourhoods | `LateSender` | `LateReceiver` |
+/// | barrier | `WaitAtBarrier` | `WaitAtBarrier` |
+/// | allreduce, allgather(v), alltoall(v), reduce_scatter, making a communicator | `WaitAtNxN` | `WaitAtNxN` |
+/// | bcast, scatter(v) | `LateBroadcast` | `LateReceiver` |
+/// | reduce, gather(v) | `EarlyReduce` | `LateReceiver` |
+/// | scan, exscan | `EarlyScan` | `LateReceiver` |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitState {
+    /// A receive waits for a message that has not been sent.
+    LateSender,
+    /// A send waits for a receive that has not been posted.
+    LateReceiver,
+    /// A barrier waits for a rank that is not there.
+    WaitAtBarrier,
+    /// An operation from all to all waits for a rank that is not there.
+    WaitAtNxN,
+    /// An operation from one to all waits for that one, or for who passes its data on.
+    LateBroadcast,
+    /// An operation from all to one waits for the others.
+    EarlyReduce,
+    /// A scan waits for the ranks before.
+    EarlyScan,
+}
+
+impl WaitState {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+
+    /// All of them, in the order of the enumeration.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::LateSender,
+        Self::LateReceiver,
+        Self::WaitAtBarrier,
+        Self::WaitAtNxN,
+        Self::LateBroadcast,
+        Self::EarlyReduce,
+        Self::EarlyScan,
+    ];
+
+    /// Returns the name in reports, such as `late_sender`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LateSender => "late_sender",
+            Self::LateReceiver => "late_receiver",
+            Self::WaitAtBarrier => "wait_at_barrier",
+            Self::WaitAtNxN => "wait_at_nxn",
+            Self::LateBroadcast => "late_broadcast",
+            Self::EarlyReduce => "early_reduce",
+            Self::EarlyScan => "early_scan",
+        }
+    }
+
+    /// Returns what the wait for a message, or for its receive, is inside an operation.
+    #[inline]
+    pub(crate) fn inside(self, operation: ActionKind) -> Self {
+        // Most kinds of actions are no collective operations.
+        if operation < ActionKind::Barrier { self } else { self.inside_collective(operation) }
+    }
+
+    fn inside_collective(self, operation: ActionKind) -> Self {
+        use ActionKind::{
+            Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, Gather, Gatherv,
+            NewCommunicator, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+        };
+        match (operation, self) {
+            (Barrier, _) => Self::WaitAtBarrier,
+            (
+                Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | ReduceScatter | NewCommunicator,
+                _,
+            ) => Self::WaitAtNxN,
+            (Bcast | Scatter | Scatterv, Self::LateSender) => Self::LateBroadcast,
+            (Reduce | Gather | Gatherv, Self::LateSender) => Self::EarlyReduce,
+            (Scan | Exscan, Self::LateSender) => Self::EarlyScan,
+            _ => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_numbered_in_the_order_of_the_list() {
+        for (number, state) in WaitState::ALL.into_iter().enumerate() {
+            assert_eq!(state as usize, number);
+        }
+    }
+
+    #[test]
+    fn collectives_have_states_of_their_own() {
+        let inside = |kind| [WaitState::LateSender, WaitState::LateReceiver].map(|state| state.inside(kind));
+        assert_eq!(inside(ActionKind::Barrier), [WaitState::WaitAtBarrier; 2]);
+        assert_eq!(inside(ActionKind::Alltoallv), [WaitState::WaitAtNxN; 2]);
+        assert_eq!(inside(ActionKind::Scatterv), [WaitState::LateBroadcast, WaitState::LateReceiver]);
+        assert_eq!(inside(ActionKind::Reduce), [WaitState::EarlyReduce, WaitState::LateReceiver]);
+        assert_eq!(inside(ActionKind::Exscan), [WaitState::EarlyScan, WaitState::LateReceiver]);
+        let both = [WaitState::LateSender, WaitState::LateReceiver];
+        for kind in [ActionKind::NeighborAlltoall, ActionKind::Recv, ActionKind::Cancel] {
+            assert_eq!(inside(kind), both);
+        }
+    }
+}
