@@ -34,3 +34,5 @@ mod reference;
 mod sweep;
 #[path = "replay/trace_commands.rs"]
 mod trace_commands;
+#[path = "replay/waits.rs"]
+mod waits;

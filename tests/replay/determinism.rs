@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use pdes_core::Progress;
 use pdes_replay::{Config, Digest, Scene};
 
+use crate::matrix::results;
 use crate::reference;
 
-fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64>) -> Digest {
+/// The digest, and all that is known of each rank.
+fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64>) -> (Digest, Vec<u8>) {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
     config.set_path("platform", "file", platform);
@@ -19,8 +21,7 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
     if let Some(seed) = jitter {
         scene = scene.with_jitter(Some(seed));
     }
-    let outcome = scene.replay(&Progress::new(scene.job().threads)).unwrap();
-    Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
+    results(&scene.replay(&Progress::new(scene.job().threads)).unwrap())
 }
 
 /// Replays in many ways, with and without contention, and expects one digest of each.
@@ -36,7 +37,7 @@ fn check_with(trace: &Path, platform: &Path, settings: &[String]) {
     let expected = digest(trace, platform, std::slice::from_ref(&flow), None);
     for seed in 0..3 {
         let disturbed = digest(trace, platform, std::slice::from_ref(&flow), Some(seed));
-        assert_eq!(disturbed, expected, "{} {settings:?} with contention, seed {seed}", trace.display());
+        assert!(disturbed == expected, "{} {settings:?} with contention, seed {seed}", trace.display());
     }
     let loggps = "network.model='loggps'".to_owned();
     let expected = digest(trace, platform, std::slice::from_ref(&loggps), None);
@@ -47,17 +48,13 @@ fn check_with(trace: &Path, platform: &Path, settings: &[String]) {
                 format!("engine.threads={threads}"),
                 format!("engine.run_ahead_s={run_ahead}"),
             ];
-            assert_eq!(
-                digest(trace, platform, &settings, None),
-                expected,
-                "{} {settings:?}",
-                trace.display()
-            );
+            let found = digest(trace, platform, &settings, None);
+            assert!(found == expected, "{} {settings:?}", trace.display());
         }
         for seed in 0..2 {
             let settings = [loggps.clone(), format!("engine.threads={threads}")];
             let disturbed = digest(trace, platform, &settings, Some(seed));
-            assert_eq!(disturbed, expected, "{} {settings:?} seed {seed}", trace.display());
+            assert!(disturbed == expected, "{} {settings:?} seed {seed}", trace.display());
         }
     }
 }
@@ -286,7 +283,8 @@ fn all_real_traces() {
         let expected = digest(&trace, &platform, std::slice::from_ref(&loggps), None);
         for threads in [2, 3, 7] {
             let settings = [loggps.clone(), format!("engine.threads={threads}")];
-            assert_eq!(digest(&trace, &platform, &settings, None), expected, "{} {threads}", trace.display());
+            let found = digest(&trace, &platform, &settings, None);
+            assert!(found == expected, "{} {threads}", trace.display());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
+use pdes_replay::Report;
 use predicates::str::contains;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
@@ -74,7 +75,9 @@ fn one_digest() {
     ];
     for trace in traces {
         let scene = scene(&trace, "loggps");
-        let expected = digest(&scene.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
+        let outcome = scene.replay(&pdes_core::Progress::new(1)).unwrap();
+        let expected = digest(&outcome).to_string();
+        let breakdown = serde_json::to_value(Report::new(&scene, &outcome).breakdown).unwrap();
         for way in Way::all().step_by(121) {
             let report = folder.path("report.json");
             let partition = way.partition(scene.trace().ranks(), &folder).name();
@@ -93,6 +96,7 @@ fn one_digest() {
                 serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
             assert_eq!(report["digest"], expected.as_str(), "{trace} {way:?}");
             assert_eq!(report["processes"], way.processes, "{trace} {way:?}");
+            assert_eq!(report["breakdown"], breakdown, "{trace} {way:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use mpi_model::{RankProcess, Statistics, Waiting, World};
+use mpi_model::{RankProcess, Statistics, Waiting};
 use netmodel::LogGps;
 use pdes_core::{Cluster, Ending, Partition, Process, Progress, Rank, Run, SimTime, Wire};
 use trace_mmap::TraceError;
@@ -101,7 +101,7 @@ impl Scene {
         let engine = self.engine(partition);
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
-        let world = World::new(self.trace(), &machine, &self.job().mpi).beside(elsewhere.collect());
+        let world = self.world(&machine).beside(elsewhere.collect());
         let mine = engine.ranks(me, members, ranks);
         let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
         let processes = agree(cluster, processes)?;

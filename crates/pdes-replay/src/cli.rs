@@ -5,6 +5,7 @@ mod goal;
 mod platform;
 mod processes;
 mod progress;
+mod report;
 mod run;
 mod summary;
 mod sweep;
@@ -38,6 +39,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Platform(command)) => conclude(platform::run(command), None),
         Some(Command::Trace(command)) => conclude(trace::run(command), None),
         Some(Command::Sweep(arguments)) => conclude(sweep::run(arguments), None),
+        Some(Command::Report { report }) => conclude(report::run(report), None),
     }
 }
 

@@ -205,6 +205,7 @@ struct Sections {
     mpi: MpiSection,
     engine: EngineSection,
     parallel: ParallelSection,
+    analysis: AnalysisSection,
     output: OutputSection,
     /// Parameters of the model for GOAL schedules, which are not replayed as traces.
     loggops: Option<toml::Table>,
@@ -299,6 +300,12 @@ struct EngineSection {
 #[serde(deny_unknown_fields, default)]
 struct ParallelSection {
     partition: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AnalysisSection {
+    waits: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

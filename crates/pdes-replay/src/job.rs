@@ -45,6 +45,8 @@ pub struct Job {
     pub run_ahead: RunAhead,
     /// Whether iterations that only move everything on in time are passed over.
     pub fast_forward: bool,
+    /// Whether ranks find out where their time goes, and for whom they wait.
+    pub waits: bool,
     /// Where the report goes.
     pub report: Option<PathBuf>,
     /// Where the profile of the parallelism goes.

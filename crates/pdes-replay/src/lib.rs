@@ -53,6 +53,9 @@ pub use machine::PlacedMachine;
 pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted};
-pub use report::{ActionTotal, RankEnd, Report, TableRow, peak_rss_bytes, write_json};
+pub use report::{
+    ActionTotal, Breakdown, CallParts, Column, Imbalance, Parts, RankCall, RankEnd, RankParts, RegionParts,
+    Report, ReportError, SavedParameters, SavedReport, TableRow, peak_rss_bytes, write_json,
+};
 pub use scene::{Outcome, RunError, Scene};
 pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv};

@@ -1,5 +1,9 @@
 //! The report of a run.
 
+mod breakdown;
+mod column;
+mod saved;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -14,6 +18,12 @@ use crate::forward::FastForward;
 use crate::partition::Cuts;
 use crate::scene::{Outcome, Scene};
 
+pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
+pub use column::Column;
+pub use saved::{ReportError, SavedParameters, SavedReport};
+
+/// The name of the format.
+const FORMAT: &str = "pdes-replay report";
 /// The version of the format: it grows when a field changes its meaning or goes.
 const VERSION: u32 = 1;
 
@@ -72,6 +82,10 @@ pub struct Report {
     pub fastest_rank: Option<RankEnd>,
     /// Simulated time by kind of action, summed over ranks; kinds that do not occur are left out.
     pub time_by_action: Vec<ActionTotal>,
+    /// How unequal the computations of ranks are; null where there are no ranks.
+    pub imbalance: Option<Imbalance>,
+    /// Where the time went, and who waited for whom; null where that was not asked for.
+    pub breakdown: Option<Breakdown>,
     /// Outcomes that depended on simulated time, as of waitany, tests, and receives from any source.
     pub outcomes: Outcomes,
     /// Everything that can change the result beside the trace and the platform.
@@ -225,7 +239,7 @@ impl Report {
         let (load, replay) = (scene.load_time(), outcome.replay_time);
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
         Self {
-            format: "pdes-replay report",
+            format: FORMAT,
             version: VERSION,
             program_version: env!("CARGO_PKG_VERSION"),
             simulated_time_s: outcome.simulated_time().as_secs_f64(),
@@ -249,6 +263,8 @@ impl Report {
             slowest_rank: extremes.map(|(slowest, _)| end(slowest)),
             fastest_rank: extremes.map(|(_, fastest)| end(fastest)),
             time_by_action: totals(outcome),
+            imbalance: Imbalance::of(&outcome.statistics),
+            breakdown: Breakdown::new(scene.trace(), outcome),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(scene),
             warnings: scene.warnings(),

@@ -307,16 +307,21 @@ impl Scene {
         let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
         let engine = self.engine(partition);
         if self.job.fast_forward {
-            let world = World::new(&self.trace, &machine, &self.job.mpi).by_iterations();
+            let world = self.world(&machine).by_iterations();
             let processes = world.processes().map_err(|error| self.locate(error))?;
             if let Some((run, found)) = forward::run(&engine, processes, progress) {
                 return Ok(Outcome { cuts, fast_forward: Some(found), ..self.conclude(started, run)? });
             }
             progress.go_on_after(0);
         }
-        let world = World::new(&self.trace, &machine, &self.job.mpi);
+        let world = self.world(&machine);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         Ok(Outcome { cuts, ..self.conclude(started, engine.run_watched(processes, progress))? })
+    }
+
+    /// The world of the trace on a machine.
+    pub(crate) fn world<'a, M: Machine>(&'a self, machine: &'a M) -> World<'a, M> {
+        World::new(&self.trace, machine, &self.job.mpi).with_breakdowns(self.job.waits)
     }
 
     /// The engine for a replay without contention.
@@ -335,7 +340,7 @@ impl Scene {
         {
             return Ok(outcome);
         }
-        let world = World::new(&self.trace, &machine, &self.job.mpi);
+        let world = self.world(&machine);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let mut contention = Contention::new(&machine, &self.job.network, self.epochs.as_ref())?;
         let engine = OrderedEngine::default();
@@ -352,7 +357,7 @@ impl Scene {
         machine: &SharedMachine<'_>,
         progress: &Progress,
     ) -> Result<Option<Outcome>, RunError> {
-        let world = World::new(&self.trace, machine, &self.job.mpi);
+        let world = self.world(machine);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let ground = plan.machine(&self.platform, &self.job.network)?;
         let homes = Province::homes(&ground, &self.placement, self.trace.ranks());

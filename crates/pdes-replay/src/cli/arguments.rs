@@ -26,6 +26,11 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     /// Replays a program on many machines, or with many settings: every combination of the values in a file.
     Sweep(SweepArguments),
+    /// Prints where the time of a run went, and who waited for whom.
+    Report {
+        /// The report (JSON), as --report writes it.
+        report: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]

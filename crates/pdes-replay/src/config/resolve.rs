@@ -15,7 +15,7 @@ use crate::partition::PartitionSource;
 const MAX_THREADS: usize = 1024;
 
 pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
-    let Sections { trace, platform, network, mpi, engine, parallel, output, loggops } = sections;
+    let Sections { trace, platform, network, mpi, engine, parallel, analysis, output, loggops } = sections;
     let Some(path) = trace.path else {
         return Err(value("trace", "path", "is missing: name a trace with --trace or in the configuration"));
     };
@@ -51,6 +51,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         },
         run_ahead: run_ahead(&engine)?,
         fast_forward: engine.fast_forward.unwrap_or_default(),
+        waits: analysis.waits.unwrap_or(true),
         report: output.report,
         profile: output.profile,
     })

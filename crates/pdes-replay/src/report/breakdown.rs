@@ -1,0 +1,364 @@
+//! Where the time went, as the report tells it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use mpi_model::{ActionKind, Share, Statistics, WaitState};
+use pdes_core::{Rank, SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
+use trace_mmap::{LocationId, Trace};
+
+use super::column::Column;
+use crate::scene::Outcome;
+
+/// Where the time of all ranks went: `docs/waits.md` says what the parts are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Breakdown {
+    /// The time of all ranks.
+    pub total: Parts,
+    /// The same by kind of action, in the order of `time_by_action`.
+    pub calls: Vec<CallParts>,
+    /// The same by call site, those with most time first; one without a name where the trace names none.
+    pub regions: Vec<RegionParts>,
+    /// The parts of each rank's time, which add up to its end.
+    pub ranks: RankParts,
+    /// What each rank spent in each kind of action.
+    pub rank_calls: Vec<RankCall>,
+}
+
+/// Parts of a time \[s\].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// All of it.
+    pub time_s: f64,
+    /// Computation of the program.
+    pub compute_s: f64,
+    /// Sleep of the program.
+    pub sleep_s: f64,
+    /// What the MPI library does: overheads, looks, reductions.
+    pub library_s: f64,
+    /// Waiting for data where both sides were there.
+    pub transfer_s: f64,
+    /// Waiting for ranks that were not there: the sum of what follows.
+    pub waiting_s: f64,
+    /// Waiting for a message that had not been sent.
+    pub late_sender_s: f64,
+    /// Waiting for a receive that had not been posted.
+    pub late_receiver_s: f64,
+    /// Waiting in barriers.
+    pub wait_at_barrier_s: f64,
+    /// Waiting in operations from all to all.
+    pub wait_at_nxn_s: f64,
+    /// Waiting in operations from one to all.
+    pub late_broadcast_s: f64,
+    /// Waiting in operations from all to one.
+    pub early_reduce_s: f64,
+    /// Waiting in scans.
+    pub early_scan_s: f64,
+}
+
+/// The time of one kind of action.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallParts {
+    /// The name of the action in a trace.
+    pub action: Cow<'static, str>,
+    /// How many there were.
+    pub count: u64,
+    /// Their time.
+    #[serde(flatten)]
+    pub parts: Parts,
+}
+
+/// The time at one call site, until the next one that the trace names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegionParts {
+    /// The file and the line; null for what comes before the trace names any.
+    pub site: Option<String>,
+    /// Ranks that came there.
+    pub ranks: u32,
+    /// By how much the longest computation of a rank exceeds the mean of these ranks, as a part of that.
+    pub imbalance: f64,
+    /// The time.
+    #[serde(flatten)]
+    pub parts: Parts,
+}
+
+/// Parts of each rank's time \[ps\].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RankParts {
+    /// The end: the sum of all that follows.
+    pub end_ps: Column,
+    /// As in [`Parts`], and so on.
+    pub compute_ps: Column,
+    /// See there.
+    pub sleep_ps: Column,
+    /// See there.
+    pub library_ps: Column,
+    /// See there.
+    pub transfer_ps: Column,
+    /// See there.
+    pub late_sender_ps: Column,
+    /// See there.
+    pub late_receiver_ps: Column,
+    /// See there.
+    pub wait_at_barrier_ps: Column,
+    /// See there.
+    pub wait_at_nxn_ps: Column,
+    /// See there.
+    pub late_broadcast_ps: Column,
+    /// See there.
+    pub early_reduce_ps: Column,
+    /// See there.
+    pub early_scan_ps: Column,
+}
+
+/// What each rank spent in one kind of action \[ps\].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankCall {
+    /// The name of the action in a trace.
+    pub action: Cow<'static, str>,
+    /// In total.
+    pub time_ps: Column,
+    /// Of it, waiting for ranks that were not there.
+    pub waiting_ps: Column,
+}
+
+/// How unequal the computations of ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Imbalance {
+    /// By how much the longest one exceeds the mean, as a part of that: 0 where all are equal.
+    pub compute: f64,
+    /// The rank that computes longest; of equals, the lowest.
+    pub rank: u32,
+    /// Its computation \[s\].
+    pub max_s: f64,
+    /// The mean of all ranks \[s\].
+    pub mean_s: f64,
+}
+
+/// Sums of picoseconds, of 128 bits: the times of a million ranks leave 64.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    compute: u128,
+    sleep: u128,
+    library: u128,
+    transfer: u128,
+    waiting: [u128; WaitState::COUNT],
+}
+
+/// What is known of a region.
+#[derive(Debug, Default)]
+struct RegionSum {
+    sum: Sum,
+    ranks: u32,
+    most: u128,
+}
+
+impl Breakdown {
+    /// Puts together where the time of a run went; `None` where nobody asked.
+    pub(super) fn new(trace: &Trace, outcome: &Outcome) -> Option<Self> {
+        let ranks: Option<Vec<_>> = outcome.statistics.iter().map(Statistics::breakdown).collect();
+        let ranks = ranks?;
+        let mut total = Sum::default();
+        let mut columns = RankParts::default();
+        for (rank, end) in ranks.iter().zip(&outcome.ends) {
+            let sum = Sum::of(rank.regions().flat_map(mpi_model::Region::shares));
+            total.merge(&sum);
+            columns.push(*end, &sum);
+        }
+        let mut breakdown = Self {
+            total: total.parts(),
+            calls: Vec::new(),
+            regions: regions(trace, &ranks),
+            ranks: columns,
+            rank_calls: Vec::new(),
+        };
+        for kind in ActionKind::ALL {
+            breakdown.add_kind(kind, &ranks);
+        }
+        Some(breakdown)
+    }
+
+    fn add_kind(&mut self, kind: ActionKind, ranks: &[&mpi_model::Breakdown]) {
+        let shares: Vec<Share> = ranks.iter().map(|rank| rank.total(kind)).collect();
+        let count = shares.iter().map(|share| share.count).sum();
+        let parts = Sum::of(shares.iter().map(|share| (kind, share))).parts();
+        if count == 0 && parts.time_s == 0.0 {
+            return;
+        }
+        let column = |of: fn(&Share) -> SimDuration| {
+            shares.iter().map(|share| of(share).as_picos()).collect::<Column>()
+        };
+        let action = Cow::Borrowed(kind.name());
+        self.calls.push(CallParts { action: action.clone(), count, parts });
+        let (time_ps, waiting_ps) = (column(|share| share.time), column(Share::waited));
+        self.rank_calls.push(RankCall { action, time_ps, waiting_ps });
+    }
+}
+
+fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
+    let mut sums: BTreeMap<Option<String>, RegionSum> = BTreeMap::new();
+    for (rank, breakdown) in (0..).map(Rank::new).zip(ranks) {
+        for region in breakdown.regions() {
+            let own = Sum::of(region.shares());
+            if own.all() == 0 && region.shares().all(|(_, share)| share.count == 0) {
+                continue;
+            }
+            let region = sums.entry(region.site().map(|site| name(trace, rank, site))).or_default();
+            region.sum.merge(&own);
+            region.ranks += 1;
+            region.most = region.most.max(own.compute);
+        }
+    }
+    let mut regions: Vec<_> = sums.into_iter().collect();
+    // Stable: those with as much time keep the order of their names.
+    regions.sort_by_key(|(_, region)| std::cmp::Reverse(region.sum.all()));
+    let parts = |(site, RegionSum { sum, ranks, most }): (Option<String>, RegionSum)| RegionParts {
+        site,
+        ranks,
+        imbalance: imbalance(most, sum.compute, ranks),
+        parts: sum.parts(),
+    };
+    regions.into_iter().map(parts).collect()
+}
+
+/// The name of a call site, which the tables of another process's ranks have, too.
+fn name(trace: &Trace, rank: Rank, site: LocationId) -> String {
+    let found = trace.look_at(rank, |trace| trace.location(site).to_owned());
+    found.unwrap_or_else(|error| format!("call site {} of rank {rank}: {error}", site.get()))
+}
+
+fn imbalance(most: u128, sum: u128, ranks: u32) -> f64 {
+    if sum == 0 { 0.0 } else { (most * u128::from(ranks)) as f64 / sum as f64 - 1.0 }
+}
+
+impl Imbalance {
+    /// Compares the computations of ranks; `None` where there is none.
+    pub(super) fn of(ranks: &[Statistics]) -> Option<Self> {
+        let times = || ranks.iter().map(|rank| u128::from(rank.time(ActionKind::Compute).as_picos()));
+        let (rank, most) = times().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)))?;
+        let sum: u128 = times().sum();
+        Some(Self {
+            compute: imbalance(most, sum, ranks.len() as u32),
+            rank: rank as u32,
+            max_s: seconds(most),
+            mean_s: seconds(sum) / ranks.len() as f64,
+        })
+    }
+}
+
+fn seconds(picos: u128) -> f64 {
+    picos as f64 / 1e12
+}
+
+impl Sum {
+    fn of<'a>(shares: impl Iterator<Item = (ActionKind, &'a Share)>) -> Self {
+        let mut sum = Self::default();
+        for (kind, share) in shares {
+            let own = match kind {
+                ActionKind::Compute => &mut sum.compute,
+                ActionKind::Sleep => &mut sum.sleep,
+                _ => &mut sum.library,
+            };
+            *own += u128::from(share.own().as_picos());
+            sum.transfer += u128::from(share.transfer.as_picos());
+            let waiting = share.waiting.map(|time| u128::from(time.as_picos()));
+            sum.waiting.iter_mut().zip(waiting).for_each(|(sum, more)| *sum += more);
+        }
+        sum
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.compute += other.compute;
+        self.sleep += other.sleep;
+        self.library += other.library;
+        self.transfer += other.transfer;
+        self.waiting.iter_mut().zip(other.waiting).for_each(|(sum, more)| *sum += more);
+    }
+
+    fn waited(&self) -> u128 {
+        self.waiting.iter().sum()
+    }
+
+    fn all(&self) -> u128 {
+        self.compute + self.sleep + self.library + self.transfer + self.waited()
+    }
+
+    fn parts(&self) -> Parts {
+        let state = |state: WaitState| seconds(self.waiting[state as usize]);
+        Parts {
+            time_s: seconds(self.all()),
+            compute_s: seconds(self.compute),
+            sleep_s: seconds(self.sleep),
+            library_s: seconds(self.library),
+            transfer_s: seconds(self.transfer),
+            waiting_s: seconds(self.waited()),
+            late_sender_s: state(WaitState::LateSender),
+            late_receiver_s: state(WaitState::LateReceiver),
+            wait_at_barrier_s: state(WaitState::WaitAtBarrier),
+            wait_at_nxn_s: state(WaitState::WaitAtNxN),
+            late_broadcast_s: state(WaitState::LateBroadcast),
+            early_reduce_s: state(WaitState::EarlyReduce),
+            early_scan_s: state(WaitState::EarlyScan),
+        }
+    }
+}
+
+impl RankParts {
+    fn push(&mut self, end: SimTime, sum: &Sum) {
+        self.end_ps.push(end.as_picos());
+        let own = [
+            (&mut self.compute_ps, sum.compute),
+            (&mut self.sleep_ps, sum.sleep),
+            (&mut self.library_ps, sum.library),
+            (&mut self.transfer_ps, sum.transfer),
+        ];
+        let states = [
+            (&mut self.late_sender_ps, WaitState::LateSender),
+            (&mut self.late_receiver_ps, WaitState::LateReceiver),
+            (&mut self.wait_at_barrier_ps, WaitState::WaitAtBarrier),
+            (&mut self.wait_at_nxn_ps, WaitState::WaitAtNxN),
+            (&mut self.late_broadcast_ps, WaitState::LateBroadcast),
+            (&mut self.early_reduce_ps, WaitState::EarlyReduce),
+            (&mut self.early_scan_ps, WaitState::EarlyScan),
+        ];
+        let states = states.map(|(column, state)| (column, sum.waiting[state as usize]));
+        // A part of a rank's time is not longer than that.
+        own.into_iter().chain(states).for_each(|(column, picos)| column.push(picos as u64));
+    }
+
+    /// Returns the waiting of each rank for ranks that were not there \[ps\], by state.
+    pub fn waiting(&self) -> [(WaitState, &Column); WaitState::COUNT] {
+        WaitState::ALL.map(|state| {
+            let column = match state {
+                WaitState::LateSender => &self.late_sender_ps,
+                WaitState::LateReceiver => &self.late_receiver_ps,
+                WaitState::WaitAtBarrier => &self.wait_at_barrier_ps,
+                WaitState::WaitAtNxN => &self.wait_at_nxn_ps,
+                WaitState::LateBroadcast => &self.late_broadcast_ps,
+                WaitState::EarlyReduce => &self.early_reduce_ps,
+                WaitState::EarlyScan => &self.early_scan_ps,
+            };
+            (state, column)
+        })
+    }
+}
+
+impl Parts {
+    /// Returns the parts with their names, which add up to the time.
+    pub fn named(&self) -> [(&'static str, f64); 4 + WaitState::COUNT] {
+        [
+            ("compute", self.compute_s),
+            ("sleep", self.sleep_s),
+            ("library", self.library_s),
+            ("transfer", self.transfer_s),
+            (WaitState::LateSender.name(), self.late_sender_s),
+            (WaitState::LateReceiver.name(), self.late_receiver_s),
+            (WaitState::WaitAtBarrier.name(), self.wait_at_barrier_s),
+            (WaitState::WaitAtNxN.name(), self.wait_at_nxn_s),
+            (WaitState::LateBroadcast.name(), self.late_broadcast_s),
+            (WaitState::EarlyReduce.name(), self.early_reduce_s),
+            (WaitState::EarlyScan.name(), self.early_scan_s),
+        ]
+    }
+}

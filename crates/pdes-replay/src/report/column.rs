@@ -1,0 +1,53 @@
+//! Columns of a report: a number of each rank, in one line.
+
+use std::ops::Deref;
+
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A number of each rank, in their order; an array in one line, however the rest of the report is laid out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Column(Vec<u64>);
+
+impl Column {
+    pub(super) fn push(&mut self, number: u64) {
+        self.0.push(number);
+    }
+}
+
+impl Deref for Column {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+impl FromIterator<u64> for Column {
+    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
+        Self(numbers.into_iter().collect())
+    }
+}
+
+/// Only for JSON, whose text it makes itself.
+impl Serialize for Column {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = serde_json::to_string(&self.0).map_err(S::Error::custom)?;
+        RawValue::from_string(text).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_lines_and_come_back() {
+        let column: Column = [1, u64::MAX, 0].into_iter().collect();
+        let text = serde_json::to_string_pretty(&vec![column.clone()]).unwrap();
+        assert_eq!(text, "[\n  [1,18446744073709551615,0]\n]");
+        assert_eq!(serde_json::from_str::<Vec<Column>>(&text).unwrap(), [column]);
+    }
+}

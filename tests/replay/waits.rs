@@ -1,0 +1,144 @@
+//! Where the time went: in the report, on the terminal, and without a trace in the result.
+
+use std::path::Path;
+
+use mpi_model::Statistics;
+use pdes_core::Progress;
+use pdes_replay::{Breakdown, Config, Outcome, Report, SavedReport, Scene};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+
+use crate::command_line::{DONE, FAILED, Folder, command};
+use crate::determinism::all_calls;
+use crate::matrix::{digest, results};
+
+/// Two links of 1 us each and 1 GB/s; 984 and 16 bytes take 1 us more.
+const CLUSTER: &str =
+    "platform.topology={ kind = 'cluster', hosts = 8, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+
+/// Rank 1 waits a millisecond for rank 0, which then waits half of one for rank 1, in two call sites.
+const TRACE: &str = "0 init\n1 init\n0 compute 1e6\n0 location a.c 1\n0 send 1 0 984\n1 location a.c 2\n1 recv 0 0 984\n\
+                     0 send 1 0 999984\n1 location b.c 3\n1 compute 500000\n1 recv 0 0 999984\n";
+
+fn scene(trace: &Path, settings: &[&str]) -> Scene {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    for setting in [&[CLUSTER, "network.preset='raw'"], settings].concat() {
+        config.set(setting).unwrap();
+    }
+    Scene::load(&config.resolve().unwrap()).unwrap()
+}
+
+fn replay(scene: &Scene) -> Outcome {
+    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+}
+
+/// Replays, writes the report, and reads it again.
+fn breakdown(folder: &Folder, trace: &str, settings: &[&str]) -> Breakdown {
+    let scene = scene(&folder.write("trace.txt", trace), settings);
+    let report = Report::new(&scene, &replay(&scene));
+    report.write(&folder.path("report.json")).unwrap();
+    let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
+    assert_eq!(saved.breakdown, report.breakdown);
+    assert_eq!(saved.imbalance, report.imbalance);
+    saved.breakdown.expect("it is asked for by default")
+}
+
+#[test]
+fn the_report_says_who_waits_for_whom() {
+    let folder = Folder::new();
+    for model in ["network.model='loggps'", "network.model='flow'"] {
+        let Breakdown { total, calls, regions, ranks, rank_calls } = breakdown(&folder, TRACE, &[model]);
+        // 1 ms, 3 us for the small message; 0.5 ms, 1.002 ms for the large one.
+        let (late, transfer) = (1_000_000_000, 1_002_000_000);
+        assert_eq!(ranks.end_ps[..], [2_505_000_000; 2], "{model}");
+        assert_eq!(ranks.compute_ps[..], [late, late / 2]);
+        assert_eq!(ranks.late_sender_ps[..], [0, late]);
+        // Rank 0 posts its large message at once, rank 1 is ready for it after 3 us and half a millisecond.
+        assert_eq!(ranks.late_receiver_ps[..], [3_000_000 + late / 2, 0]);
+        assert_eq!(ranks.transfer_ps[..], [transfer, 3_000_000 + transfer]);
+        assert_eq!(ranks.library_ps[..], [0, 0]);
+        assert!((total.time_s - 0.00501).abs() < 1e-12 && (total.waiting_s - 0.001503).abs() < 1e-12);
+        let named: f64 = total.named().iter().map(|(_, time)| time).sum();
+        assert!((named - total.time_s).abs() < 1e-12);
+        let call = calls.iter().zip(&rank_calls).find(|(call, _)| call.action == "recv").unwrap();
+        assert_eq!((call.0.count, &call.1.time_ps[..]), (2, &[0, late + 3_000_000 + transfer][..]));
+        assert_eq!(call.1.waiting_ps[..], [0, late]);
+        let sites: Vec<_> = regions.iter().map(|region| (region.site.as_deref(), region.ranks)).collect();
+        let expected = [(Some("a.c:1"), 1), (Some("b.c:3"), 1), (Some("a.c:2"), 1), (None, 2)];
+        assert_eq!(sites.len(), expected.len());
+        assert!(expected.iter().all(|site| sites.contains(site)), "{sites:?}");
+    }
+}
+
+/// The longest computation of ranks 0, 1 and 2 is 3, the mean 2.
+#[test]
+fn imbalance_compares_with_the_mean() {
+    let folder = Folder::new();
+    let trace = "0 init\n1 init\n2 init\n0 compute 2e6\n1 compute 3e6\n2 compute 1e6\n0 barrier\n1 barrier\n2 barrier\n";
+    let found = breakdown(&folder, trace, &["network.model='loggps'", "mpi.collectives='analytic'"]);
+    assert_eq!(found.ranks.wait_at_barrier_ps[..], [1_000_000_000, 0, 2_000_000_000]);
+    assert_eq!(found.regions.len(), 1);
+    assert!((found.regions[0].imbalance - 0.5).abs() < 1e-12);
+    let imbalance = SavedReport::from_path(&folder.path("report.json")).unwrap().imbalance.unwrap();
+    assert_eq!((imbalance.rank, imbalance.compute), (1, 0.5));
+}
+
+/// What is asked changes no result, whatever a program does.
+#[test]
+fn nothing_depends_on_it() {
+    let folder = Folder::new();
+    let trace = folder.write("calls.txt", &all_calls(3));
+    for model in ["network.model='loggps'", "network.model='flow'"] {
+        let with = replay(&scene(&trace, &[model]));
+        let without = replay(&scene(&trace, &[model, "analysis.waits=false"]));
+        assert_eq!(digest(&with), digest(&without), "{model}");
+        assert!(without.statistics.iter().all(|rank| rank.breakdown().is_none()));
+        assert!(results(&with).1.len() > without.statistics.len());
+        assert!(with.statistics.iter().any(|rank| rank.breakdown().is_some_and(waits)));
+        assert!(Report::new(&scene(&trace, &[model]), &without).breakdown.is_none());
+    }
+}
+
+fn waits(breakdown: &mpi_model::Breakdown) -> bool {
+    breakdown.all().waited() > pdes_core::SimDuration::ZERO
+}
+
+#[test]
+fn totals_of_other_versions_are_refused() {
+    let mut bytes = Vec::new();
+    Statistics::default().write(&mut bytes);
+    *bytes.last_mut().unwrap() = 2;
+    assert_eq!(Statistics::read(&mut bytes.as_slice()), None);
+}
+
+#[test]
+fn the_table_shows_parts_calls_ranks_and_sites() {
+    let folder = Folder::new();
+    breakdown(&folder, TRACE, &["network.model='loggps'"]);
+    let mut table = command();
+    table.arg("report").arg(folder.path("report.json")).assert().code(DONE).stdout(
+        contains("2 ranks, 0.002505000 s")
+            .and(contains("late_sender             0.001000000 s  20.0 %"))
+            .and(contains("recv                        2        0.002005000 s     0.0 %    50.1 %    49.9 %  late_sender"))
+            .and(contains("1                       0.001000000 s        0.002505000 s    39.9 %  late_sender"))
+            .and(contains("b.c:3")),
+    );
+}
+
+#[test]
+fn what_is_no_report_is_named() {
+    let folder = Folder::new();
+    let expect = |name: &str, text: Option<&str>, words: &str| {
+        let path = text.map_or(folder.path(name), |text| folder.write(name, text));
+        command().arg("report").arg(path).assert().code(FAILED).stderr(contains(name).and(contains(words)));
+    };
+    expect("none.json", None, "No such file");
+    expect("text.json", Some("hello"), "expected a report that pdes-replay wrote");
+    expect("profile.json", Some("{\"format\": \"other\", \"version\": 1}"), "found the format \"other\"");
+    let later = "{\"format\": \"pdes-replay report\", \"version\": 77}";
+    expect("later.json", Some(later), "found version 77 of the format, expected 1");
+    let scene = scene(&folder.write("trace.txt", TRACE), &["analysis.waits=false"]);
+    Report::new(&scene, &replay(&scene)).write(&folder.path("without.json")).unwrap();
+    expect("without.json", None, "replay with analysis.waits = true");
+}
