@@ -69,7 +69,7 @@ impl Way {
         }
     }
 
-    fn replay(&self, scene: &Scene) -> Outcome {
+    pub(crate) fn replay(&self, scene: &Scene) -> Outcome {
         let outcomes = Cluster::in_memory(self.processes, |mut cluster| {
             scene.replay_across(&mut cluster, &Progress::new(self.threads)).unwrap()
         });

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use mpi_model::Statistics;
 use pdes_core::Progress;
-use pdes_replay::{Breakdown, Config, Outcome, Report, SavedReport, Scene};
+use pdes_replay::{Breakdown, Config, Histogram, Histograms, Outcome, Report, SavedReport, Scene};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
-use crate::command_line::{DONE, FAILED, Folder, command};
+use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::determinism::all_calls;
-use crate::matrix::{digest, results};
+use crate::matrix::{Way, digest, results};
 
 /// Two links of 1 us each and 1 GB/s; 984 and 16 bytes take 1 us more.
 const CLUSTER: &str =
@@ -102,6 +102,73 @@ fn nothing_depends_on_it() {
 
 fn waits(breakdown: &mpi_model::Breakdown) -> bool {
     breakdown.all().waited() > pdes_core::SimDuration::ZERO
+}
+
+/// Two messages, and two waits: 1 ms for the first message, and 3 us and half a millisecond for the second receive.
+#[test]
+fn messages_and_waits_are_counted() {
+    let folder = Folder::new();
+    for model in ["network.model='loggps'", "network.model='flow'"] {
+        let scene = scene(&folder.write("trace.txt", TRACE), &[model, "analysis.histograms=true"]);
+        let report = Report::new(&scene, &replay(&scene));
+        report.write(&folder.path("report.json")).unwrap();
+        let saved = SavedReport::from_path(&folder.path("report.json")).unwrap();
+        assert_eq!(saved.histograms, report.histograms);
+        let Histograms { message_bytes, latency_ps, waiting_ps } = saved.histograms.unwrap();
+        let check = |found: &Histogram, expected: [u64; 2]| {
+            assert_eq!((found.count, &found.counts[..]), (2, &[1, 1][..]), "{model}");
+            for (found, expected) in found.values.iter().zip(expected) {
+                assert!(*found <= expected && expected - found <= expected / 1000, "{found} {expected}");
+            }
+            assert_eq!((found.min, found.max), (found.values[0], found.values[1]));
+            assert_eq!((found.p50, found.p99), (found.min, found.max));
+        };
+        check(&message_bytes, [984, 999_984]);
+        // The second one is sent at 1 ms and arrives at 2.505 ms.
+        check(&latency_ps, [3_000_000, 1_505_000_000]);
+        check(&waiting_ps, [503_000_000, 1_000_000_000]);
+    }
+}
+
+/// Also eager messages, whose data come before their receives, and those of operations beside the program.
+#[test]
+fn counts_do_not_depend_on_who_counts() {
+    let folder = Folder::new();
+    let trace = folder.write("calls.txt", &all_calls(3));
+    for model in ["network.model='loggps'", "network.model='flow'"] {
+        let settings = [model, "analysis.histograms=true", "mpi.eager_below_bytes=2000"];
+        let mut found = Vec::new();
+        let mut scene = scene(&trace, &settings);
+        for way in Way::all().step_by(101) {
+            scene = scene.with_threads(way.threads);
+            found.push(way.replay(&scene).distributions.expect("it is asked for"));
+        }
+        assert!(found.iter().all(|other| *other == found[0]), "{model}");
+        let outcome = replay(&scene);
+        assert_eq!(outcome.distributions.as_ref(), Some(&found[0]));
+        assert_eq!(found[0].bytes.len(), found[0].latency.len(), "each message arrives");
+        let sent: u64 = outcome.statistics.iter().map(|rank| rank.messages).sum();
+        assert_eq!(found[0].bytes.len(), sent, "and is received");
+        let others = self::scene(&trace, &[model, "mpi.eager_below_bytes=2000"]);
+        assert_eq!(digest(&outcome), digest(&replay(&others)));
+    }
+}
+
+#[test]
+fn who_counts_messages_replays_all_of_them() {
+    let settings = ["network.model='loggps'", "analysis.histograms=true", "engine.fast_forward=true"];
+    let folder = Folder::new();
+    let scene = scene(&folder.write("trace.txt", TRACE), &settings);
+    assert_eq!(replay(&scene).fast_forward, None);
+    assert!(scene.warnings().iter().any(|warning| warning.contains("histograms count every message")));
+    let trace = folder.path("trace.txt");
+    let mut misuse = command();
+    misuse.arg("--trace").arg(trace).args(["--set", CLUSTER, "--set", "analysis.histograms=true"]);
+    misuse
+        .args(["--set", "analysis.waits=false"])
+        .assert()
+        .code(MISUSE)
+        .stderr(contains("analysis.waits = true"));
 }
 
 #[test]

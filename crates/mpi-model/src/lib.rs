@@ -38,6 +38,7 @@
 
 mod breakdown;
 pub mod collective;
+mod distribution;
 mod error;
 mod machine;
 mod matching;
@@ -53,6 +54,7 @@ mod wait_state;
 
 pub use breakdown::{Breakdown, Region, Share};
 pub use collective::{Selection, Selector};
+pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind};
 pub use machine::{Machine, Work};
 pub use notice::Notice;

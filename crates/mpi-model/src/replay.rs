@@ -145,7 +145,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             ports.push(Port::new(peer, Some(path)));
         }
         let requests = Requests::new(trace.slots());
-        let partners = world.breaks_down.then(|| Box::new(Partners::new(requests.of_program())));
+        let partners =
+            world.breaks_down.then(|| Box::new(Partners::new(requests.of_program(), world.pool.is_some())));
         Ok(Self {
             world,
             me,
@@ -543,7 +544,10 @@ impl<M: Machine> Process for RankProcess<'_, M> {
             },
             Token::Arrived { request, at, party } => {
                 let received = match party {
-                    Party::Receiver { detached } => detached,
+                    Party::Receiver { detached } => {
+                        self.sample_arrival(request, at);
+                        detached
+                    }
                     Party::Sender { received } => {
                         self.meet(request, WaitState::LateReceiver, received);
                         None

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use mpi_model::{RankProcess, Statistics, Waiting};
+use mpi_model::{Distributions, RankProcess, Statistics, Waiting};
 use netmodel::LogGps;
 use pdes_core::{Cluster, Ending, Partition, Process, Progress, Rank, Run, SimTime, Wire};
 use trace_mmap::TraceError;
@@ -110,8 +110,9 @@ impl Scene {
         let sound = self.trace().integrity().map_err(|damage| TraceError::from(damage).into());
         agree(cluster, sound)?;
         let parts = self.gather_ending(cluster, &mine, run)?;
+        let distributions = gather_distributions(cluster, world.distributions())?;
         let outcome = || {
-            let mut outcome = Outcome { cuts, ..Outcome::empty(ranks, replay_time) };
+            let mut outcome = Outcome { cuts, distributions, ..Outcome::empty(ranks, replay_time) };
             for (part, member) in parts.iter().zip(0..) {
                 outcome.take_in(&engine.ranks(member, members, ranks), part);
             }
@@ -187,6 +188,24 @@ impl Scene {
         }
         Deadlock::find(self.trace(), stalled, |rank| waits[rank.index()])
     }
+}
+
+/// Adds up how the messages and the waits of all processes are distributed, on the first one.
+fn gather_distributions(
+    cluster: &mut Cluster,
+    own: Option<Distributions>,
+) -> Result<Option<Distributions>, RunError> {
+    let Some(own) = own else { return Ok(None) };
+    let mut bytes = Vec::new();
+    own.write(&mut bytes);
+    let mut all = Distributions::default();
+    for (process, part) in cluster.gather(bytes)?.iter().enumerate() {
+        let Some(part) = Distributions::read(&mut part.as_slice()) else {
+            panic!("the histograms of process {process} are those of another version of this program");
+        };
+        all.add(&part);
+    }
+    Ok(Some(all))
 }
 
 type ReplayFailure = <RankProcess<'static, PlacedMachine<'static>> as Process>::Error;

@@ -306,6 +306,7 @@ struct ParallelSection {
 #[serde(deny_unknown_fields, default)]
 struct AnalysisSection {
     waits: Option<bool>,
+    histograms: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -47,6 +47,8 @@ pub struct Job {
     pub fast_forward: bool,
     /// Whether ranks find out where their time goes, and for whom they wait.
     pub waits: bool,
+    /// Whether messages and waits are counted by their size and length.
+    pub histograms: bool,
     /// Where the report goes.
     pub report: Option<PathBuf>,
     /// Where the profile of the parallelism goes.

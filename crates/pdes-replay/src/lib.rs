@@ -54,8 +54,9 @@ pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted};
 pub use report::{
-    ActionTotal, Breakdown, CallParts, Column, Imbalance, Parts, RankCall, RankEnd, RankParts, RegionParts,
-    Report, ReportError, SavedParameters, SavedReport, TableRow, peak_rss_bytes, write_json,
+    ActionTotal, Breakdown, CallParts, Column, Histogram, Histograms, Imbalance, Parts, RankCall, RankEnd,
+    RankParts, RegionParts, Report, ReportError, SavedParameters, SavedReport, TableRow, peak_rss_bytes,
+    write_json,
 };
 pub use scene::{Outcome, RunError, Scene};
 pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv};

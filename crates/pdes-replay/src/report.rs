@@ -2,6 +2,7 @@
 
 mod breakdown;
 mod column;
+mod histograms;
 mod saved;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::scene::{Outcome, Scene};
 
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::Column;
+pub use histograms::{Histogram, Histograms};
 pub use saved::{ReportError, SavedParameters, SavedReport};
 
 /// The name of the format.
@@ -86,6 +88,8 @@ pub struct Report {
     pub imbalance: Option<Imbalance>,
     /// Where the time went, and who waited for whom; null where that was not asked for.
     pub breakdown: Option<Breakdown>,
+    /// How messages and waits were distributed; null where that was not asked for.
+    pub histograms: Option<Histograms>,
     /// Outcomes that depended on simulated time, as of waitany, tests, and receives from any source.
     pub outcomes: Outcomes,
     /// Everything that can change the result beside the trace and the platform.
@@ -265,6 +269,7 @@ impl Report {
             time_by_action: totals(outcome),
             imbalance: Imbalance::of(&outcome.statistics),
             breakdown: Breakdown::new(scene.trace(), outcome),
+            histograms: outcome.distributions.as_ref().map(Histograms::from),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(scene),
             warnings: scene.warnings(),

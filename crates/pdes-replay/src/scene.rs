@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use mpi_model::collective::SelectionError;
-use mpi_model::{Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
+use mpi_model::{Distributions, Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
 use netmodel::epoch::EpochError;
 use netmodel::{LogGps, Platform, PlatformError, RegionError, RouteError};
 use pdes_core::{
@@ -52,6 +52,8 @@ pub struct Outcome {
     pub cuts: Option<Cuts>,
     /// How the epochs went, if there were any.
     pub epochs: Option<EpochSummary>,
+    /// How messages and waits were distributed, where that was asked for.
+    pub distributions: Option<Distributions>,
     /// What was not replayed; `None` where all was.
     pub fast_forward: Option<FastForward>,
     /// Processes of the operating system on which it ran.
@@ -279,6 +281,8 @@ impl Scene {
             None
         } else if self.job.model == Model::Flow {
             Some("with the model \"flow\" what happens depends on more than how much later")
+        } else if self.job.histograms {
+            Some("histograms count every message (analysis.histograms)")
         } else if self.trace.is_in_memory() {
             Some("only an archive has loops; convert the trace (trace convert)")
         } else {
@@ -306,7 +310,7 @@ impl Scene {
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
         let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
         let engine = self.engine(partition);
-        if self.job.fast_forward {
+        if self.job.fast_forward && !self.job.histograms {
             let world = self.world(&machine).by_iterations();
             let processes = world.processes().map_err(|error| self.locate(error))?;
             if let Some((run, found)) = forward::run(&engine, processes, progress) {
@@ -316,12 +320,15 @@ impl Scene {
         }
         let world = self.world(&machine);
         let processes = world.processes().map_err(|error| self.locate(error))?;
-        Ok(Outcome { cuts, ..self.conclude(started, engine.run_watched(processes, progress))? })
+        let outcome = self.conclude(started, engine.run_watched(processes, progress))?;
+        Ok(Outcome { cuts, distributions: world.distributions(), ..outcome })
     }
 
     /// The world of the trace on a machine.
     pub(crate) fn world<'a, M: Machine>(&'a self, machine: &'a M) -> World<'a, M> {
-        World::new(&self.trace, machine, &self.job.mpi).with_breakdowns(self.job.waits)
+        World::new(&self.trace, machine, &self.job.mpi)
+            .with_breakdowns(self.job.waits)
+            .with_distributions(self.job.histograms)
     }
 
     /// The engine for a replay without contention.
@@ -346,7 +353,7 @@ impl Scene {
         let engine = OrderedEngine::default();
         let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let outcome = self.conclude(started, engine.run(processes, &mut contention, progress))?;
-        Ok(Outcome { epochs: contention.epochs(), ..outcome })
+        Ok(Outcome { epochs: contention.epochs(), distributions: world.distributions(), ..outcome })
     }
 
     /// Replays with contention, region by region; `None` where that cannot be done.
@@ -367,7 +374,8 @@ impl Scene {
         match engine.run(plan.epoch(), processes, &homes, provinces, progress) {
             Ok(RegionalRun { run, regions, crossings }) => {
                 let outcome = self.conclude(started, run)?;
-                Ok(Some(Outcome { epochs: Some(Province::summary(&regions, crossings)), ..outcome }))
+                let epochs = Some(Province::summary(&regions, crossings));
+                Ok(Some(Outcome { epochs, distributions: world.distributions(), ..outcome }))
             }
             Err(Unordered { rank, at }) => {
                 tracing::warn!(
@@ -397,6 +405,7 @@ impl Scene {
                     replay_time: started.elapsed(),
                     cuts: None,
                     epochs: None,
+                    distributions: None,
                     fast_forward: None,
                     processes: 1,
                     peak_rss_bytes: peak_rss_bytes(),
@@ -453,6 +462,7 @@ impl Outcome {
             replay_time,
             cuts: None,
             epochs: None,
+            distributions: None,
             fast_forward: None,
             processes: 1,
             peak_rss_bytes: None,

@@ -6,6 +6,7 @@ use trace_mmap::{Arrival, CommId, CommIdx, OutIdx, Source};
 use super::mailbox::Posted;
 use super::tag::{Side, contradict, kind_of};
 use super::{Failure, RankProcess, path};
+use crate::distribution::Quantity;
 use crate::error::ReplayErrorKind;
 use crate::machine::{Machine, Work};
 use crate::matching::{Context, Departure, Letter, Port, Receive, TagFilter};
@@ -241,6 +242,7 @@ impl<M: Machine> RankProcess<'_, M> {
             return Err(self.clash(message, receive, kind));
         }
         self.meet(receive.request, WaitState::LateSender, posted);
+        self.sample(Quantity::Bytes, bytes.get());
         let received = reply.is_none().then_some(bytes);
         if let Departure::Flying(flight) = departure {
             return Ok(self.await_flight(flight, receive.request, received));
@@ -271,6 +273,7 @@ impl<M: Machine> RankProcess<'_, M> {
             let party = Party::Sender { received: receive.posted };
             outbox.send(peer, Token::Arrived { request, at, party });
         }
+        self.sample_arrival(receive.request, at);
         self.requests.set(receive.request, Request::Complete(Completion { at, received }));
         Ok(true)
     }

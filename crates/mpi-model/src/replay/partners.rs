@@ -3,6 +3,7 @@
 use pdes_core::{SimDuration, SimTime};
 
 use super::RankProcess;
+use crate::distribution::{Quantity, Samples};
 use crate::machine::Machine;
 use crate::request::{Completion, Request, RequestId};
 use crate::statistics::ActionKind;
@@ -14,6 +15,8 @@ pub(super) struct Partners {
     of_program: Box<[Partner]>,
     of_parts: Vec<Partner>,
     scope: Scope,
+    /// What has not been counted yet, where messages and waits are counted.
+    samples: Option<Box<Samples>>,
 }
 
 /// The other side of a request. Of several the last one counts.
@@ -41,9 +44,15 @@ impl Default for Partner {
 }
 
 impl Partners {
-    /// Makes the table for so many requests of the program.
-    pub(super) fn new(requests: usize) -> Self {
-        Self { of_program: vec![Partner::NOBODY; requests].into(), of_parts: Vec::new(), scope: None }
+    /// Makes the table for so many requests of the program, and counts messages and waits, or does not.
+    pub(super) fn new(requests: usize, counts: bool) -> Self {
+        let samples = counts.then(Box::default);
+        Self {
+            samples,
+            of_program: vec![Partner::NOBODY; requests].into(),
+            of_parts: Vec::new(),
+            scope: None,
+        }
     }
 
     /// Takes in who is on the other side of a request.
@@ -148,9 +157,49 @@ impl<M: Machine> RankProcess<'_, M> {
         let now = self.strand.clock;
         let (ready, state) = (ready.max(now).min(at), state.inside(kind));
         match self.partners.as_deref_mut().and_then(|partners| partners.scope.as_mut()) {
-            None => self.statistics.block(kind, state, ready - now, at - ready),
+            None => {
+                self.statistics.block(kind, state, ready - now, at - ready);
+                if ready > now {
+                    self.sample(Quantity::Waiting, (ready - now).as_picos());
+                }
+            }
             Some(last) if ready > now => *last = (*last).max(Partner { ready, state }),
             Some(_) => {}
+        }
+    }
+
+    /// Counts a message that has been sent then and arrives now.
+    #[inline(always)]
+    pub(super) fn sample_arrival(&mut self, request: RequestId, at: SimTime) {
+        if let Some(Partners { samples: Some(_), .. }) = self.partners.as_deref() {
+            self.count_arrival(request, at);
+        }
+    }
+
+    #[cold]
+    fn count_arrival(&mut self, request: RequestId, at: SimTime) {
+        let sent = self.partners.as_deref().map(|partners| partners.of(request).ready);
+        if let Some(latency) = sent.and_then(|sent| at.checked_since(sent)) {
+            self.sample(Quantity::Latency, latency.as_picos());
+        }
+    }
+
+    /// Counts a value, where values are counted.
+    #[inline(always)]
+    pub(super) fn sample(&mut self, quantity: Quantity, value: u64) {
+        if let Some(Partners { samples: Some(samples), .. }) = self.partners.as_deref_mut()
+            && let Some(pool) = &self.world.pool
+        {
+            samples.keep(quantity, value, pool);
+        }
+    }
+
+    /// Has all values counted.
+    pub(super) fn flush_samples(&mut self) {
+        if let Some(Partners { samples: Some(samples), .. }) = self.partners.as_deref_mut()
+            && let Some(pool) = &self.world.pool
+        {
+            samples.flush(pool);
         }
     }
 

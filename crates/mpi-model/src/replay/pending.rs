@@ -184,6 +184,7 @@ impl<M: Machine> RankProcess<'_, M> {
             }
             next += 1;
         }
+        self.flush_samples();
         self.statistics.finish(self.strand.clock - self.began);
         self.began = self.strand.clock;
         Ok(Flow::Pause(Pause::Finished))

@@ -9,6 +9,7 @@ use trace_mmap::{CommId, Communicator, Trace};
 
 use super::RankProcess;
 use crate::collective::Layout;
+use crate::distribution::{Distributions, Pool};
 use crate::error::ReplayError;
 use crate::machine::Machine;
 use crate::parameters::Parameters;
@@ -29,6 +30,8 @@ pub struct World<'t, M> {
     pub(super) halts: bool,
     /// Whether ranks find out where their time goes.
     pub(super) breaks_down: bool,
+    /// Where messages and waits are counted, if they are.
+    pub(super) pool: Option<Pool>,
 }
 
 /// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the
@@ -73,6 +76,7 @@ impl<'t, M: Machine> World<'t, M> {
             elsewhere: Vec::new(),
             halts: false,
             breaks_down: false,
+            pool: None,
         }
     }
 
@@ -91,6 +95,16 @@ impl<'t, M: Machine> World<'t, M> {
     /// Has ranks find out where their time goes, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
     pub fn with_breakdowns(self, breaks_down: bool) -> Self {
         Self { breaks_down, ..self }
+    }
+
+    /// Has ranks count messages and waits, if they find out [where their time goes](World::with_breakdowns).
+    pub fn with_distributions(self, counts: bool) -> Self {
+        Self { pool: counts.then(Pool::default), ..self }
+    }
+
+    /// Returns how the messages and the waits of all ranks are distributed that have ended, where that was asked for.
+    pub fn distributions(&self) -> Option<Distributions> {
+        self.pool.as_ref().map(Pool::distributions)
     }
 
     /// Returns what the next test and the next probe cost, in the price of a first one.

@@ -26,6 +26,11 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     if trace.ranks == Some(0) {
         return Err(value("trace", "ranks", "found 0, expected at least one rank"));
     }
+    let (waits, histograms) = (analysis.waits.unwrap_or(true), analysis.histograms.unwrap_or_default());
+    if histograms && !waits {
+        let message = "found true, but waits are not looked at: expected analysis.waits = true beside it";
+        return Err(value("analysis", "histograms", message));
+    }
     let model = model(&network)?;
     let epoch = epochs::epoch(&network, model)?;
     Ok(Job {
@@ -51,7 +56,8 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         },
         run_ahead: run_ahead(&engine)?,
         fast_forward: engine.fast_forward.unwrap_or_default(),
-        waits: analysis.waits.unwrap_or(true),
+        waits,
+        histograms,
         report: output.report,
         profile: output.profile,
     })

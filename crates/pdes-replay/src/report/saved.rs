@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Breakdown, FORMAT, Imbalance, VERSION};
+use super::{Breakdown, FORMAT, Histograms, Imbalance, VERSION};
 
 /// What a report says of where the time went.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -21,6 +21,9 @@ pub struct SavedReport {
     /// Where the time went; `None` where nobody asked.
     #[serde(default)]
     pub breakdown: Option<Breakdown>,
+    /// How messages and waits were distributed; `None` where nobody asked.
+    #[serde(default)]
+    pub histograms: Option<Histograms>,
 }
 
 /// The parameters of a run that name it.

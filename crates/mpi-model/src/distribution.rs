@@ -1,0 +1,188 @@
+//! How messages and waits are distributed: histograms that all ranks of a process share.
+
+use std::sync::{Mutex, PoisonError};
+
+use hdrhistogram::Histogram;
+use pdes_core::Wire;
+
+/// Values that a rank keeps before it takes them to where all ranks do.
+const KEPT: usize = 64;
+/// Decimal digits that values keep.
+const DIGITS: u8 = 3;
+
+/// What is distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// The payload of a message that is received \[B\].
+    Bytes,
+    /// The time from when a message is sent to when it has arrived \[ps\].
+    Latency,
+    /// The time that a blocked call waits for another rank \[ps\], where it does.
+    Waiting,
+}
+
+impl Quantity {
+    const ALL: [Self; 3] = [Self::Bytes, Self::Latency, Self::Waiting];
+}
+
+/// How messages and waits are distributed, to three decimal digits.
+///
+/// Counts are sums, so that the result does not depend on who counts first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distributions {
+    /// The payload of messages that were received \[B\].
+    pub bytes: Histogram<u64>,
+    /// The time from when a message was sent to when it had arrived \[ps\].
+    pub latency: Histogram<u64>,
+    /// The time that a blocked call waited for another rank \[ps\], where it did.
+    pub waiting: Histogram<u64>,
+}
+
+impl Default for Distributions {
+    fn default() -> Self {
+        let empty = || Histogram::new(DIGITS).expect("a histogram may keep three digits");
+        Self { bytes: empty(), latency: empty(), waiting: empty() }
+    }
+}
+
+impl Distributions {
+    fn of_mut(&mut self, quantity: Quantity) -> &mut Histogram<u64> {
+        match quantity {
+            Quantity::Bytes => &mut self.bytes,
+            Quantity::Latency => &mut self.latency,
+            Quantity::Waiting => &mut self.waiting,
+        }
+    }
+
+    fn all(&self) -> [&Histogram<u64>; 3] {
+        [&self.bytes, &self.latency, &self.waiting]
+    }
+
+    /// Adds what another process has counted.
+    pub fn add(&mut self, other: &Self) {
+        for (quantity, more) in Quantity::ALL.into_iter().zip(other.all()) {
+            self.of_mut(quantity).add(more).expect("histograms grow as they have to");
+        }
+    }
+
+    /// Returns the values of a histogram that occur, each the lowest that counts as the same, and how often.
+    pub fn counts(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let lowest = |value| histogram.lowest_equivalent(value);
+        histogram
+            .iter_recorded()
+            .map(move |found| (lowest(found.value_iterated_to()), found.count_at_value()))
+    }
+
+    /// Writes the counts for another process of the operating system.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
+        for histogram in self.all() {
+            let counts: Vec<(u64, u64)> = Self::counts(histogram).collect();
+            (counts.len() as u64).write(bytes);
+            counts.iter().for_each(|count| count.write(bytes));
+        }
+    }
+
+    /// Reads what [`write`](Distributions::write) wrote; `None` where the bytes are something else.
+    pub fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let mut distributions = Self::default();
+        for quantity in Quantity::ALL {
+            for _ in 0..u64::read(bytes)? {
+                let (value, count) = Wire::read(bytes)?;
+                distributions.of_mut(quantity).record_n(value, count).ok()?;
+            }
+        }
+        Some(distributions)
+    }
+}
+
+/// The distributions of all ranks of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Pool(Mutex<Distributions>);
+
+impl Pool {
+    /// Returns what has been counted so far.
+    pub(crate) fn distributions(&self) -> Distributions {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn take_in(&self, quantity: Quantity, values: &mut Vec<u64>) {
+        let mut distributions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let histogram = distributions.of_mut(quantity);
+        for value in values.drain(..) {
+            histogram.record(value).expect("a histogram grows as it has to");
+        }
+    }
+}
+
+/// The values of a rank that have not been counted yet.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    bytes: Vec<u64>,
+    latency: Vec<u64>,
+    waiting: Vec<u64>,
+}
+
+impl Samples {
+    pub(crate) fn keep(&mut self, quantity: Quantity, value: u64, pool: &Pool) {
+        let values = self.of_mut(quantity);
+        values.push(value);
+        if values.len() == KEPT {
+            pool.take_in(quantity, values);
+        }
+    }
+
+    /// Has all values counted.
+    pub(crate) fn flush(&mut self, pool: &Pool) {
+        for quantity in Quantity::ALL {
+            pool.take_in(quantity, self.of_mut(quantity));
+        }
+    }
+
+    fn of_mut(&mut self, quantity: Quantity) -> &mut Vec<u64> {
+        match quantity {
+            Quantity::Bytes => &mut self.bytes,
+            Quantity::Latency => &mut self.latency,
+            Quantity::Waiting => &mut self.waiting,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(values: impl Iterator<Item = u64>) -> Distributions {
+        let (pool, mut samples) = (Pool::default(), Samples::default());
+        values.for_each(|value| samples.keep(Quantity::Latency, value, &pool));
+        samples.keep(Quantity::Bytes, (1 << 62) + 77, &pool);
+        samples.flush(&pool);
+        pool.distributions()
+    }
+
+    #[test]
+    fn all_values_are_counted_in_any_order() {
+        let found = pool(0..1000);
+        assert_eq!((found.latency.len(), found.bytes.len(), found.waiting.len()), (1000, 1, 0));
+        assert_eq!(found, pool((0..1000).rev()));
+        assert_eq!(
+            Distributions::counts(&found.latency).take(3).collect::<Vec<_>>(),
+            [(0, 1), (1, 1), (2, 1)]
+        );
+        let mut sum = pool(0..300);
+        let mut rest = pool(300..1000);
+        rest.bytes.reset();
+        sum.add(&rest);
+        assert_eq!(sum, found);
+    }
+
+    #[test]
+    fn distributions_come_back() {
+        let found = pool((0..2000).map(|value| value * value * value));
+        let mut bytes = Vec::new();
+        found.write(&mut bytes);
+        assert_eq!(Distributions::read(&mut &bytes[..bytes.len() - 1]), None, "too short");
+        let rest = &mut bytes.as_slice();
+        assert_eq!(Distributions::read(rest), Some(found));
+        assert!(rest.is_empty());
+    }
+}
