@@ -178,24 +178,48 @@ impl Recorder {
     /// Begins a line, after one with what was computed before.
     fn begin(&mut self, verb: &str) {
         if self.computed > 0 {
-            let flops = (self.computed as f64 * self.scale).round();
+            // Rounded, and exact up to 2^53.
+            let flops = (self.computed as f64 * self.scale).round() as i64;
             self.computed = 0;
-            self.line.clear();
-            let _ = write!(self.line, "{} compute {flops}", self.rank);
+            self.start_line("compute");
+            self.field(flops);
             self.end();
         }
-        self.line.clear();
-        // Writing to a string does not fail.
-        let _ = write!(self.line, "{} {verb}", self.rank);
+        self.start_line(verb);
     }
 
+    fn start_line(&mut self, verb: &str) {
+        self.line.clear();
+        self.digits(self.rank.into());
+        self.line.push(' ');
+        self.line.push_str(verb);
+    }
+
+    /// Adds a number behind a space.
+    fn field(&mut self, number: i64) {
+        self.line.push(' ');
+        self.digits(number);
+    }
+
+    /// Adds a number behind a name such as ` req=`.
+    fn named_field(&mut self, name: &str, number: u32) {
+        self.line.push_str(name);
+        self.digits(number.into());
+    }
+
+    fn digits(&mut self, number: i64) {
+        self.line.push_str(itoa::Buffer::new().format(number));
+    }
+
+    /// Adds what is less frequent.
     fn push(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a string does not fail.
         let _ = self.line.write_fmt(text);
     }
 
     fn named_communicator(&mut self, number: u32) {
         if number != 0 {
-            self.push(format_args!(" comm={number}"));
+            self.named_field(" comm=", number);
         }
     }
 

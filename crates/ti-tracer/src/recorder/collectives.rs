@@ -15,9 +15,7 @@ impl Recorder {
     ) -> Option<Entry> {
         let number = self.communicator_of(verb, communicator)?;
         self.begin(verb);
-        for field in fields {
-            self.push(format_args!(" {field}"));
-        }
+        fields.iter().for_each(|field| self.field(*field));
         self.end_collective(number, communicator, posts)
     }
 
@@ -44,7 +42,7 @@ impl Recorder {
             return None;
         }
         let request = self.requests.take_number();
-        self.push(format_args!(" req={request}"));
+        self.named_field(" req=", request);
         self.end();
         Some(Entry::new(request, RequestKind::Collective, Patches::default(), communicator))
     }

@@ -26,7 +26,7 @@ impl Recorder {
             return None;
         }
         let number = self.requests.take_number();
-        self.push(format_args!(" req={number}"));
+        self.named_field(" req=", number);
         self.end();
         Some(Entry::new(number, RequestKind::Send, Patches::default(), communicator))
     }
@@ -56,16 +56,20 @@ impl Recorder {
         let is_any_tag = is_once && tag == ANY_TAG && from >= 0;
         let is_any_source = is_once && from == ANY_SOURCE;
         self.begin(verb);
-        self.push(format_args!(" {from_world} "));
-        let tag_at = is_any_tag.then_some(self.line.len());
-        let width = if is_any_tag { TAG_ROOM } else { 0 };
-        self.push(format_args!("{tag:<width$} {bytes}"));
+        self.field(from_world);
+        let tag_at = is_any_tag.then_some(self.line.len() + 1);
+        match is_any_tag {
+            true => self.push(format_args!(" {tag:<TAG_ROOM$}")),
+            false => self.field(tag.into()),
+        }
+        self.field(bytes);
         self.named_communicator(number);
         let request = self.requests.take_number();
-        self.push(format_args!(" req={request}"));
+        self.named_field(" req=", request);
         let source_at = is_any_source.then_some(self.line.len());
-        let width = if is_any_source { SOURCE_ROOM } else { 0 };
-        self.push(format_args!("{:width$}", ""));
+        if is_any_source {
+            self.push(format_args!("{:SOURCE_ROOM$}", ""));
+        }
         let start = self.end();
         let offset = |at: Option<usize>| Some(start? + at? as u64);
         let patches = Patches { tag: offset(tag_at), source: offset(source_at), cancel: None };
@@ -145,7 +149,7 @@ impl Recorder {
         let Some(number) = self.communicator_of(verb, communicator) else { return false };
         let Some(peer) = self.peer(peer, communicator) else { return false };
         self.begin(verb);
-        self.push(format_args!(" {peer} {tag} {bytes}"));
+        [peer, tag.into(), bytes].into_iter().for_each(|field| self.field(field));
         self.named_communicator(number);
         true
     }
