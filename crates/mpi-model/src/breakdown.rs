@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use pdes_core::{SimDuration, Wire};
+use serde::{Deserialize, Serialize};
 use trace_mmap::LocationId;
 
 use crate::statistics::{ActionKind, Totals};
@@ -13,7 +14,7 @@ use crate::wait_state::WaitState;
 /// # Laws
 /// The times of all kinds in all regions add up to the end of the rank, to the picosecond; the waiting and the transfer of a
 /// kind never exceed its time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Breakdown {
     /// The first one is what comes before any call site is named.
     regions: Vec<Region>,
@@ -26,7 +27,11 @@ pub struct Breakdown {
 }
 
 /// What a rank does from one call site that the trace names to the next.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    from = "(Option<LocationId>, Vec<(ActionKind, Share)>)",
+    into = "(Option<LocationId>, Vec<(ActionKind, Share)>)"
+)]
 pub struct Region {
     site: Option<LocationId>,
     /// The places of kinds among the shares.
@@ -38,7 +43,7 @@ pub struct Region {
 type Place = std::num::NonZeroU8;
 
 /// What the time of one kind of action is made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// Actions that have ended.
     pub count: u64,
@@ -177,6 +182,23 @@ impl Breakdown {
             }
         }
         Some(breakdown)
+    }
+}
+
+/// The places follow from the shares.
+impl From<(Option<LocationId>, Vec<(ActionKind, Share)>)> for Region {
+    fn from((site, shares): (Option<LocationId>, Vec<(ActionKind, Share)>)) -> Self {
+        let mut region = Self::new(site);
+        for (kind, share) in shares {
+            *region.share_mut(kind) = share;
+        }
+        region
+    }
+}
+
+impl From<Region> for (Option<LocationId>, Vec<(ActionKind, Share)>) {
+    fn from(region: Region) -> Self {
+        (region.site, region.shares)
     }
 }
 

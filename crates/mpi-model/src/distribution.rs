@@ -115,7 +115,7 @@ impl Pool {
 }
 
 /// The values of a rank that have not been counted yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
     bytes: Vec<u64>,
     latency: Vec<u64>,

@@ -60,7 +60,7 @@ pub use machine::{Machine, Work};
 pub use notice::Notice;
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{Outcomes, Parameters};
-pub use replay::{RankProcess, Snapshot, Stretch, Waiting, World};
+pub use replay::{RankProcess, RankState, RestoreError, Snapshot, Stretch, Waiting, World};
 pub use request::{Awaited, OperationIndex, RequestId};
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
 pub use token::{Flight, Lane, Message, Party, Token};

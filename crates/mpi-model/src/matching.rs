@@ -5,10 +5,12 @@
 //! issued them (MPI's non-overtaking rule), whatever their times: neither the engine's schedule nor simulated time
 //! decides. Where a rank has receives from any source, its mailbox matches all its messages instead.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
 use crate::queue::{Queue, Slab};
@@ -18,7 +20,7 @@ use crate::token::{Flight, Message};
 /// A receive that waits for its message.
 ///
 /// Packed, because most of what a rank has waiting are receives.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, packed(4))]
 pub(crate) struct Receive {
     pub(crate) posted: SimTime,
@@ -38,18 +40,18 @@ const _: () = assert!(size_of::<Receive>() == 36);
 ///
 /// Kept inverted: all bits of it are never set, because tags of programs are below 2^31, and those of operations end in
 /// the number of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TagFilter(Option<NonZeroU32>);
 
 /// A message that waits for its receive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Letter {
     pub(crate) message: Message,
     pub(crate) departure: Departure,
 }
 
 /// When the data of a message begin to flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Departure {
     /// When its receive is posted, too.
     Received,
@@ -219,6 +221,47 @@ impl<Path: Copy> Ports<Path> {
         });
     }
 
+    /// Returns all that waits, and the ports beside the first ones, which are those of the trace.
+    pub(crate) fn queued(&self, of_trace: u32) -> Queued {
+        let contexts = self.by_context.iter().flat_map(|contexts| contexts.iter());
+        let by_index: BTreeMap<u32, Context> =
+            contexts.map(|(&(context, _), &index)| (index, context)).collect();
+        let further = self.table.iter().enumerate().skip(of_trace as usize);
+        let further = further.filter_map(|(index, port)| {
+            Some((*by_index.get(&(index as u32))?, port.peer, port.path.is_some()))
+        });
+        Queued {
+            further: further.collect(),
+            letters: self.letters().map(|(port, letter)| (port as u32, *letter)).collect(),
+            receives: self.receives().map(|(port, receive)| (port as u32, *receive)).collect(),
+        }
+    }
+
+    /// Takes up what waited, where nothing has waited yet; returns whether these are the ports.
+    pub(crate) fn take_up<E>(
+        &mut self,
+        queued: &Queued,
+        path: impl Fn(Rank) -> Result<Path, E>,
+    ) -> Result<bool, E> {
+        for &(context, peer, has_path) in &queued.further {
+            let index = self.of(context, peer);
+            self.table[index].path = has_path.then(|| path(peer)).transpose()?;
+        }
+        let (table, Waiting { letters, receives }) = (&mut self.table, &mut self.waiting);
+        let ports = || {
+            queued.letters.iter().map(|(port, _)| port).chain(queued.receives.iter().map(|(port, _)| port))
+        };
+        if !ports().all(|&port| (port as usize) < table.len()) {
+            return Ok(false);
+        }
+        queued.letters.iter().for_each(|&(port, letter)| table[port as usize].letters.push(letters, letter));
+        queued
+            .receives
+            .iter()
+            .for_each(|&(port, receive)| table[port as usize].receives.push(receives, receive));
+        Ok(true)
+    }
+
     fn messages(&self, port: usize) -> impl Iterator<Item = &Message> {
         self.table[port].letters.iter(&self.waiting.letters).map(|letter| &letter.message)
     }
@@ -235,8 +278,17 @@ impl<Path: Copy> Ports<Path> {
     }
 }
 
+/// What waits at ports, by their places.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Queued {
+    /// The ports beside those of the trace, in their order; and whether their paths were looked up.
+    further: Vec<(Context, Rank, bool)>,
+    letters: Vec<(u32, Letter)>,
+    receives: Vec<(u32, Receive)>,
+}
+
 /// Keeps messages apart that never match each other's receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Context {
     /// Collective operations on a communicator.
     Collective(CommId),

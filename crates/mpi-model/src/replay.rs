@@ -14,6 +14,7 @@ mod persistent;
 mod places;
 mod probe;
 mod snapshot;
+mod state;
 mod strand;
 mod tag;
 mod test;
@@ -41,6 +42,7 @@ use pending::Pending;
 use persistent::Persistent;
 use places::Places;
 pub use snapshot::{Snapshot, Stretch};
+pub use state::{RankState, RestoreError};
 use strand::Strand;
 pub use world::World;
 

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, Rank, SimTime, Wire};
+use serde::{Deserialize, Serialize};
 use trace_mmap::Slot;
 
 use crate::statistics::ActionKind;
@@ -11,7 +12,8 @@ use crate::statistics::ActionKind;
 ///
 /// Requests of the program keep the places that the trace gives them; two more serve blocking calls. The parts of
 /// collective operations are numbered apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
 pub struct RequestId(NonZeroU32);
 
 /// Set in the names of parts of operations.
@@ -54,6 +56,20 @@ impl RequestId {
     }
 }
 
+impl From<RequestId> for u32 {
+    fn from(request: RequestId) -> Self {
+        request.number()
+    }
+}
+
+impl TryFrom<u32> for RequestId {
+    type Error = &'static str;
+
+    fn try_from(number: u32) -> Result<Self, Self::Error> {
+        Self::from_number(number).ok_or("no request has this number")
+    }
+}
+
 /// The state of a request.
 ///
 /// | state    | comes from                                  | goes to                      |
@@ -61,7 +77,7 @@ impl RequestId {
 /// | Inactive | the start; a wait; a passed test            | Pending, Complete            |
 /// | Pending  | a receive, a rendezvous send, an operation  | Complete                     |
 /// | Complete | a match; a detached send; an operation      | Inactive                     |
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     Inactive,
     Pending(Awaited),
@@ -69,7 +85,7 @@ pub(crate) enum Request {
 }
 
 /// What a pending request waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Awaited {
     /// A rendezvous send waits for this rank to receive.
     Receiver(Rank),
@@ -118,7 +134,7 @@ impl Wire for Awaited {
 }
 
 /// When a request is complete.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Completion {
     /// The arrival of the last byte, or the post of a detached send.
     pub(crate) at: SimTime,
@@ -127,7 +143,7 @@ pub(crate) struct Completion {
 }
 
 /// Names a collective operation among those of a rank that are in progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationIndex(pub(crate) u32);
 
 impl OperationIndex {
@@ -137,7 +153,7 @@ impl OperationIndex {
 }
 
 /// The requests of a rank.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Requests {
     /// Those of the program, then those of blocking sends and receives.
     table: Box<[Stored]>,
@@ -153,7 +169,7 @@ pub(crate) struct Requests {
 /// | 1 to 2^63 - 1        | complete at `at`, received one byte less       |
 /// | from 2^63            | pending: what for in bits 32 and 33, and whom   |
 /// | 2^64 - 1             | inactive                                       |
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stored {
     at: SimTime,
     word: u64,
@@ -163,7 +179,7 @@ const INACTIVE: Stored = Stored { at: SimTime::ZERO, word: u64::MAX };
 const PENDING: u64 = 1 << 63;
 
 /// The requests that operations made.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Parts {
     table: Vec<Part>,
     vacant: Vec<RequestId>,
@@ -172,7 +188,7 @@ struct Parts {
 }
 
 /// A request that an operation made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Part {
     state: Request,
     operation: OperationIndex,
@@ -227,6 +243,11 @@ impl From<Stored> for Request {
 impl Requests {
     pub(crate) fn new(slots: u32) -> Self {
         Self { table: vec![INACTIVE; slots as usize + 2].into(), parts: None }
+    }
+
+    /// Returns the number of requests of the program.
+    pub(crate) fn slots(&self) -> u32 {
+        (self.table.len() as u32).saturating_sub(2)
     }
 
     pub(crate) fn slot(&self, slot: Slot) -> RequestId {

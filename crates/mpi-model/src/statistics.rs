@@ -1,13 +1,14 @@
 //! What a rank did, and for how long.
 
 use pdes_core::{Bytes, SimDuration, Wire};
+use serde::{Deserialize, Serialize};
 use trace_mmap::{Collective, LocationId};
 
 use crate::breakdown::Breakdown;
 use crate::wait_state::WaitState;
 
 /// A kind of action, by which time is accounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the actions of a trace")]
 pub enum ActionKind {
     Compute,
@@ -178,7 +179,7 @@ impl From<&Collective> for ActionKind {
 }
 
 /// Totals of a rank.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
     totals: Totals,
     /// Messages sent, point-to-point and inside collectives.
@@ -192,7 +193,7 @@ pub struct Statistics {
 }
 
 /// Totals of all kinds of actions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     /// Those of the first kinds, which make up most of a program.
     common: [Total; COMMON],
@@ -201,7 +202,7 @@ pub(crate) struct Totals {
 }
 
 /// Totals of a kind of action.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Total {
     time: SimDuration,
     count: u64,
@@ -211,7 +212,7 @@ struct Total {
 const COMMON: usize = ActionKind::Waitall as usize + 1;
 
 /// How often the outcome of a call depended on simulated time, and differed from the recorded run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeCount {
     /// Outcomes that were decided.
     pub decided: u64,

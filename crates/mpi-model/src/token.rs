@@ -5,6 +5,7 @@ mod wire;
 use std::num::NonZeroU32;
 
 use pdes_core::{Bytes, SimTime};
+use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId};
 
 use crate::request::{OperationIndex, RequestId};
@@ -84,7 +85,7 @@ pub enum Party {
 }
 
 /// A message that waits for its receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// When the sender was ready.
     pub posted: SimTime,
@@ -103,5 +104,5 @@ pub struct Message {
 const _: () = assert!(size_of::<Token>() <= 48);
 
 /// Numbers the eager messages of a receiver that are under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flight(pub(crate) NonZeroU32);

@@ -1,5 +1,7 @@
 //! Why ranks wait.
 
+use serde::{Deserialize, Serialize};
+
 use crate::statistics::ActionKind;
 
 /// Why a rank waits: for whom, and in which operation.
@@ -15,7 +17,7 @@ use crate::statistics::ActionKind;
 /// | bcast, scatter(v) | `LateBroadcast` | `LateReceiver` |
 /// | reduce, gather(v) | `EarlyReduce` | `LateReceiver` |
 /// | scan, exscan | `EarlyScan` | `LateReceiver` |
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum WaitState {
     /// A receive waits for a message that has not been sent.
     LateSender,

@@ -19,7 +19,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 
 use crate::cluster::{Cluster, ClusterError, Terms};
-use crate::{Fault, Process, Progress, Rank, SimDuration, Wire};
+use crate::{Fault, Interrupt, Process, Progress, Rank, SimDuration, Wire};
 use first_fault::FirstFault;
 use frame::{Codec, Tally};
 use gateway::Gateway;
@@ -46,6 +46,7 @@ pub struct Engine {
     batch: usize,
     jitter: Option<u64>,
     partition: Option<Partition>,
+    interrupt: Option<Interrupt>,
 }
 
 /// How far processes may run ahead of the slowest process that could run.
@@ -77,7 +78,7 @@ pub struct Run<P: Process, E = <P as Process>::Error> {
 pub enum Ending<E> {
     /// Every process finished.
     Completed,
-    /// Processes have halted ([`Pause::Halted`](crate::Pause::Halted)). Another run of all of them goes on from here: no token
+    /// Processes have halted ([`Pause::Halted`](crate::Pause::Halted)), or the run was [interrupted](Engine::interrupted_by). Another run of all of them goes on from here: no token
     /// is under way.
     Halted,
     /// Nothing can happen any more and these processes have not finished: they wait for tokens that nobody will send.
@@ -101,7 +102,14 @@ impl Engine {
     /// Where `workers` is zero.
     pub fn new(workers: usize) -> Self {
         assert!(workers > 0, "an engine needs at least one worker");
-        Self { workers, run_ahead: RunAhead::default(), batch: BATCH, jitter: None, partition: None }
+        Self {
+            workers,
+            run_ahead: RunAhead::default(),
+            batch: BATCH,
+            jitter: None,
+            partition: None,
+            interrupt: None,
+        }
     }
 
     /// Sets the bound on run-ahead.
@@ -124,6 +132,13 @@ impl Engine {
     /// and, over all members of a cluster, workers.
     pub fn partition(self, partition: Partition) -> Self {
         Self { partition: Some(partition), ..self }
+    }
+
+    /// Lets somebody interrupt runs. One that is interrupted ends as [`Ending::Halted`] within a few thousand steps of each
+    /// worker, with all tokens delivered, and another run of the processes goes on from there; it does not where all
+    /// processes end before, or one of them fails. Runs on a cluster of several members are not interrupted.
+    pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
     }
 
     /// Returns the number of workers.

@@ -61,6 +61,7 @@
 mod arbiter;
 mod cluster;
 mod engine;
+mod interrupt;
 mod ordered;
 mod process;
 mod profile;
@@ -76,6 +77,7 @@ pub use arbiter::Arbiter;
 pub use cluster::MpiError;
 pub use cluster::{Cluster, ClusterError, Terms};
 pub use engine::{Ending, Engine, Partition, Run, RunAhead};
+pub use interrupt::Interrupt;
 pub use ordered::OrderedEngine;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Level, Profile, Profiled, Traced, measure_hop};

@@ -37,6 +37,11 @@ impl Progress {
         self.before.store(steps, Ordering::Relaxed);
     }
 
+    /// Returns how many steps there were before the present run.
+    pub fn before(&self) -> u64 {
+        self.before.load(Ordering::Relaxed)
+    }
+
     /// Returns the steps done so far by all processes; of a member of a cluster that is not the first one, by its own.
     pub fn steps(&self) -> u64 {
         let here: u64 = self.all().map(|published| published.steps.load(Ordering::Relaxed)).sum();

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
+use serde::{Deserialize, Serialize};
+
 /// A logical process by its number: rank `r` of an MPI program is process `r` of the simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rank(u32);
 
 impl Rank {
@@ -34,7 +36,7 @@ impl fmt::Display for Rank {
 ///
 /// There is no subtraction: a zero-byte message is legal, and `size - 1` on it has been a bug in more than one
 /// simulator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Bytes(u64);
 
 impl Bytes {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// Picoseconds in a second.
 const PICOS_PER_SEC: u64 = 1_000_000_000_000;
 
@@ -18,7 +20,7 @@ const PICOS_PER_SEC: u64 = 1_000_000_000_000;
 /// assert_eq!((end - start).as_picos(), 1_500_000);
 /// assert_eq!(end.to_string(), "0.000001500000");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SimTime(u64);
 
 impl SimTime {
@@ -112,7 +114,7 @@ impl fmt::Display for SimTime {
 }
 
 /// A length of simulated time \[ps\].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SimDuration(u64);
 
 impl SimDuration {

@@ -18,6 +18,7 @@ mod layout;
 mod map;
 mod open;
 mod output;
+mod place;
 mod shard;
 mod tables;
 mod tally;
@@ -39,6 +40,7 @@ pub(crate) use heads::Heads;
 pub use info::{Info, Pair, Storage};
 pub(crate) use layout::{MAGIC, MAX_DEPTH};
 pub(crate) use open::open;
+pub(crate) use place::Place;
 pub(crate) use shard::Shard;
 pub(crate) use walk::Walk;
 pub use writer::{ArchiveWriter, Summary};
@@ -48,6 +50,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pdes_core::Rank;
+use xxhash_rust::xxh3::xxh3_64;
 
 use layout::{Header, Section};
 use map::MappedFile;
@@ -77,6 +80,12 @@ impl Archive {
     ) -> impl Iterator<Item = [u64; WORDS]> + '_ {
         let tables = Tables::opened(&self.file, &self.header);
         tables.rows(section, first, count, (section, first)).expect("the entries were there at the open")
+    }
+
+    /// Returns a number that tells it apart from others: a hash of the header, which has the checksums of all tables, one of
+    /// which has those of all data.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        xxh3_64(&self.header.to_bytes())
     }
 
     /// Remembers the first damage of a rank. Of several cursors that find some, any may be first.

@@ -5,6 +5,7 @@ mod error;
 pub use error::CallError;
 
 use pdes_core::{Bytes, Rank};
+use serde::{Deserialize, Serialize};
 
 use crate::action::CollectiveId;
 use crate::channel::{InIdx, OutIdx, Slot, Tag, index};
@@ -16,7 +17,7 @@ index! {
 }
 
 /// How a send completes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SendMode {
     /// `MPI_Send`: the library decides by the size.
     Standard,
@@ -29,7 +30,7 @@ pub enum SendMode {
 }
 
 /// Where a receive or a probe takes messages from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Source {
     /// `MPI_PROC_NULL`: complete at once.
     Nobody,

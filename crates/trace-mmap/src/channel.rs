@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use pdes_core::Rank;
+use serde::{Deserialize, Serialize};
 
 use crate::communicator::CommIdx;
 
@@ -11,7 +12,7 @@ use crate::communicator::CommIdx;
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         pub struct $name(u32);
 
         impl $name {
@@ -35,7 +36,7 @@ macro_rules! index {
 pub(crate) use index;
 
 /// The tag of a message, never negative: "any tag" is the absence of a tag.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(
     /// One more than the number, so that a tag that may be absent takes no room for that.
     NonZeroU32,

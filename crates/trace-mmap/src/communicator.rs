@@ -6,6 +6,7 @@ use std::{fmt, slice};
 
 use pdes_core::Rank;
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 
 use crate::channel::index;
 
@@ -22,7 +23,7 @@ impl CommIdx {
 
 /// Names a communicator in the whole trace: the ranks that say the same number mean the same communicator. The world has
 /// number 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommId(u32);
 
 impl CommId {

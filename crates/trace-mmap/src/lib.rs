@@ -159,5 +159,5 @@ pub use structure::{
     CallOp, Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, TextLine, flatten,
 };
 pub use text::{Field, TextError, Unsupported};
-pub use trace::{Cursor, Ops, RankTrace, Trace};
+pub use trace::{Cursor, Mark, Ops, RankTrace, Trace};
 pub use warning::{Unreceived, Warning};

@@ -1,10 +1,12 @@
 //! A trace: what all ranks do.
 
 mod cursor;
+mod mark;
 mod ops;
 mod rank;
 
 pub use cursor::Cursor;
+pub use mark::Mark;
 pub use ops::Ops;
 pub(crate) use rank::Body;
 pub use rank::RankTrace;
@@ -227,6 +229,18 @@ impl Trace {
     /// The first damage of the lowest rank that met some.
     pub fn integrity(&self) -> Result<(), ArchiveError> {
         self.directory.as_ref().map_or(Ok(()), |directory| directory.archive.integrity())
+    }
+
+    /// Returns a number that tells the trace apart from others: of an archive without reading its data, of text by reading all
+    /// files again.
+    ///
+    /// # Errors
+    /// Where a file of the text cannot be read.
+    pub fn fingerprint(&self) -> Result<u64, TraceError> {
+        match &self.directory {
+            Some(directory) => Ok(directory.archive.fingerprint()),
+            None => self.origin.fingerprint(),
+        }
     }
 
     /// Returns the messages that are sent and never received, or `None` where there are none.

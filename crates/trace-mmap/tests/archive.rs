@@ -14,6 +14,8 @@ use trace_mmap::{
 
 #[path = "archive/heads.rs"]
 mod heads;
+#[path = "archive/marks.rs"]
+mod marks;
 #[path = "data_beside/shared.rs"]
 mod shared;
 #[path = "archive/steps.rs"]

@@ -1,12 +1,13 @@
 //! Schedules: the steps of a member, one at a time.
 
 use super::Step;
+use serde::{Deserialize, Serialize};
 
 /// The steps of one member of a collective operation, in order.
 pub type Schedule<'a> = Box<dyn Steps + Send + 'a>;
 
 /// What the last step has brought to light.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The step asks nothing.
     #[default]

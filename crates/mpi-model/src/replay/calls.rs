@@ -1,8 +1,9 @@
 //! What each call of a trace does.
 
 use pdes_core::{Bytes, Outbox, Rank};
-use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Datatype, OutIdx, SendMode, Slot, Source};
+use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Datatype, OutIdx, SendMode, Source};
 
+use super::operation::{Origin, Plan};
 use super::pending::Pending;
 use super::persistent::Persistent;
 use super::{Failure, Outcome, RankProcess};
@@ -63,14 +64,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Call::Probe { .. } => self.probe(id, ActionKind::Probe),
             Call::Iprobe { .. } => self.iprobe(id),
             Call::Cancel { .. } => self.cancel(id),
-            Call::Collective { operation, communicator, slot } => {
-                self.collective_on(communicator, operation, slot, outbox)
+            Call::NewCommunicator { .. } if !self.world.parameters.communicators_cost => {
+                Ok(self.end(ActionKind::NewCommunicator))
             }
-            Call::NeighborAlltoall { communicator, ref to, ref from, slot } => {
-                let schedule = neighbors(to, from);
-                self.operate(ActionKind::NeighborAlltoall, communicator, schedule, slot, outbox)
+            Call::Collective { .. } | Call::NeighborAlltoall { .. } | Call::NewCommunicator { .. } => {
+                self.operate(Origin::Call(id), outbox)
             }
-            Call::NewCommunicator { kind, parent, new } => self.agree(kind.among(parent, new), outbox),
             Call::FreeCommunicator { .. } => Ok(self.end(ActionKind::Marker)),
         }
     }
@@ -139,48 +138,47 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         id: CollectiveId,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Outcome<M::Error> {
-        self.collective_on(CommIdx::WORLD, id, None, outbox)
+        self.operate(Origin::Collective(id), outbox)
     }
 
     #[inline(never)]
-    fn collective_on(
-        &mut self,
-        communicator: CommIdx,
-        id: CollectiveId,
-        slot: Option<Slot>,
-        outbox: &mut Outbox<Token, M::Order>,
-    ) -> Outcome<M::Error> {
-        let operation = self.trace.collective(id);
-        let schedule = collective::schedule(self.member(communicator), operation);
-        self.operate(operation.into(), communicator, schedule, slot, outbox)
+    fn operate(&mut self, origin: Origin, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
+        let plan = self.plan(origin).expect("the action is an operation");
+        self.begin_operation(origin, plan, outbox)
+    }
+
+    /// Returns what an action asks for; `None` where that is no operation.
+    pub(super) fn plan(&self, origin: Origin) -> Option<Plan<'t>> {
+        let trace = self.trace;
+        let (kind, on, slot, operation) = match origin {
+            Origin::Collective(id) => {
+                (trace.collective(id).into(), CommIdx::WORLD, None, trace.collective(id))
+            }
+            Origin::Call(id) => match trace.call(id) {
+                Call::Collective { operation, communicator, slot } => {
+                    let operation = trace.collective(*operation);
+                    (operation.into(), *communicator, *slot, operation)
+                }
+                // Its ranks tell each other what they ask for.
+                Call::NewCommunicator { kind, parent, new } => {
+                    (ActionKind::NewCommunicator, kind.among(*parent, *new), None, &AGREEMENT)
+                }
+                Call::NeighborAlltoall { communicator, to, from, slot } => {
+                    let communicator = &trace.communicators()[communicator.index()];
+                    let (kind, schedule) = (ActionKind::NeighborAlltoall, neighbors(to, from));
+                    return Some(Plan { kind, communicator, schedule, slot: *slot });
+                }
+                _ => return None,
+            },
+        };
+        let communicator = &trace.communicators()[on.index()];
+        Some(Plan { kind, communicator, schedule: collective::schedule(self.member(on), operation), slot })
     }
 
     fn member(&self, communicator: CommIdx) -> Member<'t> {
         let world = self.world;
         let communicator = &self.trace.communicators()[communicator.index()];
         Member::new(communicator.rank, world.layout(communicator), &world.parameters.collectives)
-    }
-
-    fn operate(
-        &mut self,
-        kind: ActionKind,
-        communicator: CommIdx,
-        schedule: Schedule<'t>,
-        slot: Option<Slot>,
-        outbox: &mut Outbox<Token, M::Order>,
-    ) -> Outcome<M::Error> {
-        let communicator = &self.trace.communicators()[communicator.index()];
-        let request = slot.map(|slot| self.request(slot));
-        self.begin_operation(kind, communicator, schedule, request, outbox)
-    }
-
-    /// Makes a communicator: its ranks tell each other what they ask for.
-    fn agree(&mut self, among: CommIdx, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
-        if !self.world.parameters.communicators_cost {
-            return Ok(self.end(ActionKind::NewCommunicator));
-        }
-        let schedule = collective::schedule(self.member(among), &AGREEMENT);
-        self.operate(ActionKind::NewCommunicator, among, schedule, None, outbox)
     }
 }
 

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use pdes_core::{Outbox, Rank, SimTime};
+use serde::{Deserialize, Serialize};
 use trace_mmap::CommId;
 
 use super::{Failure, RankProcess};
@@ -18,7 +19,7 @@ use crate::request::RequestId;
 use crate::token::{Message, Token};
 
 /// All messages to a rank and all its receives that have not met.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Mailbox {
     /// Whether receives may be withdrawn before their messages are sent.
     withdraws: bool,
@@ -28,7 +29,7 @@ pub(super) struct Mailbox {
 }
 
 /// Orders messages by when they were sent; those of one instant as their senders take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Sent {
     at: SimTime,
     round: u32,
@@ -36,7 +37,7 @@ pub(super) struct Sent {
 }
 
 /// A receive with what it accepts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Posted {
     pub(super) receive: Receive,
     pub(super) wanted: Wanted,
@@ -45,7 +46,7 @@ pub(super) struct Posted {
 }
 
 /// Which messages a receive or a probe accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Wanted {
     /// `None` for any.
     pub(super) source: Option<Rank>,

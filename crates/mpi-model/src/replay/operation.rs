@@ -1,7 +1,8 @@
 //! Collective operations in progress.
 
 use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
-use trace_mmap::{CommId, Communicator};
+use serde::{Deserialize, Serialize};
+use trace_mmap::{CallId, CollectiveId, CommId, Communicator, Slot};
 
 use super::partners::{Partner, Scope};
 use super::pending::Pending;
@@ -24,7 +25,12 @@ pub(super) struct Operation<'t> {
     /// The tag of its messages.
     pub(super) tag: u32,
     pub(super) communicator: &'t Communicator,
+    /// The action that it carries out.
+    origin: Origin,
     schedule: Schedule<'t>,
+    /// How many steps the schedule has given, and what answers it got.
+    taken: u64,
+    answers: Vec<Answer>,
     /// The answer to its last step.
     pub(super) answer: Answer,
     pub(super) strand: Strand,
@@ -39,8 +45,50 @@ pub(super) struct Operation<'t> {
     scope: Scope,
 }
 
+/// The action of the trace that an operation carries out.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Origin {
+    /// A collective operation on the world.
+    Collective(CollectiveId),
+    /// A call.
+    Call(CallId),
+}
+
+/// What an action of the trace asks for.
+pub(super) struct Plan<'t> {
+    pub(super) kind: ActionKind,
+    pub(super) communicator: &'t Communicator,
+    pub(super) schedule: Schedule<'t>,
+    /// Its request, unless it blocks.
+    pub(super) slot: Option<Slot>,
+}
+
+/// An operation in progress, but for what follows from the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct OperationState {
+    origin: Origin,
+    tag: u32,
+    taken: u64,
+    answers: Vec<Answer>,
+    answer: Answer,
+    strand: Strand,
+    requests: Vec<RequestId>,
+    wait: Wait,
+    vain: u32,
+    request: Option<RequestId>,
+    scope: Scope,
+}
+
+impl OperationState {
+    pub(super) fn of(operation: &Operation<'_>) -> Self {
+        let &Operation { origin, tag, taken, answer, strand, wait, vain, request, scope, .. } = operation;
+        let (answers, requests) = (operation.answers.clone(), operation.requests.clone());
+        Self { origin, tag, taken, answers, answer, strand, requests, wait, vain, request, scope }
+    }
+}
+
 /// What an operation waits for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Wait {
     Nothing,
     /// A blocking send or receive.
@@ -72,12 +120,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Begins an operation. One that blocks is carried out as far as possible.
     pub(super) fn begin_operation(
         &mut self,
-        kind: ActionKind,
-        communicator: &'t Communicator,
-        schedule: Schedule<'t>,
-        request: Option<RequestId>,
+        origin: Origin,
+        plan: Plan<'t>,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Outcome<M::Error> {
+        let Plan { kind, communicator, schedule, slot } = plan;
+        let request = slot.map(|slot| self.request(slot));
         let number = self.number_on(communicator);
         let index = self.vacant_operation();
         let strand = match request {
@@ -94,7 +142,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             kind,
             tag,
             communicator,
+            origin,
             schedule,
+            taken: 0,
+            answers: Vec::new(),
             answer: Answer::Nothing,
             strand,
             requests: Vec::new(),
@@ -192,7 +243,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             if !matches!(operation.wait, Wait::Nothing) {
                 continue;
             }
-            match operation.schedule.next_step(std::mem::take(&mut operation.answer)) {
+            match operation.next_step() {
                 Some(step) => self.step(step, index, operation, outbox)?,
                 None => return Ok(true),
             }
@@ -461,7 +512,61 @@ fn told_by(told: Completion) -> Partner {
     Partner { ready, state: WaitState::LateSender }
 }
 
+impl<'t, M: Machine> RankProcess<'t, M> {
+    /// Makes an operation go on from a state; `None` where the trace asks for no such operation.
+    pub(super) fn take_up_operation(&self, state: OperationState) -> Option<Operation<'t>> {
+        let OperationState {
+            origin,
+            tag,
+            taken,
+            answers,
+            answer,
+            strand,
+            requests,
+            wait,
+            vain,
+            request,
+            scope,
+        } = state;
+        let Plan { kind, communicator, mut schedule, .. } = self.plan(origin)?;
+        let (mut given, mut next) = (answers.iter(), Answer::Nothing);
+        for step in 1..=taken {
+            let is_asking = matches!(schedule.next_step(next)?, Step::Look { .. } | Step::Learn { .. });
+            // The answer to the last step may be still to come.
+            let is_answered = is_asking && step < taken;
+            next = if is_answered { *given.next()? } else { Answer::Nothing };
+        }
+        Some(Operation {
+            kind,
+            tag,
+            communicator,
+            origin,
+            schedule,
+            taken,
+            answers,
+            answer,
+            strand,
+            requests,
+            wait,
+            vain,
+            request,
+            scope,
+        })
+    }
+}
+
 impl Operation<'_> {
+    /// Takes the next step of the schedule, with what it is to know of the last one.
+    #[inline]
+    fn next_step(&mut self) -> Option<Step> {
+        let answer = std::mem::take(&mut self.answer);
+        if answer != Answer::Nothing {
+            self.answers.push(answer);
+        }
+        self.taken += 1;
+        self.schedule.next_step(answer)
+    }
+
     fn is_own(&self, member: Rank) -> bool {
         member.get() == self.communicator.rank
     }

@@ -1,6 +1,7 @@
 //! Since when the other sides of requests have been there: what tells waiting for a rank from waiting for data.
 
 use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 use super::RankProcess;
 use crate::distribution::{Quantity, Samples};
@@ -10,17 +11,18 @@ use crate::statistics::ActionKind;
 use crate::wait_state::WaitState;
 
 /// The other sides of the requests of a rank.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Partners {
     of_program: Box<[Partner]>,
     of_parts: Vec<Partner>,
     scope: Scope,
-    /// What has not been counted yet, where messages and waits are counted.
+    /// What has not been counted yet, where messages and waits are counted; that is not kept with the state of a rank.
+    #[serde(skip)]
     samples: Option<Box<Samples>>,
 }
 
 /// The other side of a request. Of several the last one counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Partner {
     /// When it was there.
     pub(super) ready: SimTime,

@@ -1,6 +1,7 @@
 //! What is left to do of an action that waits for requests.
 
 use pdes_core::{Outbox, Pause, SimTime};
+use serde::{Deserialize, Serialize};
 use trace_mmap::CallId;
 
 use super::partners::Partner;
@@ -11,7 +12,7 @@ use crate::statistics::ActionKind;
 use crate::token::Token;
 
 /// The rest of the action in progress.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Pending {
     /// No action is in progress.
     Nothing,
@@ -37,7 +38,7 @@ pub(super) enum Pending {
 }
 
 /// A look whose price and outcome depend on what happens before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Look {
     /// At one request, with no outcome recorded.
     Test { request: RequestId },

@@ -1,6 +1,7 @@
 //! Persistent requests.
 
 use pdes_core::{Bytes, Outbox};
+use serde::{Deserialize, Serialize};
 use trace_mmap::{OutIdx, SendMode, Slot, Source};
 
 use super::{Failure, RankProcess};
@@ -8,7 +9,7 @@ use crate::machine::Machine;
 use crate::token::Token;
 
 /// What a persistent request does each time it is started.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Persistent {
     Send { mode: SendMode, to: Option<OutIdx>, bytes: Bytes },
     Receive { from: Source, bytes: Bytes },

@@ -1,12 +1,13 @@
 //! Which request stands for which place of the trace.
 
+use serde::{Deserialize, Serialize};
 use trace_mmap::Slot;
 
 /// Maps the places of the trace to those where requests are.
 ///
 /// They are the same until a call completes another request than it did in the recorded run. From then on what the trace
 /// says of the one concerns the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Places {
     /// The place for each of the trace, up to the last one that is another.
     table: Vec<u32>,

@@ -1,12 +1,13 @@
 //! Threads of control of a rank: its program, and operations that do not block it.
 
 use pdes_core::{SimDuration, SimTime};
+use serde::{Deserialize, Serialize};
 
 /// Where a strand stands.
 ///
 /// Operations that do not block go on beside the program, each with a clock of its own, as if a thread of the library
 /// made progress.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Strand {
     pub(super) clock: SimTime,
     /// The index of the action that it carries out.

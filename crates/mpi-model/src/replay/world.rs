@@ -1,13 +1,14 @@
 //! What all ranks of a replay share.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pdes_core::{Outbox, Rank};
 use trace_mmap::{CommId, Communicator, Trace};
 
-use super::RankProcess;
+use super::{RankProcess, RankState, RestoreError};
 use crate::collective::Layout;
 use crate::distribution::{Distributions, Pool};
 use crate::error::ReplayError;
@@ -107,13 +108,14 @@ impl<'t, M: Machine> World<'t, M> {
         self.pool.as_ref().map(Pool::distributions)
     }
 
-    /// Returns what the next test and the next probe cost, in the price of a first one.
-    pub(super) fn looks(&self) -> (u64, u64) {
+    /// Returns what the next test and the next probe cost, in the price of a first one: all of the state of a replay that is not
+    /// in that of a rank.
+    pub fn looks(&self) -> (u64, u64) {
         (self.tests.factor(), self.probes.factor())
     }
 
-    /// Takes over what looks have changed in another process.
-    pub(super) fn set_looks(&self, tests: u64, probes: u64) {
+    /// Takes over what looks have changed in another process, or before a checkpoint.
+    pub fn set_looks(&self, tests: u64, probes: u64) {
         self.tests.set(tests);
         self.probes.set(probes);
     }
@@ -152,5 +154,22 @@ impl<'t, M: Machine> World<'t, M> {
         ranks: impl Iterator<Item = Rank>,
     ) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
         ranks.map(|rank| RankProcess::new(self, rank)).collect()
+    }
+
+    /// Makes the process of a rank that goes on from a [state](RankProcess::save).
+    ///
+    /// # Errors
+    /// Where it has no path from a rank that sends to it, and where the state is none of the rank.
+    pub fn process_in(
+        &'t self,
+        rank: Rank,
+        state: RankState,
+    ) -> Result<RankProcess<'t, M>, RestoreError<M::Error>>
+    where
+        M: Machine<Order = Infallible>,
+    {
+        let mut process = RankProcess::new(self, rank)?;
+        process.take_up(state)?;
+        Ok(process)
     }
 }

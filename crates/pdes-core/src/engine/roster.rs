@@ -21,6 +21,7 @@ const STEPS_PER_TURN: u32 = 4096;
 /// | Blocked  | a token arrives that lets it go on | Ready |
 /// |          | its conditional event is committed | any   |
 /// | Halted   | in this run never                  |       |
+/// | Held     | another process turns out to fail  | Ready |
 /// | Finished | never; tokens are still delivered  |       |
 /// | Failed   | never; tokens are still delivered  |       |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ enum State {
     Parked,
     Blocked,
     Halted,
+    /// The run is interrupted.
+    Held,
     Finished,
     Failed,
 }
@@ -171,6 +174,21 @@ impl<P: Process<Order = Infallible>> Roster<P> {
         self.conditionals.remove(rank);
         self.states[local as usize] = State::Ready;
         self.ready.push_back(local);
+    }
+
+    /// Holds a process. That is due like a conditional event: where nothing else can happen, the run ends.
+    pub(crate) fn hold(&mut self, local: u32, rank: Rank) {
+        self.states[local as usize] = State::Held;
+        self.conditionals.set(rank, self.processes[local as usize].clock());
+    }
+
+    pub(crate) fn is_held(&self, local: u32) -> bool {
+        self.states[local as usize] == State::Held
+    }
+
+    /// Takes out the processes behind the horizon.
+    pub(crate) fn take_parked(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.parked)
     }
 
     pub(crate) fn has_halted(&self, local: u32) -> bool {

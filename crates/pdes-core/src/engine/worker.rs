@@ -12,7 +12,7 @@ use super::jitter::Jitter;
 use super::quiescence::Quiescence;
 use super::roster::Roster;
 use crate::cluster::patience::Patience;
-use crate::{Fault, Process, Progress, Rank, SimTime};
+use crate::{Fault, Interrupt, Process, Progress, Rank, SimTime};
 
 /// Steps between two looks of whoever watches the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
@@ -38,6 +38,10 @@ pub(crate) struct Worker<'a, P: Process> {
     next_publication: u64,
     /// How long to wait where the worker could go on and may not.
     patience: Patience,
+    /// Who may interrupt the run, and whether the worker has come further before.
+    interrupt: Option<Interrupt>,
+    has_advanced: bool,
+    is_interrupted: bool,
     commons: &'a Commons,
     progress: &'a Progress,
 }
@@ -90,6 +94,9 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             exchange,
             next_publication: STEPS_PER_PUBLICATION,
             patience: Patience::new(),
+            interrupt: engine.interrupt.clone().filter(|_| commons.is_alone),
+            has_advanced: false,
+            is_interrupted: false,
             commons,
             progress,
         }
@@ -110,7 +117,11 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
                 continue;
             }
             if let Some(local) = self.roster.next_ready() {
-                self.turn(local, false);
+                if self.must_hold() {
+                    self.roster.hold(local, self.rank(local));
+                } else {
+                    self.turn(local, false);
+                }
                 continue;
             }
             self.exchange.flush();
@@ -138,9 +149,11 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
     fn turn(&mut self, local: u32, granted: bool) {
         self.patience = Patience::new();
         let (rank, cutoff) = (self.rank(local), self.commons.floors.cutoff());
+        let steps = self.roster.steps;
         if let Err(fault) = self.roster.turn(local, rank, cutoff, granted) {
             self.record(local, fault);
         }
+        self.has_advanced |= granted || self.roster.steps > steps;
         if self.roster.steps >= self.next_publication {
             self.publish(self.roster.processes[local as usize].clock());
         }
@@ -150,6 +163,18 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         }
         self.dispatch();
         self.exchange.feed_idle();
+    }
+
+    /// Whether no process is to go on, because somebody has interrupted the run. Each run comes a little further, and one
+    /// in which a process has failed goes on, to find the first failure.
+    fn must_hold(&self) -> bool {
+        let is_requested = self.interrupt.as_ref().is_some_and(Interrupt::is_requested);
+        is_requested && self.has_advanced && self.is_sound()
+    }
+
+    /// Whether no process is known to fail.
+    fn is_sound(&self) -> bool {
+        self.commons.floors.cutoff() == SimTime::MAX
     }
 
     fn publish(&mut self, reached: SimTime) {
@@ -225,16 +250,22 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         let first = self.roster.conditionals.pop_first();
         assert_eq!(first.map(|(_, rank)| rank), Some(rank), "a commit is for the earliest conditional event");
         let local = self.local(rank);
-        if self.roster.has_halted(local) {
+        let is_held = self.roster.is_held(local);
+        self.is_interrupted = self.must_hold() || is_held && self.is_sound();
+        if self.roster.has_halted(local) || self.is_interrupted {
             self.exchange.stop_all();
             return false;
         }
-        self.turn(local, true);
+        self.turn(local, !is_held);
         true
     }
 
     /// Moves the horizon on, if there is anything before it, and unparks that.
     fn raise_horizon(&mut self) -> Horizon {
+        if self.must_hold() {
+            let parked = self.roster.take_parked();
+            parked.into_iter().for_each(|local| self.roster.hold(local, self.rank(local)));
+        }
         let floors = &self.commons.floors;
         let least = self.roster.least_parked().filter(|&least| least <= floors.cutoff());
         let Some(least) = least else { return Horizon::Unneeded };
@@ -270,7 +301,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         let reached = self.roster.processes.iter().map(Process::clock).max();
         self.publish(reached.unwrap_or_default());
         let waiting = self.roster.unfinished().map(|local| self.rank(local)).collect();
-        let halted = self.roster.is_halted();
+        let halted = self.is_interrupted || self.roster.is_halted();
         let gateway = self.exchange.take_gateway();
         let Self { roster: Roster { processes, steps, .. }, fault, .. } = self;
         let finished = Finished { processes, waiting, halted, fault, steps };

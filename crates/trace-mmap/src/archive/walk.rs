@@ -1,5 +1,7 @@
 //! The way of a cursor through the program of a rank.
 
+use serde::{Deserialize, Serialize};
+
 use crate::archive::layout::MAX_DEPTH;
 use crate::archive::unroll::{Outermost, Unrolled};
 use crate::archive::{ArchivedRank, Damage, Heads};
@@ -7,10 +9,10 @@ use crate::column::Ahead;
 use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Record};
 
 /// A loop in progress.
-#[derive(Clone, Copy, Debug, Default)]
-struct Level {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Level {
     /// The record behind its begin.
-    body: u64,
+    pub(crate) body: u64,
     /// Iterations after this one.
     left: u64,
     /// Actions before this iteration.
@@ -26,11 +28,11 @@ pub(crate) struct Walk<'a> {
     /// The records that the cursor reads, and the record behind them.
     chunk: &'a [Record],
     end: u64,
-    depth: usize,
+    pub(super) depth: usize,
     /// As many as the program nests loops.
-    levels: Box<[Level]>,
+    pub(super) levels: Box<[Level]>,
     /// How many more iterations may be without an action. Each is so because columns left out a computation.
-    idle: u64,
+    pub(super) idle: u64,
     /// What is known of iterations, where the cursor stops at their heads.
     pub(crate) heads: Option<Box<Heads>>,
 }
@@ -72,6 +74,12 @@ impl<'a> Walk<'a> {
         if self.chunk.is_empty() {
             self.check_end(position)?;
         }
+        Ok(self.chunk)
+    }
+
+    /// Goes on to the records from this one on.
+    pub(super) fn advance_to(&mut self, record: u64) -> Result<&'a [Record], Damage> {
+        self.go_to(record)?;
         Ok(self.chunk)
     }
 
@@ -196,7 +204,7 @@ impl<'a> Walk<'a> {
         Damage::Actions { expected: self.rank.form.actions, found }
     }
 
-    fn bad_loop() -> Damage {
+    pub(super) fn bad_loop() -> Damage {
         Damage::Loop { limit: MAX_DEPTH as u64 }
     }
 }

@@ -1,8 +1,11 @@
 //! Where the text of a trace is, to find a line again.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Location, TraceError};
 use crate::text::{Fields, Lines, Source, read_rank};
@@ -51,6 +54,17 @@ impl Origin {
         }
     }
 
+    /// Returns a hash of the files as they are.
+    pub(crate) fn fingerprint(&self) -> Result<u64, TraceError> {
+        let mut hash = Xxh3::new();
+        match self {
+            Self::PerRank(files) => files.iter().try_for_each(|file| hash_file(file, &mut hash))?,
+            Self::Merged(file) | Self::Archive(file) => hash_file(file, &mut hash)?,
+            Self::Text(text) => hash.update(text.as_bytes()),
+        }
+        Ok(hash.digest())
+    }
+
     /// Finds the line of an action by reading the text up to there.
     pub(crate) fn locate(&self, rank: Rank, action: u64) -> Result<Location, TraceError> {
         if let Self::Archive(file) = self {
@@ -73,5 +87,17 @@ impl Origin {
             left -= 1;
         }
         Err(missing)
+    }
+}
+
+fn hash_file(file: &Path, hash: &mut Xxh3) -> Result<(), TraceError> {
+    let io = |source| TraceError::Io { file: file.to_path_buf(), source };
+    let mut reader = File::open(file).map_err(io)?;
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        match reader.read(&mut bytes).map_err(io)? {
+            0 => return Ok(()),
+            len => hash.update(&bytes[..len]),
+        }
     }
 }

@@ -6,7 +6,8 @@ use crate::action::Action;
 use crate::archive::{ArchivedRank, Damage, Head, Walk};
 use crate::column::{ABSENT, Ahead};
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
-use crate::store::Records;
+use crate::store::{CHUNK, Records};
+use crate::trace::Mark;
 
 /// Reads the actions of a rank in order.
 ///
@@ -63,6 +64,34 @@ impl<'a> Cursor<'a> {
     /// Returns the index of the next action, which is the number of actions read.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Returns where the cursor is, to go on from there with [`RankTrace::cursor_at`](crate::RankTrace::cursor_at); `None` for
+    /// one that stops at heads, and for one that has met damage.
+    pub fn mark(&self) -> Option<Mark> {
+        let place = match &self.source {
+            Source::Memory { .. } => None,
+            Source::Archive(walk) => Some(walk.place_of(self.rest.as_slice(), &self.ahead)?),
+            Source::Damaged => return None,
+        };
+        Some(Mark { position: self.position, place })
+    }
+
+    /// Goes on, from before the first action, at a mark of a cursor of the same rank.
+    ///
+    /// Where the trace has no such place the cursor ends as where it is damaged.
+    pub(crate) fn go_on_at(&mut self, mark: &Mark) {
+        self.position = mark.position;
+        let records = match (&mut self.source, &mark.place) {
+            (Source::Memory { records, next }, None) => {
+                let (chunk, within) = (mark.position as usize / CHUNK, mark.position as usize % CHUNK);
+                *next = chunk + 1;
+                Ok(records.chunk(chunk).and_then(|chunk| chunk.get(within..)).unwrap_or_default())
+            }
+            (Source::Archive(walk), Some(place)) => walk.go_on_at(place, &mut self.ahead),
+            _ => Err(Damage::Column),
+        };
+        self.go_on(records);
     }
 
     /// Returns the head at which the cursor has stopped: see

@@ -11,7 +11,7 @@ use crate::communicator::{Communicator, OwnCommunicators};
 use crate::record::Record;
 use crate::side::Side;
 use crate::store::Records;
-use crate::trace::Cursor;
+use crate::trace::{Cursor, Mark};
 
 /// Where the actions of a rank are.
 #[derive(Debug)]
@@ -103,6 +103,15 @@ impl RankTrace {
     /// archive have heads, those that are in no other loop.
     pub fn cursor_by_iterations(&self) -> Cursor<'_> {
         self.body.cursor_by_iterations()
+    }
+
+    /// Returns a cursor that goes on at a [mark](Cursor::mark) of a cursor of this rank.
+    ///
+    /// A mark that is of another trace makes a cursor that is wrong, and may end early as over a damaged archive.
+    pub fn cursor_at(&self, mark: &Mark) -> Cursor<'_> {
+        let mut cursor = self.cursor();
+        cursor.go_on_at(mark);
+        cursor
     }
 
     /// Returns the actions where they are in memory.

@@ -1,0 +1,170 @@
+//! Runs that are interrupted, and others that go on from there.
+
+use std::convert::Infallible;
+
+use pdes_core::{
+    Ending, Engine, Fault, Interrupt, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake,
+};
+
+/// Steps between two conditional events of a walker.
+const EVENT_EVERY: u32 = 7;
+
+/// Works through steps; every third waits for a token of the previous process of a ring, every seventh is a conditional event.
+#[derive(Clone, Debug, PartialEq)]
+struct Walker {
+    me: u32,
+    ranks: u32,
+    step: u32,
+    steps: u32,
+    has_sent: bool,
+    arrived: Vec<SimTime>,
+    taken: usize,
+    clock: SimTime,
+    /// The order in which conditional events were granted shows here.
+    events: Vec<SimTime>,
+    /// The step that fails, if one does.
+    fails_at: Option<u32>,
+}
+
+impl Walker {
+    fn advance(&mut self, picos: u64) {
+        self.clock += SimDuration::from_picos(picos);
+        (self.step, self.has_sent) = (self.step + 1, false);
+    }
+
+    /// Sends a token on, once a step; returns whether the one of the previous process is there.
+    fn meet(&mut self, outbox: &mut Outbox<SimTime>) -> bool {
+        if !std::mem::replace(&mut self.has_sent, true) {
+            outbox.send(Rank::new((self.me + 1) % self.ranks), self.clock + SimDuration::from_picos(3));
+        }
+        let Some(&at) = self.arrived.get(self.taken) else { return false };
+        self.taken += 1;
+        self.clock = self.clock.max(at);
+        true
+    }
+}
+
+impl Process for Walker {
+    type Token = SimTime;
+    type Order = Infallible;
+    type Error = u32;
+
+    fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<u32>> {
+        self.arrived.push(token);
+        Ok(if self.step.is_multiple_of(EVENT_EVERY) { Wake::No } else { Wake::Ready })
+    }
+
+    fn resume(&mut self, turn: &mut Turn, outbox: &mut Outbox<SimTime>) -> Result<Pause, Fault<u32>> {
+        while self.step < self.steps {
+            if self.clock > turn.horizon {
+                return Ok(Pause::Horizon);
+            }
+            if turn.steps == 0 {
+                return Ok(Pause::TurnOver);
+            }
+            if self.fails_at == Some(self.step) {
+                return Err(Fault { at: self.clock, order: u64::from(self.step), error: self.me });
+            }
+            if self.step.is_multiple_of(EVENT_EVERY) {
+                if !std::mem::take(&mut turn.granted) {
+                    return Ok(Pause::Conditional(self.clock));
+                }
+                self.events.push(self.clock);
+            } else if self.step.is_multiple_of(3) && !self.meet(outbox) {
+                return Ok(Pause::Blocked);
+            }
+            turn.steps -= 1;
+            self.advance(u64::from(1 + self.me % 3));
+        }
+        Ok(Pause::Finished)
+    }
+
+    fn clock(&self) -> SimTime {
+        self.clock
+    }
+}
+
+fn ring(ranks: u32, steps: u32) -> Vec<Walker> {
+    let walker = |me| Walker {
+        me,
+        ranks,
+        step: 0,
+        steps,
+        has_sent: false,
+        arrived: Vec::new(),
+        taken: 0,
+        clock: SimTime::ZERO,
+        events: Vec::new(),
+        fails_at: None,
+    };
+    (0..ranks).map(walker).collect()
+}
+
+/// Runs leg after leg, each of which is interrupted as soon as it can be; returns what is left, and how many legs it took.
+fn run_in_legs(engine: &Engine, mut processes: Vec<Walker>) -> (Vec<Walker>, Ending<u32>, u32) {
+    let interrupt = Interrupt::default();
+    interrupt.request();
+    let engine = engine.clone().interrupted_by(interrupt);
+    for legs in 1.. {
+        let run = engine.run(processes);
+        processes = run.processes;
+        if run.ending != Ending::Halted {
+            return (processes, run.ending, legs);
+        }
+    }
+    unreachable!("each leg comes further")
+}
+
+fn engines() -> impl Iterator<Item = Engine> {
+    [1, 2, 3].into_iter().flat_map(|threads| {
+        (0..4).map(move |seed| Engine::new(threads).jitter(seed)).chain([Engine::new(threads)])
+    })
+}
+
+#[test]
+fn legs_add_up_to_the_run() {
+    let whole = Engine::new(1).run(ring(5, 200));
+    assert_eq!(whole.ending, Ending::Completed);
+    for engine in engines() {
+        let (processes, ending, legs) = run_in_legs(&engine, ring(5, 200));
+        assert_eq!((ending, legs > 5), (Ending::Completed, true), "{legs} legs");
+        assert_eq!(processes, whole.processes);
+    }
+}
+
+/// A process that has been held may fail before the one that is known to.
+#[test]
+fn the_first_failure_is_found_whoever_was_held() {
+    let failing = || {
+        let mut processes = ring(5, 200);
+        (processes[0].fails_at, processes[4].fails_at) = (Some(141), Some(140));
+        processes
+    };
+    let whole = Engine::new(1).run(failing());
+    assert!(matches!(whole.ending, Ending::Failed(..)), "{:?}", whole.ending);
+    for engine in engines() {
+        assert_eq!(run_in_legs(&engine, failing()).1, whole.ending);
+    }
+}
+
+#[test]
+fn a_deadlock_is_one_in_legs_too() {
+    let stuck = || {
+        let mut processes = ring(3, 60);
+        processes[1].steps = 40;
+        processes
+    };
+    let whole = Engine::new(1).run(stuck());
+    assert!(matches!(whole.ending, Ending::Stalled(_)), "{:?}", whole.ending);
+    for engine in engines() {
+        assert_eq!(run_in_legs(&engine, stuck()).1, whole.ending);
+    }
+}
+
+/// One that nobody interrupts does not end before its time.
+#[test]
+fn a_run_that_could_be_interrupted_is_a_run() {
+    let engine = Engine::new(2).interrupted_by(Interrupt::default());
+    let run = engine.run(ring(4, 100));
+    assert_eq!(run.ending, Ending::Completed);
+}

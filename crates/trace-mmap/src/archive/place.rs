@@ -1,0 +1,57 @@
+//! Where a walk is, in numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::archive::walk::Level;
+use crate::archive::{ArchivedRank, Damage, Walk};
+use crate::column::Ahead;
+use crate::record::Record;
+
+/// Where a walk is in its program and in the columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// The next record.
+    record: u64,
+    /// The loops in progress, the outermost first.
+    levels: Vec<Level>,
+    /// How many more iterations may be without an action.
+    idle: u64,
+    /// Values taken from each column that is not constant.
+    used: Vec<u64>,
+}
+
+impl<'a> Walk<'a> {
+    /// Returns where the walk is, with these records to follow; `None` where it stops at heads, of which a place says nothing.
+    pub(crate) fn place_of(&self, rest: &[Record], ahead: &Ahead<'_>) -> Option<Place> {
+        let (depth, record) = self.place(rest);
+        let used = varying(self.rank).map(|column| ahead.used(column)).collect();
+        let levels = self.levels[..depth].to_vec();
+        self.heads.is_none().then_some(Place { record, levels, idle: self.idle, used })
+    }
+
+    /// Goes on at a place of the same walk; returns the records that follow.
+    ///
+    /// # Errors
+    /// Where the program has no such place, or the page with its records is damaged.
+    pub(crate) fn go_on_at(&mut self, place: &Place, ahead: &mut Ahead<'a>) -> Result<&'a [Record], Damage> {
+        let Place { record, levels, idle, used } = place;
+        let is_before = |level: &Level| level.body <= *record;
+        let columns = varying(self.rank);
+        if levels.len() > self.levels.len()
+            || !levels.iter().all(is_before)
+            || columns.clone().count() != used.len()
+        {
+            return Err(Self::bad_loop());
+        }
+        self.depth = levels.len();
+        self.levels[..levels.len()].copy_from_slice(levels);
+        self.idle = *idle;
+        columns.zip(used).for_each(|(column, &used)| ahead.seek(column, used));
+        self.advance_to(*record)
+    }
+}
+
+/// The columns whose amounts are not all the same.
+fn varying(rank: &ArchivedRank) -> impl Iterator<Item = u32> + Clone + '_ {
+    (0..).zip(rank.form.columns.iter()).filter(|(_, column)| !column.is_constant()).map(|(column, _)| column)
+}

@@ -1,0 +1,94 @@
+//! Marks of cursors, and cursors that go on from there.
+
+use std::path::Path;
+
+use pdes_core::Rank;
+use proptest::prelude::*;
+use trace_mmap::{Action, Item, Mark, Op, RankTrace, Trace, convert};
+
+use super::steps::{RANKS, program, step, text};
+use super::{load, options, write_structured};
+
+/// Marks a rank after so many actions, and expects those that follow from a mark that was written and read.
+fn check_mark(rank: &RankTrace, all: &[Action], after: usize) {
+    let mut cursor = rank.cursor();
+    assert_eq!(cursor.by_ref().take(after).collect::<Vec<_>>(), all[..after]);
+    let bytes = postcard::to_stdvec(&cursor.mark().expect("the trace is whole")).expect("there is memory");
+    let mark: Mark = postcard::from_bytes(&bytes).expect("what was written");
+    assert_eq!(mark.position(), after as u64);
+    let mut other = rank.cursor_at(&mark);
+    assert_eq!(other.position(), after as u64);
+    assert_eq!(other.by_ref().collect::<Vec<_>>(), all[after..], "after {after} actions");
+    assert_eq!(other.next(), None);
+}
+
+fn check_trace(trace: &Trace, places: impl Fn(usize) -> Vec<usize>) {
+    for rank in 0..trace.ranks() {
+        let rank = trace.rank(Rank::new(rank));
+        let all: Vec<Action> = rank.cursor().collect();
+        places(all.len()).into_iter().for_each(|after| check_mark(rank, &all, after));
+    }
+    trace.integrity().expect("the trace is whole");
+}
+
+fn everywhere(actions: usize) -> Vec<usize> {
+    (0..=actions).collect()
+}
+
+/// Amounts that are never the same, in more than two blocks of a column.
+fn noise(path: &Path) -> Trace {
+    let line = |n: u32| format!("0 compute {}\n0 send 1 0 8\n1 recv 0 0 8\n", f64::from(n * n % 1009) + 0.5);
+    let lines: String = (0..700).map(line).collect();
+    std::fs::write(path.with_extension("txt"), format!("0 init\n1 init\n{lines}"))
+        .expect("the directory is there");
+    convert(&path.with_extension("txt"), path, &options(true, 1, 1)).expect("the trace is right");
+    load(path)
+}
+
+#[test]
+fn columns_go_on_in_the_middle_of_their_blocks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = noise(&directory.path().join("noise.pdt"));
+    check_trace(&trace, |actions| everywhere(actions).into_iter().step_by(13).chain([actions]).collect());
+}
+
+/// A text has more actions than a chunk of memory holds, and an end that is that of a chunk.
+#[test]
+fn actions_in_memory_go_on_anywhere() {
+    let trace = Trace::from_text(&"0 compute 1e6\n0 compute 2e6\n".repeat(4096)).expect("a trace");
+    check_trace(&trace, |actions| vec![0, 1, 4095, 4096, 4097, actions - 1, actions]);
+}
+
+/// A mark of another rank, or of an archive for a text, ends the cursor and does no harm.
+#[test]
+fn marks_of_other_traces_are_no_places() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let archive = noise(&directory.path().join("noise.pdt"));
+    let memory = Trace::from_text("0 compute 1e6\n0 compute 2e6\n").expect("a trace");
+    let mark = archive.rank(Rank::new(0)).cursor().mark().expect("the trace is whole");
+    assert_eq!(memory.rank(Rank::new(0)).cursor_at(&mark).next(), None);
+    let mark = memory.rank(Rank::new(0)).cursor().mark().expect("the trace is whole");
+    assert_eq!(archive.rank(Rank::new(1)).cursor_at(&mark).next(), None);
+    assert!(archive.integrity().is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn cursors_go_on_where_others_were(steps in prop::collection::vec(step(), 0..12)) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let whole = |me| [vec![Item::Act(Op::Init)], program(&steps, me)].concat();
+        let programs: Vec<Vec<Item>> = (0..RANKS).map(whole).collect();
+        let path = directory.path().join("loops.pdt");
+        write_structured(&path, &programs);
+        // All places of long programs would take long.
+        let places = |actions: usize| (0..=actions).step_by(1 + actions / 200).chain([actions]).collect();
+        check_trace(&load(&path), places);
+        let lines = directory.path().join("flat.txt");
+        std::fs::write(&lines, text(&programs)).expect("the directory is there");
+        let folded = directory.path().join("folded.pdt");
+        convert(&lines, &folded, &options(true, 2, 1)).expect("the trace is right");
+        check_trace(&load(&folded), places);
+    }
+}
