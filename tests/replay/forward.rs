@@ -1,7 +1,7 @@
 //! Iterations that are passed over: the results are those of the replay that does them all.
 
 #[path = "forward/programs.rs"]
-mod programs;
+pub(crate) mod programs;
 
 use std::path::Path;
 
@@ -53,13 +53,13 @@ fn check(trace: &Path, settings: &[&str]) -> FastForward {
     found[0]
 }
 
-fn digest_of_one(statistics: &mpi_model::Statistics) -> Vec<u8> {
+pub(crate) fn digest_of_one(statistics: &mpi_model::Statistics) -> Vec<u8> {
     let mut bytes = Vec::new();
     statistics.write(&mut bytes);
     bytes
 }
 
-fn write(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
+pub(crate) fn write(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
     let path = folder.path("trace.pdt");
     let mut writer = ArchiveWriter::create(&path, programs.len() as u32, 1).unwrap();
     for (rank, program) in (0..).map(Rank::new).zip(programs) {
@@ -70,7 +70,7 @@ fn write(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
 }
 
 /// The same trace by way of its text, which is folded anew: loops may begin at any place of their bodies.
-fn fold(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
+pub(crate) fn fold(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
     let mut text = String::new();
     for (rank, program) in (0..).map(Rank::new).zip(programs) {
         flatten(program).for_each(|op| text += &format!("{}\n", TextLine { rank, op }));

@@ -119,16 +119,21 @@ impl Config {
         self.table.insert(section.to_owned(), value);
     }
 
+    /// Removes a section.
+    pub(crate) fn remove_section(&mut self, section: &str) {
+        self.table.remove(section);
+    }
+
     /// Returns the text of all that can change the result.
     pub(crate) fn to_text(&self) -> String {
         let mut table = self.table.clone();
-        ["engine", "parallel", "output"].iter().for_each(|section| drop(table.remove(*section)));
+        NO_MATTER.iter().for_each(|section| drop(table.remove(*section)));
         table.to_string()
     }
 
     /// Returns the files that decide the result.
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
-        let inputs = PATHS.iter().filter(|(section, _)| !["parallel", "output"].contains(section));
+        let inputs = PATHS.iter().filter(|(section, _)| !NO_MATTER.contains(section));
         inputs.filter_map(|(section, key)| self.text(section, key)).map(PathBuf::from).collect()
     }
 
@@ -178,13 +183,17 @@ pub(crate) fn anchor(table: &mut toml::Table, directory: &Path) {
     }
 }
 
+/// Sections that cannot change a result.
+const NO_MATTER: [&str; 5] = ["engine", "parallel", "analysis", "checkpoint", "output"];
+
 /// The keys whose values are paths.
-const PATHS: [(&str, &str); 7] = [
+const PATHS: [(&str, &str); 8] = [
     ("trace", "path"),
     ("platform", "file"),
     ("platform", "hosts"),
     ("network", "regions"),
     ("parallel", "partition"),
+    ("checkpoint", "directory"),
     ("output", "report"),
     ("output", "profile"),
 ];
@@ -206,6 +215,7 @@ struct Sections {
     engine: EngineSection,
     parallel: ParallelSection,
     analysis: AnalysisSection,
+    checkpoint: CheckpointSection,
     output: OutputSection,
     /// Parameters of the model for GOAL schedules, which are not replayed as traces.
     loggops: Option<toml::Table>,
@@ -307,6 +317,14 @@ struct ParallelSection {
 struct AnalysisSection {
     waits: Option<bool>,
     histograms: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CheckpointSection {
+    directory: Option<PathBuf>,
+    every: Option<String>,
+    resume: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

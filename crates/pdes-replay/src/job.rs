@@ -6,6 +6,7 @@ use mpi_model::Parameters;
 use netmodel::{NetworkParameters, Platform, PlatformDescription, Preset, RegionError, Regions, RoutingRule};
 use pdes_core::{RunAhead, SimDuration};
 
+use crate::checkpoint::Checkpoints;
 use crate::partition::PartitionSource;
 
 /// A run, with every choice made.
@@ -49,6 +50,8 @@ pub struct Job {
     pub waits: bool,
     /// Whether messages and waits are counted by their size and length.
     pub histograms: bool,
+    /// When checkpoints are written, if they are.
+    pub checkpoints: Option<Checkpoints>,
     /// Where the report goes.
     pub report: Option<PathBuf>,
     /// Where the profile of the parallelism goes.

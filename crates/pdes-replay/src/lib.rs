@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
+mod checkpoint;
 mod config;
 mod contention;
 mod deadlock;
@@ -43,6 +44,7 @@ mod report;
 mod scene;
 mod sweep;
 
+pub use checkpoint::{CheckpointError, CheckpointSummary, Checkpoints, Stop};
 pub use config::{Config, ConfigError};
 pub use contention::{Contention, HostPair, Order, SharedMachine};
 pub use deadlock::{Deadlock, Link};

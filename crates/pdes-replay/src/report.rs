@@ -14,6 +14,7 @@ use mpi_model::{ActionKind, OutcomeCount};
 use netmodel::{NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 
+use crate::checkpoint::CheckpointSummary;
 use crate::digest::Digest;
 use crate::forward::FastForward;
 use crate::partition::Cuts;
@@ -61,13 +62,15 @@ pub struct Report {
     pub load_s: f64,
     /// Wall-clock time of the replay \[s\].
     pub replay_s: f64,
-    /// Actions over `replay_s`, but for those that were not replayed.
+    /// Actions over `replay_s`, but for those that were not replayed, or were by a run before.
     pub actions_per_s: f64,
     /// The largest resident memory of the process, of several that of the largest \[B\]; null where the system does not
     /// tell.
     pub peak_rss_bytes: Option<u64>,
     /// What was not replayed because it was known; null where all was replayed.
     pub fast_forward: Option<FastForward>,
+    /// What checkpoints did to the run; null where none were to be written.
+    pub checkpoints: Option<CheckpointSummary>,
     /// Threads of each process.
     pub threads: usize,
     /// Processes of the run.
@@ -242,6 +245,7 @@ impl Report {
         let ranks = outcome.ends.iter().copied().zip(&outcome.statistics);
         let (load, replay) = (scene.load_time(), outcome.replay_time);
         let skipped = outcome.fast_forward.map_or(0, |found| found.skipped_actions);
+        let before = outcome.checkpoints.and_then(|summary| summary.resumed_from).unwrap_or_default();
         Self {
             format: FORMAT,
             version: VERSION,
@@ -256,9 +260,10 @@ impl Report {
             wall_time_s: (load + replay).as_secs_f64(),
             load_s: load.as_secs_f64(),
             replay_s: replay.as_secs_f64(),
-            actions_per_s: rate(scene.trace().actions() - skipped, replay),
+            actions_per_s: rate(scene.trace().actions() - skipped - before, replay),
             peak_rss_bytes: outcome.peak_rss_bytes,
             fast_forward: outcome.fast_forward,
+            checkpoints: outcome.checkpoints,
             threads: job.threads,
             processes: outcome.processes,
             partition: job.partition.name(),

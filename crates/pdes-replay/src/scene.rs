@@ -1,6 +1,7 @@
 //! A run: what is loaded, what comes out, and what can go wrong.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use pdes_core::{
 };
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
+use crate::checkpoint::{CheckpointError, CheckpointSummary, Identity, Legs, Stop};
 use crate::contention::{Contention, EpochPlan, EpochSummary, SharedMachine};
 use crate::deadlock::Deadlock;
 use crate::forward::{self, FastForward};
@@ -37,6 +39,7 @@ pub struct Scene {
     pub(crate) division: Option<Division>,
     jitter: Option<u64>,
     batch: Option<usize>,
+    stop: Stop,
 }
 
 /// What comes out of a replay.
@@ -56,6 +59,8 @@ pub struct Outcome {
     pub distributions: Option<Distributions>,
     /// What was not replayed; `None` where all was.
     pub fast_forward: Option<FastForward>,
+    /// What checkpoints did; `None` where none were to be written.
+    pub checkpoints: Option<CheckpointSummary>,
     /// Processes of the operating system on which it ran.
     pub processes: u32,
     /// The largest resident memory of one of them \[B\]; `None` where the system does not tell.
@@ -97,6 +102,17 @@ pub enum RunError {
     /// The program deadlocks.
     #[error("{0}")]
     Deadlock(Deadlock),
+    /// A checkpoint cannot be written, or gone on from.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Somebody ended the run, and a checkpoint was written.
+    #[error("stopped after {actions} actions; --resume goes on from {}", checkpoint.display())]
+    Stopped {
+        /// Actions of all ranks.
+        actions: u64,
+        /// The checkpoint.
+        checkpoint: PathBuf,
+    },
     /// Another process failed, and tells why itself.
     #[error("process {process} failed")]
     Elsewhere {
@@ -173,6 +189,7 @@ impl Scene {
             division: None,
             jitter: None,
             batch: None,
+            stop: Stop::default(),
         })
     }
 
@@ -196,6 +213,11 @@ impl Scene {
     /// it.
     pub fn with_batch(self, tokens: usize) -> Self {
         Self { batch: Some(tokens), ..self }
+    }
+
+    /// Lets somebody end the replay with a checkpoint, if it writes some.
+    pub fn with_stop(self, stop: Stop) -> Self {
+        Self { stop, ..self }
     }
 
     /// Returns the scene, which holds all ranks, with ranks put on workers in another way.
@@ -319,6 +341,12 @@ impl Scene {
             progress.go_on_after(0);
         }
         let world = self.world(&machine);
+        if let Some(plan) = &self.job.checkpoints {
+            let (stop, trace, identity) = (&self.stop, &self.trace, Identity::of(self)?);
+            let legs = Legs { plan, stop, engine, trace, world: &world, progress, identity };
+            let (run, summary) = legs.run(|error| self.locate(error))?;
+            return Ok(Outcome { cuts, checkpoints: Some(summary), ..self.conclude(started, run)? });
+        }
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let outcome = self.conclude(started, engine.run_watched(processes, progress))?;
         Ok(Outcome { cuts, distributions: world.distributions(), ..outcome })
@@ -407,6 +435,7 @@ impl Scene {
                     epochs: None,
                     distributions: None,
                     fast_forward: None,
+                    checkpoints: None,
                     processes: 1,
                     peak_rss_bytes: peak_rss_bytes(),
                 })
@@ -464,6 +493,7 @@ impl Outcome {
             epochs: None,
             distributions: None,
             fast_forward: None,
+            checkpoints: None,
             processes: 1,
             peak_rss_bytes: None,
         }

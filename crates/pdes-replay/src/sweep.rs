@@ -151,6 +151,8 @@ impl Sweep {
             let labels: Vec<String> = settings.iter().map(|setting| setting.label.clone()).collect();
             let mut config = base.clone();
             settings.iter().for_each(|setting| setting.apply(&mut config));
+            // Those of a run are not for many at the same time.
+            ["checkpoint", "output"].iter().for_each(|section| config.remove_section(section));
             let key = journal::key(&config);
             let source =
                 |source| SweepError::Run { path: path.to_owned(), labels: labels.join(", "), source };

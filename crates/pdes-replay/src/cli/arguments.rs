@@ -128,6 +128,15 @@ pub(crate) struct RunArguments {
     /// Replays a second time, and writes what parallelism there is and the times predicted for up to 4096 workers (JSON).
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
+    /// Writes checkpoints into this directory, from which --resume goes on; loggps on one process.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Time between two checkpoints, such as 30s, 5m (the default) or 1h.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<String>,
+    /// Goes on from the checkpoint in the directory; where there is none, starts from the beginning.
+    #[arg(long)]
+    pub(crate) resume: bool,
     /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub(crate) set: Vec<String>,

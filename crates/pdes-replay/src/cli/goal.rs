@@ -41,6 +41,10 @@ pub(crate) fn is_wanted(config: &Config) -> bool {
 /// Replays what the configuration says and prints the result.
 pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     config.check_keys()?;
+    if config.section("checkpoint").is_some() {
+        let hint = "the replay of a GOAL schedule writes no checkpoints: leave --checkpoint out";
+        return Err(Misuse(hint.to_owned()).into());
+    }
     let (parameters, engine) = section(config)?;
     if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
         let hint = format!(

@@ -32,6 +32,11 @@ pub(crate) fn watch_replay<T>(
     let style = "{wide_bar} {percent}% {human_pos}/{human_len} actions, {rate}, simulated {msg}, ETA {eta}";
     let bar = bar(Some(actions), quiet, style);
     let update = |bar: &ProgressBar| {
+        if bar.position() == 0 && progress.before() > 0 {
+            // What an earlier run did says nothing of this one's rate.
+            bar.set_position(progress.before());
+            bar.reset_eta();
+        }
         bar.set_position(progress.steps());
         bar.set_message(format!("{:.6} s", progress.reached()));
     };

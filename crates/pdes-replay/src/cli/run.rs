@@ -1,14 +1,17 @@
 //! The main command: a replay.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Job, Model, Outcome, Report, RunError, Scene};
+use pdes_replay::{Config, Job, Model, Outcome, Report, RunError, Scene, Stop};
 
 use super::arguments::RunArguments;
 use super::processes::agree;
 use super::{Misuse, goal, progress, summary};
+
+/// The exit status of a command that a signal ended, as shells have it.
+const INTERRUPTED: i32 = 130;
 
 /// Replays what the arguments say and prints the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
@@ -20,6 +23,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     check_outputs(&job)?;
     let scene = load(&job, arguments.quiet, |actions| Scene::load_watched(&job, actions))?;
     announce(&scene, 1);
+    let scene = stop_at_signals(scene)?;
     let outcome = replay(&scene, arguments.quiet, |counters| scene.replay(counters))?;
     if let Some(path) = &job.profile {
         tracing::info!("replaying again for the profile");
@@ -27,7 +31,27 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
         profile.write(path).with_context(|| format!("the profile {}", path.display()))?;
         tracing::info!("wrote the profile {}", path.display());
     }
-    print(&scene, &outcome, arguments.quiet)
+    print(&scene, &outcome, arguments.quiet)?;
+    // Only now is nothing lost with it.
+    job.checkpoints.map_or(Ok(()), |checkpoints| Ok(checkpoints.discard()?))
+}
+
+/// Has a replay that writes checkpoints end with one where somebody interrupts it (Ctrl-C, SIGTERM); the second time it ends at once.
+fn stop_at_signals(scene: Scene) -> Result<Scene> {
+    if scene.job().checkpoints.is_none() {
+        return Ok(scene);
+    }
+    let (stop, is_first) = (Stop::default(), AtomicBool::new(true));
+    let asked = stop.clone();
+    let handler = move || {
+        if !is_first.swap(false, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+        tracing::info!("ending with a checkpoint; interrupt again to end at once");
+        asked.ask();
+    };
+    ctrlc::set_handler(handler).context("handling signals")?;
+    Ok(scene.with_stop(stop))
 }
 
 /// Replays what the arguments say on all processes of a cluster; the first one prints the result.
@@ -36,6 +60,10 @@ pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Res
     let quiet = arguments.quiet || !is_first;
     let job = agree(cluster, config(arguments).and_then(job_across))?;
     agree(cluster, if is_first { check_outputs(&job) } else { Ok(()) })?;
+    if job.checkpoints.is_some() {
+        let hint = "checkpoints are of one process, on any number of threads: run without mpirun, or without --checkpoint";
+        agree(cluster, if is_first { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })?;
+    }
     if job.profile.is_some() {
         let hint = "a profile comes from one process, on any number of threads: run without mpirun";
         agree(cluster, if is_first { Err(Misuse(hint.to_owned()).into()) } else { Ok(()) })?;
@@ -116,6 +144,7 @@ fn config(arguments: &RunArguments) -> Result<Config> {
     let paths = [
         ("trace", "path", &arguments.trace),
         ("platform", "file", &arguments.platform),
+        ("checkpoint", "directory", &arguments.checkpoint),
         ("output", "report", &arguments.report),
         ("output", "profile", &arguments.profile),
     ];
@@ -126,6 +155,12 @@ fn config(arguments: &RunArguments) -> Result<Config> {
     }
     if let Some(model) = &arguments.model {
         config.insert("network", "model", model.as_str().into());
+    }
+    if let Some(every) = &arguments.every {
+        config.insert("checkpoint", "every", every.as_str().into());
+    }
+    if arguments.resume {
+        config.insert("checkpoint", "resume", true.into());
     }
     if let Some(threads) = arguments.threads {
         config.insert("engine", "threads", threads.into());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Result;
-use pdes_replay::{Cuts, FastForward, Outcome, RankEnd, Report};
+use pdes_replay::{CheckpointSummary, Cuts, FastForward, Outcome, RankEnd, Report};
 
 /// Prints the summary, unless the command is quiet, and the simulated time.
 pub(crate) fn print(report: &Report, outcome: &Outcome, quiet: bool) -> Result<()> {
@@ -62,6 +62,15 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
             "fast-forward: {skipped_iterations} iterations with {skipped_actions} actions were not replayed (period {period}, found at \
              {heads} heads)"
         )?;
+    }
+    if let Some(CheckpointSummary { resumed_from, replayed_before_s, written, writing_s }) =
+        report.checkpoints
+    {
+        write!(text, "checkpoints: {written} written in {writing_s:.3} s")?;
+        if let Some(actions) = resumed_from {
+            write!(text, ", went on after {actions} actions that took {replayed_before_s:.3} s")?;
+        }
+        writeln!(text)?;
     }
     if let Some(Cuts { messages, bytes, blocks_messages, blocks_bytes }) = report.cuts {
         writeln!(

@@ -1,5 +1,6 @@
 //! From the sections of a configuration to a job.
 
+mod checkpoints;
 mod collectives;
 mod epochs;
 
@@ -15,7 +16,8 @@ use crate::partition::PartitionSource;
 const MAX_THREADS: usize = 1024;
 
 pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
-    let Sections { trace, platform, network, mpi, engine, parallel, analysis, output, loggops } = sections;
+    let Sections { trace, platform, network, mpi, engine, parallel, analysis, checkpoint, output, loggops } =
+        sections;
     let Some(path) = trace.path else {
         return Err(value("trace", "path", "is missing: name a trace with --trace or in the configuration"));
     };
@@ -33,6 +35,11 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     }
     let model = model(&network)?;
     let epoch = epochs::epoch(&network, model)?;
+    let fast_forward = engine.fast_forward.unwrap_or_default();
+    let checkpoints = checkpoints::checkpoints(checkpoint)?;
+    if checkpoints.is_some() {
+        checkpoints::check(model, fast_forward, output.profile.is_some(), histograms)?;
+    }
     Ok(Job {
         trace: path,
         ranks: trace.ranks,
@@ -55,9 +62,10 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
             Some(path) => PartitionSource::File(path.into()),
         },
         run_ahead: run_ahead(&engine)?,
-        fast_forward: engine.fast_forward.unwrap_or_default(),
+        fast_forward,
         waits,
         histograms,
+        checkpoints,
         report: output.report,
         profile: output.profile,
     })

@@ -1,0 +1,198 @@
+//! Runs that end with a checkpoint, and others that go on from there: the results are those of the run that nobody stopped.
+
+#[path = "checkpoints/killed.rs"]
+mod killed;
+#[path = "checkpoints/refused.rs"]
+mod refused;
+
+use std::path::{Path, PathBuf};
+
+use mpi_model::collective::Operation;
+use pdes_core::Progress;
+use pdes_replay::{Config, Outcome, RunError, Scene, Stop};
+use proptest::prelude::*;
+use trace_mmap::Item;
+
+use crate::collectives::call;
+use crate::command_line::Folder;
+use crate::determinism::{all_calls, committed_platform, operations_among_probes, tests_of_requests};
+use crate::forward::programs::{Phase, phase, program};
+use crate::forward::{digest_of_one, fold, write};
+use crate::matrix::digest;
+use crate::trace_commands::trace;
+
+/// Generators and their arguments: programs short enough to stop each of them some hundred times.
+const GENERATED: [(&str, &[&str]); 7] = [
+    ("npb-lu", &["--class=S", "--ranks=8", "--steps=1"]),
+    (
+        "halo3d",
+        &["--cells=24,24,24", "--processes=3,3,3", "--iterations=2", "--jitter=0.3", "--jitter-per=action"],
+    ),
+    ("random-sparse", &["--ranks=24", "--steps=4", "--rounds=2"]),
+    ("allreduce-loop", &["--ranks=13", "--iterations=3", "--jitter=0.2"]),
+    ("alltoall-fft", &["--ranks=8"]),
+    ("master-worker", &["--ranks=6", "--tasks=30"]),
+    ("ring", &["--ranks=9", "--rounds=8", "--jitter=0.2"]),
+];
+
+fn generate(folder: &Folder, (program, arguments): (&str, &[&str])) -> PathBuf {
+    let path = folder.path(&format!("{program}.pdt"));
+    trace(&[&["generate", program], arguments, &["--output"]].concat(), &[&path]).success();
+    path
+}
+
+fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", platform);
+    config.set("network.model=loggps").unwrap();
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    config
+}
+
+/// Replays in as many runs as it takes where each of them is to stop as soon as it can; returns how the last one ended, and how
+/// many were stopped before.
+fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunError>, u64) {
+    config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
+    config.insert("checkpoint", "resume", true.into());
+    let stop = Stop::default();
+    stop.ask();
+    let mut scene = Scene::load(&config.resolve().unwrap()).unwrap().with_stop(stop);
+    let mut last = None;
+    for run in 0.. {
+        // With a disturbed schedule turns are short; without, programs get on.
+        let jitter = (run < 12 || run % 5 == 0).then_some(run);
+        scene = scene.with_threads([1, 3, 2][run as usize % 3]).with_jitter(jitter);
+        match scene.replay(&Progress::new(3)) {
+            Err(RunError::Stopped { actions, checkpoint }) => {
+                assert!(checkpoint.is_file());
+                assert!(last.is_none_or(|last| last <= actions), "{last:?} before, {actions} now");
+                last = Some(actions);
+            }
+            ended => {
+                if let Ok(outcome) = &ended {
+                    let summary = outcome.checkpoints.expect("they were asked for");
+                    assert_eq!((summary.resumed_from, summary.written), (last, 0));
+                }
+                return (ended, run);
+            }
+        }
+    }
+    unreachable!("each run comes further")
+}
+
+/// Replays at once and in parts, and expects one result; returns how many runs were stopped.
+fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
+    let whole = Scene::load(&config(trace, platform, settings).resolve().unwrap()).unwrap();
+    let expected = whole.replay(&Progress::new(1)).unwrap();
+    let folder = Folder::new();
+    let (outcome, stopped) = replay_in_parts(config(trace, platform, settings), &folder);
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.ends, expected.ends, "{settings:?}");
+    let ranks = outcome.statistics.iter().zip(&expected.statistics).enumerate();
+    for (rank, (statistics, expected)) in ranks {
+        assert_eq!(digest_of_one(statistics), digest_of_one(expected), "rank {rank} {settings:?}");
+        assert_eq!(statistics.outcomes(), expected.outcomes(), "rank {rank} {settings:?}");
+    }
+    assert_eq!(digest(&outcome), digest(&expected));
+    stopped
+}
+
+#[test]
+fn generated_programs() {
+    let folder = Folder::new();
+    let platform = committed_platform("torus-5g.toml");
+    for generator in GENERATED {
+        let stopped = check(&generate(&folder, generator), &platform, &[]);
+        assert!(stopped > 10, "{generator:?}: {stopped}");
+    }
+}
+
+#[test]
+fn text_goes_on_in_the_middle() {
+    let trace = crate::reference::repository().join("configs/traces/lu.S.8");
+    assert!(check(&trace, &committed_platform("torus-5g.toml"), &[]) > 10);
+}
+
+/// All calls, with communicators, persistent and cancelled requests, and looks whose price depends on those of all ranks.
+#[test]
+fn calls_that_depend_on_time() {
+    let folder = Folder::new();
+    let platform = committed_platform("torus-5g.toml");
+    let programs = [all_calls(0), all_calls(5), operations_among_probes(), tests_of_requests()];
+    for text in &programs {
+        let trace = folder.write("calls.txt", text);
+        for settings in [&[][..], &["mpi.outcomes=recorded"]] {
+            assert!(check(&trace, &platform, settings) > 5, "{settings:?}");
+        }
+    }
+}
+
+/// Every algorithm in the middle of its steps, also those that ask who is there.
+#[test]
+fn every_collective_algorithm() {
+    let folder = Folder::new();
+    let platform = folder.write(
+        "platform.toml",
+        "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"10us\"\n",
+    );
+    let (mut checked, mut stopped) = (0, 0);
+    for operation in Operation::ALL {
+        for algorithm in operation.algorithms() {
+            let call = call(operation.name(), 8, "100000", "0");
+            let program = |rank: u32| {
+                let late = rank * 7 % 8 * 100_000;
+                format!("{rank} init\n{rank} compute {late}\n{rank} {call}\n{rank} {call}\n{rank} finalize\n")
+            };
+            let trace = folder.write("trace.txt", &(0..8).map(program).collect::<String>());
+            let setting = format!("mpi.{}={algorithm}", operation.name());
+            let config = config(&trace, &platform, &[&setting]);
+            // Some algorithms are for other numbers of ranks.
+            let Ok(_) = Scene::load(&config.resolve().unwrap()) else { continue };
+            stopped += check(&trace, &platform, &[&setting]);
+            checked += 1;
+        }
+    }
+    assert!(checked > 60 && stopped > 5 * checked, "{checked} checked, {stopped} runs stopped");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn loops_of_any_body(
+        ranks in 2_u32..9,
+        count in 1_u64..12,
+        before in prop::collection::vec(phase(), 0..3),
+        body in prop::collection::vec(phase(), 1..5),
+        after in prop::collection::vec(phase(), 0..3),
+        eager: bool,
+    ) {
+        let folder = Folder::new();
+        let programs = |before: &[Phase], body: &[Phase], after: &[Phase]| -> Vec<Vec<Item>> {
+            (0..ranks).map(|me| program(me, ranks, before, (count, body), after)).collect()
+        };
+        let programs = programs(&before, &body, &after);
+        let settings: &[&str] = if eager { &["mpi.eager_below_bytes=65536"] } else { &[] };
+        let platform = committed_platform("torus-5g.toml");
+        check(&write(&folder, &programs), &platform, settings);
+        check(&fold(&folder, &programs), &platform, settings);
+    }
+}
+
+/// A failure and a deadlock are told as they are by a run that nobody stops.
+#[test]
+fn failures_are_those_of_the_whole_run() {
+    let compute = "0 compute 1e6\n1 compute 2e6\n2 compute 3e6\n".repeat(200);
+    let platform = committed_platform("torus-5g.toml");
+    let deadlock = "0 recv 1 0 8\n0 send 1 0 8\n1 recv 0 0 8\n1 send 0 0 8\n";
+    let truncated = "0 send 1 0 100\n1 recv 0 0 50\n2 send 1 1 100\n1 recv 2 1 70\n";
+    for end in [deadlock, truncated] {
+        let folder = Folder::new();
+        let trace = folder.write("trace.txt", &format!("0 init\n1 init\n2 init\n{compute}{end}"));
+        let scene = Scene::load(&config(&trace, &platform, &[]).resolve().unwrap()).unwrap();
+        let expected = scene.replay(&Progress::new(1)).unwrap_err().to_string();
+        let (ended, stopped) = replay_in_parts(config(&trace, &platform, &[]), &folder);
+        assert_eq!((ended.unwrap_err().to_string(), stopped > 3), (expected, true), "{stopped} stopped");
+    }
+}

@@ -1,0 +1,126 @@
+//! Processes that are killed while they replay and write.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use super::generate;
+use crate::command_line::{DONE, FAILED, Folder};
+use crate::determinism::committed_platform;
+
+/// Times that a run is killed at most, so that it ends at last.
+const KILLS: u32 = 5;
+
+/// Programs that are replayed for some hundred checkpoints.
+const LONG: [(&str, &[&str]); 5] = [
+    ("npb-lu", &["--class=A", "--ranks=8"]),
+    ("halo3d", &["--cells=64,64,64", "--processes=4,4,4", "--iterations=800", "--jitter=0.3"]),
+    ("random-sparse", &["--ranks=128", "--steps=400"]),
+    ("allreduce-loop", &["--ranks=64", "--iterations=1500", "--jitter=0.2"]),
+    ("master-worker", &["--ranks=8", "--tasks=20000"]),
+];
+
+fn replay(trace: &Path, arguments: &[&str], paths: &[(&str, &Path)]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("pdes-replay"));
+    command.env_remove("RUST_LOG").arg("--trace").arg(trace).arg("--platform");
+    command
+        .arg(committed_platform("fattree-hdr.toml"))
+        .args(["--model", "loggps", "--quiet"])
+        .args(arguments);
+    paths.iter().for_each(|(flag, path)| {
+        command.arg(flag).arg(path);
+    });
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn report(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The checkpoint's hash, which is at its end.
+fn last_hash(checkpoint: &Path) -> Option<Vec<u8>> {
+    std::fs::read(checkpoint).ok().map(|bytes| bytes[bytes.len().saturating_sub(32)..].to_vec())
+}
+
+/// Waits until there is another checkpoint than this one; returns whether there is, or the process has ended before.
+fn wait_for_another(checkpoint: &Path, before: Option<&Vec<u8>>, process: &mut Child) -> bool {
+    loop {
+        if last_hash(checkpoint).is_some_and(|hash| Some(&hash) != before) {
+            return true;
+        }
+        if process.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What the result says, without what the wall clock says.
+fn result(report: &serde_json::Value) -> [&serde_json::Value; 5] {
+    ["digest", "simulated_time_ps", "messages", "time_by_action", "outcomes"].map(|field| &report[field])
+}
+
+#[test]
+fn runs_that_are_killed_at_any_moment() {
+    for generator in LONG {
+        let folder = Folder::new();
+        let trace = generate(&folder, generator);
+        let (whole, parts, checkpoints) =
+            (folder.path("whole"), folder.path("parts"), folder.path("checkpoints"));
+        assert!(replay(&trace, &[], &[("--report", &whole)]).status().unwrap().success());
+        let checkpoint = checkpoints.join("checkpoint.pdk");
+        let mut kills = 0;
+        let (output, resumed) = loop {
+            let threads = ["--threads=1", "--threads=3"][kills as usize % 2];
+            let arguments = ["--every=5ms", "--resume", threads];
+            let before = last_hash(&checkpoint);
+            let paths = [("--report", &*parts), ("--checkpoint", &*checkpoints)];
+            let mut process = replay(&trace, &arguments, &paths).spawn().unwrap();
+            if kills < KILLS && wait_for_another(&checkpoint, before.as_ref(), &mut process) {
+                std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(kills) % 20_000));
+                // A process that has ended meanwhile cannot be killed, and is as good.
+                let _ = process.kill();
+            }
+            let output = process.wait_with_output().unwrap();
+            if output.status.code().is_some() {
+                break (output, kills > 0);
+            }
+            kills += 1;
+        };
+        assert_eq!(output.status.code(), Some(DONE), "{generator:?}: {}", text(&output));
+        let (whole, parts) = (report(&whole), report(&parts));
+        assert_eq!(result(&parts), result(&whole), "{generator:?}");
+        assert_eq!(parts["checkpoints"]["resumed_from"].is_u64(), resumed, "{generator:?}");
+        assert!(!checkpoint.exists(), "a run that has ended needs no checkpoint");
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Ctrl-C and its kin: one more checkpoint, and the exit status of a failure.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_interrupted_writes_a_last_checkpoint() {
+    let folder = Folder::new();
+    let trace = generate(&folder, LONG[0]);
+    let (checkpoints, first) = (folder.path("checkpoints"), folder.path("first"));
+    let paths = [("--report", &*first), ("--checkpoint", &*checkpoints)];
+    let checkpoint = checkpoints.join("checkpoint.pdk");
+    let mut process = replay(&trace, &["--every=10ms"], &paths).spawn().unwrap();
+    assert!(wait_for_another(&checkpoint, None, &mut process), "the run takes longer than that");
+    let signalled = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    let output = process.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(FAILED));
+    assert!(text(&output).contains("--resume goes on from"), "{}", text(&output));
+    assert!(checkpoint.is_file() && !first.exists());
+    // Without --resume the next run starts anew, and says so.
+    let output = replay(&trace, &[], &paths).output().unwrap();
+    assert_eq!(output.status.code(), Some(DONE), "{}", text(&output));
+    assert!(text(&output).contains("starting from the beginning"), "{}", text(&output));
+    assert!(report(&first)["checkpoints"]["resumed_from"].is_null());
+}

@@ -1,0 +1,181 @@
+//! Checkpoints that no run goes on from, and runs that write none.
+
+use pdes_core::Progress;
+use pdes_replay::{CheckpointError, Config, RunError, Scene, Stop};
+use predicates::str::contains;
+use proptest::prelude::*;
+
+use super::{GENERATED, config, generate};
+use crate::command_line::{DONE, Folder, MISUSE, command};
+use crate::determinism::committed_platform;
+
+/// A checkpoint of a run, and what the run was configured with.
+struct Stopped {
+    folder: Folder,
+    config: Config,
+    bytes: Vec<u8>,
+}
+
+impl Stopped {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let trace = generate(&folder, GENERATED[3]);
+        let mut config = config(&trace, &committed_platform("torus-5g.toml"), &["checkpoint.resume=true"]);
+        config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
+        let stop = Stop::default();
+        stop.ask();
+        let scene = Scene::load(&config.clone().resolve().unwrap()).unwrap().with_stop(stop);
+        let stopped = scene.replay(&Progress::new(1));
+        assert!(matches!(stopped, Err(RunError::Stopped { .. })), "{stopped:?}");
+        let bytes = std::fs::read(folder.path("checkpoints/checkpoint.pdk")).unwrap();
+        Self { folder, config, bytes }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        std::fs::write(self.folder.path("checkpoints/checkpoint.pdk"), bytes).unwrap();
+    }
+
+    fn go_on(&self, settings: &[&str]) -> Result<(), RunError> {
+        let mut config = self.config.clone();
+        settings.iter().for_each(|setting| config.set(setting).unwrap());
+        let scene = Scene::load(&config.resolve().unwrap()).unwrap();
+        scene.replay(&Progress::new(scene.job().threads)).map(drop)
+    }
+
+    fn refusal(&self, settings: &[&str]) -> CheckpointError {
+        match self.go_on(settings) {
+            Err(RunError::Checkpoint(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn of_another_run() {
+    let stopped = Stopped::new();
+    let other = stopped.folder.path("other.pdt");
+    crate::trace_commands::trace(&["generate", "ring", "--ranks=13", "--output"], &[&other]).success();
+    let platform = committed_platform("fattree-hdr.toml");
+    let inline = "platform.topology={ kind = 'cluster', hosts = 2, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+    let cases = [
+        (format!("trace.path={other:?}"), "the trace"),
+        (format!("platform.file={platform:?}"), "the platform"),
+        (inline.to_owned(), "the platform"),
+        ("platform.routing=textbook".to_owned(), "the rule of routes"),
+        ("network.preset=lv08".to_owned(), "[network]"),
+        ("network.tcp_gamma=1".to_owned(), "[network]"),
+        ("mpi.collectives=mpich".to_owned(), "[mpi]"),
+        ("mpi.envelope_bytes=17".to_owned(), "[mpi]"),
+    ];
+    for (setting, expected) in cases {
+        let error = stopped.refusal(&[&setting]);
+        assert!(
+            matches!(&error, CheckpointError::Other { part, .. } if part == expected),
+            "{setting}: {error}"
+        );
+    }
+    let platform = netmodel::Platform::from_path(&committed_platform("torus-5g.toml")).unwrap();
+    let names: String = platform.hosts().iter().rev().map(|host| format!("{}\n", host.name)).collect();
+    let hosts = stopped.folder.write("hosts.txt", &names);
+    let error = stopped.refusal(&[&format!("platform.hosts={hosts:?}")]);
+    assert!(
+        matches!(&error, CheckpointError::Other { part, .. } if part == "the placement of ranks"),
+        "{error}"
+    );
+    // Threads and run-ahead do not change the result.
+    stopped.go_on(&["engine.threads=3", "engine.run_ahead_s=1e-3", "parallel.partition=auto"]).unwrap();
+}
+
+/// Of another version, cut at any place, longer, something else.
+#[test]
+fn that_are_none() {
+    let stopped = Stopped::new();
+    let bytes = &stopped.bytes;
+    stopped.write(b"0 init\n");
+    assert!(matches!(stopped.refusal(&[]), CheckpointError::Magic { .. }));
+    let mut other = bytes.clone();
+    other[8] += 1;
+    stopped.write(&other);
+    assert!(matches!(stopped.refusal(&[]), CheckpointError::Version { found: 2, expected: 1, .. }));
+    for len in (0..bytes.len()).step_by(bytes.len() / 50).chain([1, 8, 11, 12, 43, 44, 45, bytes.len() - 1]) {
+        stopped.write(&bytes[..len]);
+        let error = stopped.refusal(&[]);
+        let is_cut = matches!(error, CheckpointError::Magic { .. } | CheckpointError::Damaged { .. });
+        assert!(is_cut, "{len} bytes: {error}");
+    }
+    stopped.write(&[&bytes[..], &[0]].concat());
+    assert!(matches!(stopped.refusal(&[]), CheckpointError::Damaged { .. }));
+    stopped.write(bytes);
+    stopped.go_on(&[]).unwrap();
+}
+
+/// States that somebody has changed and sealed again are refused, or give another result: they never ask for more memory
+/// than the file has bytes, and end no process.
+#[test]
+fn that_are_sealed_with_another_number_of_ranks() {
+    let stopped = Stopped::new();
+    let seal = |bytes: &[u8]| [bytes, blake3::hash(bytes).as_bytes()].concat();
+    let body = &stopped.bytes[..stopped.bytes.len() - 32];
+    stopped.write(&seal(&[body, &[1, 0, 0, 0, 7]].concat()));
+    assert!(matches!(stopped.refusal(&[]), CheckpointError::Damaged { .. }));
+    stopped.write(&seal(&[body, &u32::MAX.to_le_bytes()].concat()));
+    assert!(matches!(stopped.refusal(&[]), CheckpointError::Damaged { .. }));
+    let mut longer = body.to_vec();
+    longer[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
+    stopped.write(&seal(&longer));
+    assert!(matches!(stopped.refusal(&[]), CheckpointError::Damaged { .. }));
+    for len in [16, 100, body.len() / 2, body.len() - 1] {
+        stopped.write(&seal(&body[..len]));
+        assert!(matches!(stopped.refusal(&[]), CheckpointError::Damaged { .. }), "{len} bytes");
+    }
+    stopped.write(&seal(body));
+    stopped.go_on(&[]).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn that_are_damaged(places in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 200)) {
+        let stopped = Stopped::new();
+        for (place, change) in places {
+            let mut bytes = stopped.bytes.clone();
+            bytes[place.index(stopped.bytes.len())] ^= change;
+            stopped.write(&bytes);
+            stopped.refusal(&[]);
+        }
+    }
+}
+
+#[test]
+fn what_writes_no_checkpoints_says_so() {
+    let folder = Folder::new();
+    let trace = generate(&folder, GENERATED[3]);
+    let refuse = |arguments: &[&str], expected: &str| {
+        let mut command = command();
+        command.arg("--trace").arg(&trace).arg("--platform").arg(committed_platform("torus-5g.toml"));
+        command.args(arguments).assert().code(MISUSE).stderr(contains(expected));
+    };
+    let directory = folder.path("checkpoints");
+    let with = ["--checkpoint", directory.to_str().unwrap()];
+    refuse(&[&with[..], &["--model=flow"]].concat(), "a shared network is not saved");
+    refuse(&[&with[..], &["--model=loggps", "--set=engine.fast_forward=true"]].concat(), "fast_forward");
+    refuse(&[&with[..], &["--model=loggps", "--profile=p.json"]].concat(), "a profile is of a whole run");
+    refuse(&[&with[..], &["--model=loggps", "--every=0s"]].concat(), "expected a time from 1ms");
+    refuse(&[&with[..], &["--model=loggps", "--every=often"]].concat(), "expected a time from 1ms");
+    refuse(&["--model=loggps", "--every=5m"], "name the directory");
+    refuse(&["--model=loggps", "--resume"], "name the directory");
+    refuse(&[&with[..], &["--model=loggops"]].concat(), "GOAL");
+    assert!(!directory.exists());
+}
+
+/// What a nightly job asks for the first time.
+#[test]
+fn without_a_checkpoint_a_run_starts_from_the_beginning() {
+    let folder = Folder::new();
+    let trace = generate(&folder, GENERATED[3]);
+    let mut command = command();
+    command.arg("--trace").arg(&trace).arg("--platform").arg(committed_platform("torus-5g.toml"));
+    command.args(["--model=loggps", "--resume", "--checkpoint"]).arg(folder.path("some/where"));
+    command.assert().code(DONE).stderr(contains("there is no checkpoint in"));
+}
