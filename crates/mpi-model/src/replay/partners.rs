@@ -170,25 +170,34 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Counts a message that has been sent then and arrives now.
+    /// Counts a message that arrives at this instant, where messages are counted.
     #[inline(always)]
     pub(super) fn sample_arrival(&mut self, request: RequestId, at: SimTime) {
-        if let Some(Partners { samples: Some(_), .. }) = self.partners.as_deref() {
+        if self.world.pool.is_some() {
             self.count_arrival(request, at);
         }
     }
 
     #[cold]
+    #[inline(never)]
     fn count_arrival(&mut self, request: RequestId, at: SimTime) {
         let sent = self.partners.as_deref().map(|partners| partners.of(request).ready);
         if let Some(latency) = sent.and_then(|sent| at.checked_since(sent)) {
-            self.sample(Quantity::Latency, latency.as_picos());
+            self.count(Quantity::Latency, latency.as_picos());
         }
     }
 
     /// Counts a value, where values are counted.
     #[inline(always)]
     pub(super) fn sample(&mut self, quantity: Quantity, value: u64) {
+        if self.world.pool.is_some() {
+            self.count(quantity, value);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count(&mut self, quantity: Quantity, value: u64) {
         if let Some(Partners { samples: Some(samples), .. }) = self.partners.as_deref_mut()
             && let Some(pool) = &self.world.pool
         {
