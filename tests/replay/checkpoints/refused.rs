@@ -109,8 +109,7 @@ fn that_are_none() {
     stopped.go_on(&[]).unwrap();
 }
 
-/// States that somebody has changed and sealed again are refused, or give another result: they never ask for more memory
-/// than the file has bytes, and end no process.
+/// Lengths that somebody has changed, with a hash that is right again, ask for no more memory than the file has bytes.
 #[test]
 fn that_are_sealed_with_another_number_of_ranks() {
     let stopped = Stopped::new();
