@@ -6,7 +6,7 @@
 //!   region during an epoch of length `D` matters to another one before the epoch ends.
 //! - A message between regions spends `D` at least before its data flow: what begins in an epoch is known at the boundary
 //!   before, in all regions that it concerns.
-//! - At a boundary the levels `y_f` of all flows are those of a fixed point of integers. With `s_f` the share of a flow,
+//! - At a boundary the levels `y_f` of all flows that stay are those of a fixed point of integers. With `s_f` the share of a flow,
 //!   the inverse of its penalty, and `x_f = floor(y_f s_f)` its rate,
 //!
 //!   ```text
@@ -18,11 +18,14 @@
 //!   It is max-min fair up to a unit of rate for each flow of a link.
 //! - A flow that begins between two boundaries has until the next a *provisional* rate, at most its own limit: the least
 //!   over its links of
-//!   `max(C_l - load, s_f C_l / (s_f + shares), s_f (C_l - held) / (s_f + open shares))`, what is spare, or its part of all,
-//!   or its part of what flows have that no other link holds back. Inside a region these are the loads of the moment. For
-//!   flows between regions a link takes those of the boundary, lets the flows share this as they come and end in the
-//!   epoch, and offers each the mean rate that it would have.
-//! - What a flow leaves free when it ends stays free until the next boundary.
+//!   `max(C - load, s_f C / (s_f + shares), s_f (C - held) / (s_f + open shares))`, what is spare, or its part of all,
+//!   or its part of what flows have that no other link holds back. For those that are known at the boundary before they begin
+//!   a link takes the loads of the boundary, lets the flows share this as they come and end in the epoch, and offers each
+//!   the mean rate that it would have. For the others, sent and begun in one epoch inside a region, these are the loads of the moment.
+//! - Flows that would end before the next boundary at the rates that they have keep these, unless they have begun unknown since the
+//!   last one. For the others `C_l` is what makes the
+//!   mean load of the epoch the capacity: less than that by the mean of what leaves and of what will begin, and by what has been
+//!   carried too much in earlier epochs.
 //!
 //! As `D` goes to zero, this tends to [`crate::FlowNetwork`] with all links solved at every event and a precision of zero.
 //!
@@ -42,6 +45,7 @@ mod meter;
 mod part;
 mod plans;
 mod region;
+mod reserve;
 mod settle;
 mod sharing;
 #[cfg(test)]
@@ -179,14 +183,9 @@ fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration) -> Vec<Region<T>
             let link = ground.platform.link(link);
             (link.bandwidth, link.sharing == crate::Sharing::FatPipe)
         });
-        Region::new(RegionId::new(number), epoch, window(epoch), ground, hosts, links)
+        Region::new(RegionId::new(number), epoch, ground, hosts, links)
     };
     (0..).zip(hosts.iter().zip(&links)).map(region).collect()
-}
-
-/// The time over which the load of a link is compared with its capacity [ps].
-fn window(epoch: SimDuration) -> u64 {
-    epoch.as_picos().saturating_mul(WINDOW_EPOCHS)
 }
 
 impl<'p, T: Copy> EpochNetwork<'p, T> {
@@ -343,14 +342,6 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
     fn cross_boundary(&mut self, due: &mut Vec<u32>) {
         let now = self.now;
         self.counts.boundaries += 1;
-        let mut asked = due.clone();
-        while !asked.is_empty() {
-            self.counts.settlements += asked.len() as u64;
-            for &region in &asked {
-                self.regions[region as usize].settle(now, &mut self.outbox);
-            }
-            asked = self.deliver(due);
-        }
         for &region in due.iter() {
             self.regions[region as usize].announce(&self.ground, now, &mut self.outbox);
         }
@@ -359,6 +350,14 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
             self.regions[region as usize].offer(now, &mut self.outbox);
         }
         self.deliver(due);
+        let mut asked = due.clone();
+        while !asked.is_empty() {
+            self.counts.settlements += asked.len() as u64;
+            for &region in &asked {
+                self.regions[region as usize].settle(now, &mut self.outbox);
+            }
+            asked = self.deliver(due);
+        }
         due.iter().for_each(|&region| self.regions[region as usize].enter(now));
         if self.counts.boundaries.is_multiple_of(CHECKED_BOUNDARIES)
             && let Err(violation) = self.check()

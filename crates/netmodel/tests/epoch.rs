@@ -70,34 +70,52 @@ fn a_message_alone_takes_what_it_takes_without_epochs() {
     }
 }
 
-/// The second message begins 500 ns after the boundary at 2 us. It has half of the link, the first goes on with all of
-/// it until the next boundary, at 4 us, when it has sent 2000 bytes of 4000 and the second 750 of 1000. Then both have a
-/// half: the second ends after 500 ns, at 4.5 us, when the first has sent 2250. That keeps its half until 6 us, to 3000,
-/// and sends the last 1000 at full speed.
-#[test]
-fn rates_change_at_boundaries() {
-    let platform = platform(FLAT);
-    let mut network = halves(&platform, 2000);
-    network.send(nanos(0), host(0), host(1), Bytes::new(4000), 0).unwrap();
-    network.send(nanos(500), host(0), host(2), Bytes::new(1000), 1).unwrap();
-    assert_eq!(finish!(network, 2), [nanos(7000), nanos(4500)]);
+/// Rates are rounded to a unit of about 1 B/s, times to a picosecond.
+fn assert_close(ends: &[SimTime], expected: &[SimTime]) {
+    for (end, expected) in ends.iter().zip(expected) {
+        assert!(end.as_picos().abs_diff(expected.as_picos()) <= 3, "{end} s, expected {expected} s");
+    }
 }
 
 /// Both begin in the epoch from 2 to 4 us, the second 500 ns after the first, and that is known at 2 us. Sharing the link, the
 /// first would send 500 bytes alone and 750 beside the second: 0.625 bytes per nanosecond in the mean; the second 750 in
-/// 1500 ns. From 4 us both have a half: the second sends its last 250 bytes until 4.5 us, the first 1000 until 6 us, and
-/// the other 1750 of its 4000 at full speed.
+/// 1500 ns. At 4 us the second has 250 bytes left and keeps its half until it ends, at 4.5 us. That is an eighth of the link in
+/// the epoch until 6 us; the first has the other seven and sends 1750 bytes. With its last 1000 it ends before the next boundary, so that
+/// it goes on with seven eighths, for 1142.857 ns.
 #[test]
-fn flows_to_another_region_begin_with_their_mean_parts() {
+fn flows_begin_and_go_on_with_their_mean_parts() {
+    let platform = platform(FLAT);
+    for there in [1, 5] {
+        let mut network = halves(&platform, 2000);
+        network.send(nanos(0), host(0), host(there), Bytes::new(4000), 0).unwrap();
+        network.send(nanos(500), host(0), host(there + 1), Bytes::new(1000), 1).unwrap();
+        assert_close(&finish!(network, 2), &[SimTime::from_picos(7_142_857), nanos(4500)]);
+    }
+}
+
+/// The first begins at 2 us with all of the link, alone. At 4 us it is known that the second begins at 5 us, which may have a
+/// half then: a quarter of the epoch until 6 us. So the first goes on with three quarters, and has 2500 of 6000 bytes left at 6 us,
+/// when the second has 500 of its 1000. Then that keeps its half until it ends at 7 us, a quarter of the epoch until 8 us; the first has three
+/// quarters, also for the 1000 bytes that it has left then, because it ends before the next boundary.
+#[test]
+fn what_will_begin_is_kept_free() {
     let platform = platform(FLAT);
     let mut network = halves(&platform, 2000);
-    network.send(nanos(0), host(0), host(5), Bytes::new(4000), 0).unwrap();
-    network.send(nanos(500), host(0), host(6), Bytes::new(1000), 1).unwrap();
-    let ends = finish!(network, 2);
-    for (end, expected) in ends.iter().zip([nanos(7750), nanos(4500)]) {
-        // Rates are rounded to a unit of about 1 B/s, times to a picosecond.
-        assert!(end.as_picos().abs_diff(expected.as_picos()) <= 2, "{end} s, expected {expected} s");
-    }
+    network.send(nanos(0), host(0), host(5), Bytes::new(6000), 0).unwrap();
+    network.send(nanos(3000), host(0), host(6), Bytes::new(1000), 1).unwrap();
+    assert_close(&finish!(network, 2), &[SimTime::from_picos(9_333_333), nanos(7000)]);
+}
+
+/// Epochs of 4 us. The first begins at 4 us. That the second will begin at 6.5 us is not known then: it takes half of the link, the first
+/// goes on with all of it until 8 us, which is 750 bytes too much. At 8 us the second has 3625 bytes left. The link gives 750 of the 4000
+/// bytes of the epoch back, so that each sends 1625, then 2000 until 16 us, when the first has 8000 left.
+#[test]
+fn what_was_too_much_is_given_back() {
+    let platform = platform(FLAT);
+    let mut network = EpochNetwork::new(&platform, &raw(), Regions::whole(&platform), epoch(4000)).unwrap();
+    network.send(nanos(2000), host(0), host(1), Bytes::new(15_625), 0).unwrap();
+    network.send(nanos(4500), host(0), host(2), Bytes::new(4375), 1).unwrap();
+    assert_close(&finish!(network, 2), &[nanos(24_000), nanos(16_000)]);
 }
 
 #[test]

@@ -1,17 +1,20 @@
 //! What a region does at a boundary, between exchanges of messages with its neighbours.
 //!
-//! 1. *Rounds*, until no region has said anything: each settles its links for the levels that the others have told it,
+//! 1. Each announces the flows that begin in the epoch and concern others ([`Region::announce`]).
+//! 2. Each tells the others at what rate its links let these begin ([`Region::offer`]); the least counts.
+//! 3. *Rounds*, until no region has said anything: each settles its links for the levels that the others have told it,
 //!    and tells them where what it allows a common flow has changed ([`Region::settle`], [`Region::hear`]).
-//! 2. Each announces the flows to others that begin in the epoch ([`Region::announce`]).
-//! 3. Each tells the others at what rate its links let these begin ([`Region::offer`]); the least counts.
 //! 4. Each goes on alone ([`Region::enter`]).
+
+use std::cmp::Reverse;
 
 use pdes_core::SimTime;
 
 use super::forecast::Arrival;
 use super::message::{Departure, FlowKey, Message, Outbox};
 use super::region::{Crossing, Region, Transfer};
-use super::unit::FREE;
+use super::sharing::Home;
+use super::unit::{self, FREE};
 use super::way::Ground;
 use crate::region::RegionId;
 
@@ -19,6 +22,9 @@ impl<T: Copy> Region<T> {
     /// Settles the links, and says what has changed for flows that concern others.
     pub(super) fn settle(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
         self.sharing.now = now;
+        if self.prepared.replace(now) != Some(now) {
+            self.prepare(now);
+        }
         let mut newcomers = std::mem::take(&mut self.newcomers);
         let fresh = self.sharing.fresh.iter().copied();
         newcomers.extend(fresh.filter(|&flow| self.transfers[flow as usize].is_crossing));
@@ -41,11 +47,11 @@ impl<T: Copy> Region<T> {
     /// Tells the other regions that a flow concerns what this one allows it, if they do not know.
     fn tell(&mut self, flow: u32, outbox: &mut Outbox<T>) {
         let Transfer { key, is_over, .. } = self.transfers[flow as usize];
-        if is_over {
+        let found = &self.sharing.flows[flow as usize];
+        if is_over || found.home == Home::Leaving {
             return;
         }
         let crossing = &mut self.crossings[flow as usize];
-        let found = &self.sharing.flows[flow as usize];
         let allowed = found.uses.iter().map(|used| self.sharing.links[used.link as usize].level).min();
         let level = allowed.unwrap_or(FREE);
         // What does not hold the flow back, and is not thought to, matters to nobody.
@@ -67,7 +73,7 @@ impl<T: Copy> Region<T> {
         self.newcomers.push(flow);
     }
 
-    /// Announces the flows to others that begin in the epoch that begins now.
+    /// Announces the flows that begin in the epoch that begins now to the regions that they concern.
     pub(super) fn announce(&mut self, ground: &Ground<'_>, now: SimTime, outbox: &mut Outbox<T>) {
         let end = now.saturating_add(self.epoch);
         while let Some((key, departure)) = self.take_outgoing(end) {
@@ -81,8 +87,10 @@ impl<T: Copy> Region<T> {
     fn admit(&mut self, ground: &Ground<'_>, key: FlowKey, departure: Departure<T>) -> u32 {
         let is_here = |host| ground.regions.of_host(host) == self.id;
         let is_told = is_here(departure.dst) || self.tells_both_ends && is_here(departure.src);
-        let flow = self.register(ground, key, departure, is_told, true);
-        let Transfer { way, .. } = self.transfers[flow as usize];
+        let way = self.find(ground, departure.src, departure.dst);
+        let is_crossing = !self.ways.way(way).is_local();
+        let flow = self.register(ground, key, departure, is_told, is_crossing);
+        self.transfers[flow as usize].is_known = true;
         if self.crossings.len() <= flow as usize {
             self.crossings.resize_with(flow as usize + 1, Crossing::default);
         }
@@ -91,7 +99,9 @@ impl<T: Copy> Region<T> {
         let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);
         crossing.adverts.extend(others.map(|&region| (region, FREE)));
         (crossing.told, crossing.offer) = (FREE, self.ways.way(way).bound);
-        self.shared.insert(key, flow);
+        if is_crossing {
+            self.shared.insert(key, flow);
+        }
         self.arrivals.push((key, flow));
         way
     }
@@ -154,6 +164,35 @@ impl<T: Copy> Region<T> {
             let offer = &mut crossings[group[number].2 as usize].offer;
             *offer = rate.min(*offer);
         });
+    }
+
+    /// Prepares for the epoch: those that will end in it go on as they are, and links keep back what those need that
+    /// will begin.
+    fn prepare(&mut self, now: SimTime) {
+        let end = now.saturating_add(self.epoch);
+        let epoch = u128::from(self.epoch.as_picos());
+        let mean = |volume: u128| u64::try_from(volume / epoch).unwrap_or(u64::MAX);
+        while let Some((at, key, flow)) = self.next_end()
+            && at < end
+        {
+            self.ends.pop();
+            let Transfer { speed, since, left, is_known, .. } = self.transfers[flow as usize];
+            if !is_known && self.sharing.flows[flow as usize].home == Home::Fresh {
+                // Many that begin unknown to each other have too much together.
+                self.unsettled.push(Reverse((at, key, flow)));
+                continue;
+            }
+            self.leaving.push_back((at, key, flow));
+            let left = left.saturating_sub(unit::volume(speed, since, now));
+            self.sharing.let_go(flow, mean(left));
+        }
+        self.ends.extend(self.unsettled.drain(..));
+        for &(key, flow) in &self.arrivals {
+            let Transfer { way, left, .. } = self.transfers[flow as usize];
+            let carried = unit::volume(self.crossings[flow as usize].offer, key.begin, end).min(left);
+            self.sharing.expect(self.ways.usages(way), mean(carried));
+        }
+        self.sharing.keep_reserves();
     }
 
     /// Begins the epoch: goes on with the rates that have been settled, and with those offered to the announced flows.

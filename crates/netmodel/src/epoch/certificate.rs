@@ -3,14 +3,14 @@
 use thiserror::Error;
 
 use super::EpochNetwork;
-use super::sharing::{Flow, Home, Link};
+use super::sharing::{Flow, Home, Link, Sharing};
 use super::unit::FREE;
 use crate::region::RegionId;
 
 /// Why rates are not max-min fair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EpochViolation {
-    /// A link carries more than its capacity, by more than a unit for each flow.
+    /// A link carries more than it has for flows, by more than a unit for each of them.
     #[error("link {link} of region {region} carries {load} of {capacity}")]
     Overload {
         /// The region.
@@ -54,7 +54,8 @@ impl<T: Copy> EpochNetwork<'_, T> {
         for (region, state) in (0..).zip(&self.regions) {
             for (link, found) in (0..).zip(&state.sharing.links) {
                 let &Link { load, capacity, weights, is_pipe, .. } = found;
-                if !is_pipe && load > capacity + weights {
+                let leaving = state.sharing.leaving_load(found);
+                if !is_pipe && load > found.room().max(leaving) + weights {
                     return Err(EpochViolation::Overload { region, link, load, capacity });
                 }
             }
@@ -75,6 +76,7 @@ impl<T: Copy> EpochNetwork<'_, T> {
         let crossings = &self.regions[region as usize].crossings;
         let crossing = transfer.is_crossing.then(|| &crossings[number as usize]);
         let others = crossing.into_iter().flat_map(|crossing| &crossing.adverts);
+        let mut is_leaving = flow.home == Home::Leaving;
         let mut is_held = level >= flow.ceiling || self.is_held(region, flow);
         for &(other, _) in others {
             let copy = self.copy_of(other, transfer.key);
@@ -82,8 +84,10 @@ impl<T: Copy> EpochNetwork<'_, T> {
                 return Err(EpochViolation::Discord { region, rate });
             }
             is_held |= self.is_held(other.get(), copy);
+            // A region without part in this boundary has not noted that.
+            is_leaving |= copy.home == Home::Leaving;
         }
-        if flow.home == Home::Fresh || !is_held {
+        if !is_leaving && (flow.home == Home::Fresh || !is_held) {
             return Err(EpochViolation::Starved { region, flow: number, level });
         }
         Ok(())
@@ -100,8 +104,20 @@ impl<T: Copy> EpochNetwork<'_, T> {
         flow.uses.iter().any(|used| {
             let link = &sharing.links[used.link as usize];
             let members = || link.members.iter().map(|member| &sharing.flows[member.flow as usize]);
-            let is_full = link.is_pipe || link.load + 2 * link.weights >= link.capacity;
-            link.level != FREE && is_full && members().all(|other| other.level <= flow.level)
+            let is_full = link.is_pipe || link.load + 2 * link.weights >= link.room();
+            let is_highest = |other: &Flow| other.home == Home::Leaving || other.level <= flow.level;
+            link.level != FREE && is_full && members().all(is_highest)
         })
+    }
+}
+
+impl Sharing {
+    /// Returns the load on a link of flows that keep their rates because they end in the epoch.
+    fn leaving_load(&self, link: &Link) -> u64 {
+        let load = |member: &super::sharing::Member| {
+            let flow = &self.flows[member.flow as usize];
+            if flow.home == Home::Leaving { flow.rate * u64::from(member.weight) } else { 0 }
+        };
+        link.members.iter().map(load).sum()
     }
 }

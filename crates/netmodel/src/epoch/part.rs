@@ -19,9 +19,8 @@ pub struct EpochMachine<'p> {
 
 /// A region of a machine at work. During an epoch it depends on nothing outside.
 ///
-/// At a boundary regions have two conversations. In the first they find the rates of all flows, in as many rounds as it takes. In
-/// the second, of two rounds, they announce the flows between them that begin in the next epoch, and offer them rates to
-/// begin with.
+/// At a boundary regions have two conversations. In the first, of two rounds, they announce the flows between them that begin in the
+/// epoch, and offer them rates to begin with. In the second they find the rates of all others, in as many rounds as it takes.
 ///
 /// The model is that of [`EpochNetwork`](crate::EpochNetwork). Flows between regions that begin at one instant, at one host, are
 /// ordered by when they were sent, their place and who filed them, so that it does not matter when other regions hear of
@@ -228,16 +227,10 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
     ) {
         let ground = &self.machine.ground;
         match (conversation, round) {
-            (0, _) => {
-                if round == 0 {
-                    self.now = boundary;
-                    self.upcoming = None;
-                    self.region.finish(boundary, &mut self.done);
-                }
-                self.settlements += 1;
-                self.region.settle(boundary, &mut self.outbox);
-            }
-            (1, 0) => {
+            (0, 0) => {
+                self.now = boundary;
+                self.upcoming = None;
+                self.region.finish(boundary, &mut self.done);
                 // Stable: those of one rank stay in the order in which it filed them.
                 self.booked.sort_by_key(|booking| (booking.at, booking.place, booking.from));
                 for booking in self.booked.drain(..) {
@@ -246,11 +239,15 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
                 }
                 self.first_booked = None;
                 self.region.announce(ground, boundary, &mut self.outbox);
-                if !self.outbox.is_empty() {
+                if !self.region.arrivals.is_empty() {
                     mail.push((self.region.id.get(), EpochMail(Letter::Reminder)));
                 }
             }
-            (1, 1) => self.region.offer(boundary, &mut self.outbox),
+            (0, 1) => self.region.offer(boundary, &mut self.outbox),
+            (1, _) => {
+                self.settlements += 1;
+                self.region.settle(boundary, &mut self.outbox);
+            }
             _ => {}
         }
         let letters = self.outbox.drain(..);

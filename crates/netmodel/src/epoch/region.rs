@@ -1,7 +1,7 @@
 //! A region at work: what it does on its own during an epoch.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use pdes_core::{SimDuration, SimTime};
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use super::forecast::{Arrival, Forecast};
 use super::message::{Departure, FlowKey};
 use super::part::earlier;
 use super::plans::{Plan, Plans, Slot};
-use super::sharing::Sharing;
+use super::sharing::{Home, Sharing};
 use super::unit::{self, LatencyFactors, WireVolumes};
 use super::way::{Ground, Ways};
 use crate::flow::agenda::Agenda;
@@ -32,11 +32,17 @@ pub(super) struct Region<T> {
     /// By the numbers of the flows of `sharing`.
     pub(super) transfers: Vec<Transfer<T>>,
     /// Lower bounds of the ends of flows.
-    ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
+    pub(super) ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
+    /// The flows that end in this epoch with the rates that they had when it began, by their ends.
+    pub(super) leaving: VecDeque<(SimTime, FlowKey, u32)>,
+    /// Flows that would end in the epoch that begins, but are to be settled first, while that is prepared.
+    pub(super) unsettled: Vec<Reverse<(SimTime, FlowKey, u32)>>,
+    /// The boundary for which the region has prepared.
+    pub(super) prepared: Option<SimTime>,
     agenda: Agenda<Slot>,
     plans: Plans<T>,
     cpus: Cpus<T>,
-    /// Flows to other regions that have not been announced.
+    /// Flows of later epochs that have not been announced.
     outgoing: BinaryHeap<Reverse<(FlowKey, Slot)>>,
     /// The numbers of the flows that concern other regions too.
     pub(super) shared: FxHashMap<FlowKey, u32>,
@@ -65,13 +71,15 @@ pub(super) struct Transfer<T> {
     pub(super) way: u32,
     /// What has not passed at `since`.
     pub(super) left: u128,
-    since: SimTime,
+    pub(super) since: SimTime,
     /// The rate since then; none before it begins.
-    speed: u64,
+    pub(super) speed: u64,
     end: SimTime,
     /// Whether the region tells the caller of its end.
     pub(super) is_told: bool,
     pub(super) is_crossing: bool,
+    /// Whether it was known at the boundary before it began.
+    pub(super) is_known: bool,
     pub(super) is_over: bool,
 }
 
@@ -90,7 +98,6 @@ impl<T: Copy> Region<T> {
     pub(super) fn new<'h>(
         id: RegionId,
         epoch: SimDuration,
-        window: u64,
         ground: &Ground<'_>,
         hosts: impl ExactSizeIterator<Item = &'h Host>,
         links: impl Iterator<Item = (f64, bool)>,
@@ -101,9 +108,12 @@ impl<T: Copy> Region<T> {
             is_stale: false,
             tells_both_ends: false,
             ways: Ways::default(),
-            sharing: Sharing::new(links, window),
+            sharing: Sharing::new(links, epoch.as_picos()),
             transfers: Vec::new(),
             ends: BinaryHeap::new(),
+            leaving: VecDeque::new(),
+            unsettled: Vec::new(),
+            prepared: None,
             agenda: Agenda::default(),
             plans: Plans::default(),
             sent: vec![0; hosts.len()],
@@ -138,8 +148,8 @@ impl<T: Copy> Region<T> {
 
     /// Returns the most that a link has carried beyond its capacity, as a part of it.
     pub(super) fn capacity_violation(&self) -> f64 {
-        let window = super::window(self.epoch);
-        let violation = |link: &super::sharing::Link| link.meter.violation(link.capacity, window);
+        let epoch = self.epoch.as_picos();
+        let violation = |link: &super::sharing::Link| link.meter.violation(link.capacity, epoch);
         self.sharing.links.iter().map(violation).fold(0.0, f64::max)
     }
 
@@ -189,59 +199,71 @@ impl<T: Copy> Region<T> {
 
     /// Returns the next instant at which something happens here.
     pub(super) fn next_event(&mut self) -> Option<SimTime> {
-        self.drop_old_ends();
-        let end = self.ends.peek().map(|&Reverse((at, ..))| at);
-        earlier(earlier(end, self.agenda.next()), self.cpus.next())
+        let end = self.next_end().map(|(at, ..)| at);
+        let leaving = self.leaving.front().map(|&(at, ..)| at);
+        earlier(earlier(earlier(end, leaving), self.agenda.next()), self.cpus.next())
     }
 
     /// Returns the next boundary at which the region has something to do, after an instant.
     pub(super) fn next_boundary(&self, now: SimTime) -> Option<SimTime> {
-        let epoch = self.epoch.as_picos();
         if self.sharing.is_disturbed() {
-            let this = now.as_picos() / epoch;
-            return Some(SimTime::from_picos(this.saturating_add(1).saturating_mul(epoch)));
+            return Some(self.boundary_before(now).saturating_add(self.epoch));
         }
-        let Reverse((key, _)) = self.outgoing.peek()?;
-        Some(SimTime::from_picos(key.begin.as_picos() / epoch * epoch))
+        let announcement = self.outgoing.peek().map(|Reverse((key, _))| self.boundary_before(key.begin));
+        // Where links hold flows back, others are to have what one that ends leaves them.
+        let end = self.ends.peek().filter(|_| self.sharing.full > 0);
+        let end = end.map(|&Reverse((at, ..))| self.boundary_before(at)).filter(|&boundary| boundary > now);
+        earlier(announcement, end)
     }
 
     /// Ends what ends now.
     pub(super) fn finish(&mut self, now: SimTime, done: &mut Vec<T>) {
         self.sharing.now = now;
         self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag));
-        while let Some(&Reverse((at, key, flow))) = self.ends.peek()
-            && at <= now
-        {
+        while let Some(flow) = self.take_end(now) {
             let transfer = &mut self.transfers[flow as usize];
-            if transfer.key != key || transfer.is_over || transfer.end > at {
-                self.drop_old_ends();
-                continue;
-            }
-            self.ends.pop();
             transfer.is_over = true;
             if transfer.is_told {
                 done.push(transfer.tag);
             }
             if transfer.is_crossing {
-                self.shared.remove(&key);
+                self.shared.remove(&transfer.key);
             }
             self.sharing.end(flow);
         }
     }
 
-    /// Takes from the ends those that were only lower bounds.
-    fn drop_old_ends(&mut self) {
+    /// Takes the next flow that ends until now, by time and key.
+    fn take_end(&mut self, now: SimTime) -> Option<u32> {
+        let leaving = self.leaving.front().copied().filter(|&(at, ..)| at <= now);
+        let other = match self.ends.peek() {
+            Some(&Reverse((at, ..))) if at <= now => self.next_end().filter(|&(at, ..)| at <= now),
+            _ => None,
+        };
+        match (leaving, other) {
+            (Some(one), Some(other)) if other < one => self.ends.pop(),
+            (None, Some(_)) => self.ends.pop(),
+            (None, None) => return None,
+            (Some(_), _) => self.leaving.pop_front().map(Reverse),
+        }
+        .map(|Reverse((.., flow))| flow)
+    }
+
+    /// Returns the next end of a flow that may be settled anew, without what were only lower bounds.
+    pub(super) fn next_end(&mut self) -> Option<(SimTime, FlowKey, u32)> {
         while let Some(&Reverse((at, key, flow))) = self.ends.peek() {
             let transfer = &self.transfers[flow as usize];
-            let is_current = transfer.key == key && !transfer.is_over;
+            let is_leaving = self.sharing.flows[flow as usize].home == Home::Leaving;
+            let is_current = transfer.key == key && !transfer.is_over && !is_leaving;
             if is_current && transfer.end == at {
-                break;
+                return Some((at, key, flow));
             }
             self.ends.pop();
             if is_current && transfer.end > at {
                 self.ends.push(Reverse((transfer.end, key, flow)));
             }
         }
+        None
     }
 
     /// Begins what begins now.
@@ -267,7 +289,9 @@ impl<T: Copy> Region<T> {
         }
         let begin = now.saturating_add(self.ways.phase(way, self.latency_factors.of(departure.size)));
         let key = self.name(ground, begin, departure.src);
-        if begin > now {
+        if self.boundary_before(begin) > now {
+            self.announce_later(key, departure);
+        } else if begin > now {
             self.file(begin, Plan::Flow(key, departure));
         } else {
             self.flow(ground, now, key, departure);
@@ -285,8 +309,18 @@ impl<T: Copy> Region<T> {
             self.epoch
         );
         let key = self.name(ground, begin, src);
+        self.announce_later(key, departure);
+    }
+
+    fn announce_later(&mut self, key: FlowKey, departure: Departure<T>) {
         let slot = self.plans.add(Plan::Announce(departure));
         self.outgoing.push(Reverse((key, slot)));
+    }
+
+    /// Returns the last boundary that is not after an instant.
+    fn boundary_before(&self, at: SimTime) -> SimTime {
+        let epoch = self.epoch.as_picos();
+        SimTime::from_picos(at.as_picos() / epoch * epoch)
     }
 
     /// When the data of a message begin to flow that is sent at an instant.
@@ -337,6 +371,7 @@ impl<T: Copy> Region<T> {
             end: SimTime::MAX,
             is_told,
             is_crossing,
+            is_known: false,
             is_over: false,
         };
         match self.transfers.get_mut(flow as usize) {

@@ -38,7 +38,8 @@ impl Sharing {
     pub(super) fn set_cap(&mut self, index: u32, cap: u64) {
         let flow = &mut self.flows[index as usize];
         flow.cap = cap;
-        if flow.home != Home::Fresh && (cap < flow.level || flow.home == Home::Away) {
+        if !matches!(flow.home, Home::Fresh | Home::Leaving) && (cap < flow.level || flow.home == Home::Away)
+        {
             let (level, home) = self.elsewhere(index, None);
             self.move_flow(index, level, home, None);
         }
@@ -60,7 +61,7 @@ impl Sharing {
                 let number = self.flows[index as usize].uses[place].link;
                 let link = &self.links[number as usize];
                 if link.level != FREE || !link.is_roomy() {
-                    let at = fill(link.capacity, link.shares);
+                    let at = fill(link.room(), link.shares);
                     self.mark(number, at);
                 }
             }
@@ -88,19 +89,24 @@ impl Sharing {
         self.evaluations += 1;
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
-        candidates.extend(link.members.iter().map(|&member| {
+        let mut leaving = 0;
+        candidates.extend(link.members.iter().filter_map(|&member| {
             let flow = &self.flows[member.flow as usize];
             let (cap, home) = match flow.home {
                 Home::Link(home) if home == number => self.elsewhere(member.flow, Some(number)),
+                Home::Leaving => {
+                    leaving += flow.rate * u64::from(member.weight);
+                    return None;
+                }
                 home => (flow.level, home),
             };
-            Candidate { member, cap, home }
+            Some(Candidate { member, cap, home })
         }));
-        let level = self.level(number, &mut candidates);
+        let level = self.level(number, leaving, &mut candidates);
         let link = &mut self.links[number as usize];
-        if std::mem::replace(&mut link.level, level) != level
-            && !std::mem::replace(&mut link.has_changed, true)
-        {
+        let before = std::mem::replace(&mut link.level, level);
+        self.full = self.full - u32::from(before != FREE) + u32::from(level != FREE);
+        if before != level && !std::mem::replace(&mut link.has_changed, true) {
             self.changed_links.push(number);
         }
         for &Candidate { member, cap, home } in &candidates {
@@ -116,10 +122,10 @@ impl Sharing {
 
     /// Returns the least level `x` at which the flows that are not held back below `x` fill the link: progressive filling
     /// from below, with what is frozen at the end of the list.
-    fn level(&self, number: u32, candidates: &mut [Candidate]) -> u64 {
+    fn level(&self, number: u32, leaving: u64, candidates: &mut [Candidate]) -> u64 {
         let link = &self.links[number as usize];
         let mut open = candidates.len();
-        let mut frozen: u64 = 0;
+        let mut frozen = leaving;
         let mut shares: u64 = candidates.iter().map(|candidate| candidate.member.shares).sum();
         let mut level = 0;
         loop {
@@ -130,7 +136,7 @@ impl Sharing {
                 let largest = candidates[..open].iter().map(|candidate| candidate.member.shares).max();
                 level = fill(link.capacity, largest.unwrap_or(1)).max(level);
             } else {
-                level = fill(link.capacity.saturating_sub(frozen), shares).max(level);
+                level = fill(link.room().saturating_sub(frozen), shares).max(level);
             }
             let before = open;
             let mut place = 0;
@@ -175,7 +181,7 @@ impl Sharing {
             let link = &mut self.links[number as usize];
             let (old, new) = (old * u64::from(weight), new * u64::from(weight));
             if old != new {
-                link.count(self.now, self.window);
+                link.count(self.now, self.epoch);
                 link.load = link.load - old + new;
             }
             if was == Home::Fresh || was == Home::Link(number) {

@@ -22,6 +22,8 @@ pub(super) struct Sharing {
     pub(super) fresh: Vec<u32>,
     /// Those that are not gone.
     pub(super) fresh_alive: u32,
+    /// Links that hold flows back.
+    pub(super) full: u32,
     /// Links whose levels may be wrong, by the least level at which something changed, and by others that were the least.
     pub(super) dirty: BinaryHeap<Reverse<(u64, u32)>>,
     /// Flows whose rates changed since the last settlement, each once.
@@ -31,8 +33,10 @@ pub(super) struct Sharing {
     pub(super) candidates: Vec<super::settle::Candidate>,
     /// The present, for the meters.
     pub(super) now: SimTime,
-    /// The length of the windows of the meters [ps].
-    pub(super) window: u64,
+    /// The length of an epoch [ps].
+    pub(super) epoch: u64,
+    /// Links with reserves, or that may have debts, each once.
+    pub(super) listed: Vec<u32>,
     /// Links that settlements have looked at.
     pub(super) evaluations: u64,
 }
@@ -57,6 +61,12 @@ pub(super) struct Link {
     pub(super) shares: u64,
     pub(super) members: Vec<Member>,
     pub(super) meter: Meter,
+    /// The mean load in this epoch of what is not settled, beyond the load that it has at the boundary: of flows that will
+    /// begin, of flows that will end, and of debts.
+    pub(super) reserve: i64,
+    /// The reserve for the epoch that begins, as far as it is known.
+    pub(super) planned: i64,
+    pub(super) is_listed: bool,
 }
 
 /// A flow as a link sees it.
@@ -95,6 +105,8 @@ pub(super) enum Home {
     Bound,
     /// Another region.
     Away,
+    /// Nothing: it keeps its rate, because it ends in the epoch.
+    Leaving,
     /// A link of this region.
     Link(u32),
 }
@@ -111,17 +123,23 @@ pub(super) struct Use {
 impl Link {
     /// Counts the load up to now, before it changes.
     #[inline]
-    pub(super) fn count(&mut self, now: SimTime, window: u64) {
+    pub(super) fn count(&mut self, now: SimTime, epoch: u64) {
         if !self.is_pipe {
-            self.meter.count(self.load, self.capacity, now, window);
+            self.meter.count(self.load, self.capacity, now, epoch);
         }
+    }
+
+    /// Returns what there is for the flows that are there, so that the mean load of the epoch is the capacity.
+    #[inline]
+    pub(super) fn room(&self) -> u64 {
+        self.capacity.saturating_add_signed(-self.reserve)
     }
 
     /// Returns whether the link holds nobody back, as its load shows at once.
     #[inline]
     pub(super) fn is_roomy(&self) -> bool {
         // A level more of all flows has room.
-        !self.is_pipe && self.load + 2 * self.weights <= self.capacity
+        !self.is_pipe && self.load + 2 * self.weights <= self.room()
     }
 
     /// Returns the rate that a flow that joins now may have without harm to others, or else its part of what those that
@@ -149,7 +167,7 @@ impl Link {
 }
 
 impl Sharing {
-    pub(super) fn new(links: impl Iterator<Item = (f64, bool)>, window: u64) -> Self {
+    pub(super) fn new(links: impl Iterator<Item = (f64, bool)>, epoch: u64) -> Self {
         let link = |(bandwidth, is_pipe): (f64, bool)| Link {
             capacity: unit::capacity(bandwidth),
             is_pipe,
@@ -163,6 +181,9 @@ impl Sharing {
             shares: 0,
             members: Vec::new(),
             meter: Meter::default(),
+            reserve: 0,
+            planned: 0,
+            is_listed: false,
         };
         Self {
             links: links.map(link).collect(),
@@ -170,12 +191,14 @@ impl Sharing {
             vacant: Vec::new(),
             fresh: Vec::new(),
             fresh_alive: 0,
+            full: 0,
             dirty: BinaryHeap::new(),
             changed_flows: Vec::new(),
             changed_links: Vec::new(),
             candidates: Vec::new(),
             now: SimTime::ZERO,
-            window,
+            epoch,
+            listed: Vec::new(),
             evaluations: 0,
         }
     }
@@ -207,7 +230,8 @@ impl Sharing {
         }
         let flow = &mut self.flows[index as usize];
         (flow.share, flow.bound, flow.ceiling, flow.cap) = (share, bound, level_of(bound, share), FREE);
-        flow.is_alive = true;
+        // Not fresh before it begins, though the list of those may still hold the number.
+        (flow.is_alive, flow.home) = (true, Home::Bound);
         index
     }
 
@@ -222,8 +246,12 @@ impl Sharing {
         for (place, &Usage { link: number, weight }) in (0..).zip(usages) {
             let load = rate * u64::from(weight);
             let link = &mut self.links[number as usize];
-            link.count(self.now, self.window);
+            link.count(self.now, self.epoch);
             link.load += load;
+            if link.load > link.capacity && !link.is_pipe && !std::mem::replace(&mut link.is_listed, true) {
+                // There may be a debt at the next boundary.
+                self.listed.push(number);
+            }
             link.open_load += load;
             link.open_shares += share * u64::from(weight);
             link.weights += u64::from(weight);
@@ -270,7 +298,7 @@ impl Sharing {
         for &Use { link: number, place, weight } in &uses {
             let load = rate * u64::from(weight);
             let link = &mut self.links[number as usize];
-            link.count(self.now, self.window);
+            link.count(self.now, self.epoch);
             link.load -= load;
             link.weights -= u64::from(weight);
             let shares = link.members.swap_remove(place as usize).shares;
@@ -305,6 +333,6 @@ impl Sharing {
 
     /// Returns whether rates may have to change.
     pub(super) fn is_disturbed(&self) -> bool {
-        !self.dirty.is_empty() || self.fresh_alive > 0
+        !self.dirty.is_empty() || self.fresh_alive > 0 || !self.listed.is_empty()
     }
 }
