@@ -110,6 +110,8 @@ fn what_cannot_be_a_sweep_says_why() {
         sweep(&folder).assert().code(MISUSE).stderr(contains(message));
         assert!(!folder.path("results").exists());
     }
+    let folder = Folder::new();
+    sweep(&folder).assert().code(MISUSE).stderr(contains("sweep.toml"));
 }
 
 #[test]

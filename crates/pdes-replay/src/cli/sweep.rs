@@ -6,21 +6,14 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
-use pdes_replay::{Results, Sweep, SweepError, write_csv};
+use pdes_replay::{Results, Sweep, write_csv};
 
 use super::arguments::SweepArguments;
 use super::{Misuse, progress};
 
 /// Runs what the file says, writes the results and prints them.
 pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
-    let sweep = match Sweep::from_path(&arguments.sweep) {
-        Ok(sweep) => sweep,
-        Err(SweepError::Base(error)) => return Err(error.into()),
-        Err(error @ (SweepError::Form { .. } | SweepError::Run { .. })) => {
-            return Err(Misuse(error.to_string()).into());
-        }
-        Err(error @ SweepError::File { .. }) => return Err(error.into()),
-    };
+    let sweep = Sweep::from_path(&arguments.sweep).map_err(|error| Misuse(error.to_string()))?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (at_once, done) = (arguments.jobs.map_or(cores, NonZeroUsize::get), AtomicU64::new(0));
     tracing::info!("{} runs, {at_once} at the same time", sweep.len());
