@@ -34,10 +34,10 @@ pub use table::write_csv;
 ///
 /// let sweep = Sweep::from_path(&directory.path().join("sweep.toml"))?;
 /// let results = sweep.run(&directory.path().join("results"), 1, false, &Default::default())?;
-/// assert_eq!(results.axes, ["network.preset", "network.latency_factor"]);
-/// assert_eq!(results.rows[1].labels, ["raw", "1000"]);
+/// assert_eq!(results.axes, ["network.latency_factor", "network.preset"]);
+/// assert_eq!(results.rows[2].labels, ["1000", "raw"]);
 /// // 1 ms of computation, two links of 1 us each, a thousand times, and 984 + 16 bytes at 1 ns each.
-/// assert_eq!(results.rows[1].found.as_ref().unwrap().simulated_time_s, 0.003001);
+/// assert_eq!(results.rows[2].found.as_ref().unwrap().simulated_time_s, 0.003001);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
