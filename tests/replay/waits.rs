@@ -106,6 +106,22 @@ fn waits(breakdown: &mpi_model::Breakdown) -> bool {
 
 /// Two messages, and two waits: 1 ms for the first message, and 3 us and half a millisecond for the second receive.
 #[test]
+fn many_ranks_look_at_waits_where_they_are_asked_to() {
+    let folder = Folder::new();
+    for (ranks, setting, looks) in [
+        (1 << 16, None, true),
+        ((1 << 16) + 1, None, false),
+        ((1 << 16) + 1, Some("analysis.waits=true"), true),
+        ((1 << 16) + 1, Some("analysis.histograms=true"), true),
+    ] {
+        let settings = [&format!("trace.ranks={ranks}"), "network.model='loggps'"];
+        let settings: Vec<&str> = settings.into_iter().chain(setting).collect();
+        let outcome = replay(&scene(&folder.write("trace.txt", TRACE), &settings));
+        assert_eq!(outcome.statistics[0].breakdown().is_some(), looks, "{ranks} ranks, {setting:?}");
+    }
+}
+
+#[test]
 fn messages_and_waits_are_counted() {
     let folder = Folder::new();
     for model in ["network.model='loggps'", "network.model='flow'"] {

@@ -46,8 +46,8 @@ pub struct Job {
     pub run_ahead: RunAhead,
     /// Whether iterations that only move everything on in time are passed over.
     pub fast_forward: bool,
-    /// Whether ranks find out where their time goes, and for whom they wait.
-    pub waits: bool,
+    /// Whether ranks find out where their time goes, and for whom they wait; by default where they are not many.
+    pub waits: Option<bool>,
     /// Whether messages and waits are counted by their size and length.
     pub histograms: bool,
     /// When checkpoints are written, if they are.

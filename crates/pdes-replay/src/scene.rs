@@ -26,6 +26,9 @@ use crate::placement::{Placement, PlacementError};
 use crate::province::Province;
 use crate::report::peak_rss_bytes;
 
+/// Runs of more ranks than this do not look at waits unless they are asked to: that takes memory and time for each rank.
+const MOST_RANKS_THAT_LOOK: u32 = 1 << 16;
+
 /// Everything that a replay needs, in memory.
 #[derive(Debug)]
 pub struct Scene {
@@ -352,10 +355,16 @@ impl Scene {
         Ok(Outcome { cuts, distributions: world.distributions(), ..outcome })
     }
 
+    /// Returns whether ranks find out where their time goes.
+    pub(crate) fn looks_at_waits(&self) -> bool {
+        let are_few = self.trace.ranks() <= MOST_RANKS_THAT_LOOK;
+        self.job.waits.unwrap_or(self.job.histograms || are_few)
+    }
+
     /// The world of the trace on a machine.
     pub(crate) fn world<'a, M: Machine>(&'a self, machine: &'a M) -> World<'a, M> {
         World::new(&self.trace, machine, &self.job.mpi)
-            .with_breakdowns(self.job.waits)
+            .with_breakdowns(self.looks_at_waits())
             .with_distributions(self.job.histograms)
     }
 

@@ -65,7 +65,7 @@ impl Identity {
             Part::hashed("the placement of ranks", scene.placement()),
             Part::hashed("[network]", &job.network),
             Part::hashed("[mpi]", &job.mpi),
-            Part::new("analysis.waits", job.waits, &[job.waits.into()]),
+            Part::new("analysis.waits", scene.looks_at_waits(), &[scene.looks_at_waits().into()]),
         ]))
     }
 

@@ -28,8 +28,8 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     if trace.ranks == Some(0) {
         return Err(value("trace", "ranks", "found 0, expected at least one rank"));
     }
-    let (waits, histograms) = (analysis.waits.unwrap_or(true), analysis.histograms.unwrap_or_default());
-    if histograms && !waits {
+    let (waits, histograms) = (analysis.waits, analysis.histograms.unwrap_or_default());
+    if histograms && waits == Some(false) {
         let message = "found true, but waits are not looked at: expected analysis.waits = true beside it";
         return Err(value("analysis", "histograms", message));
     }
