@@ -162,16 +162,15 @@ fn finish(
     program: &Program<'_>,
     hosts: &mut Hosts,
     matching: &Matching,
-    started: u64,
     mut outcome: Outcome,
 ) -> Result<Outcome, SimulationError> {
     let (receives, messages, left) = matching.left(program, NAMED);
-    let operations = program.tables.nodes.len() as u64 - started;
+    let operations = program.tables.nodes.len() as u64 - program.begun;
     if operations + receives + messages > 0 {
         return Err(SimulationError::Unmatched { operations, receives, messages, left });
     }
     outcome.ends.extend((0..program.tables.ranks()).map(|host| hosts.end(host)));
-    outcome.events = started + outcome.messages;
+    outcome.events = program.begun + outcome.messages;
     Ok(outcome)
 }
 

@@ -6,7 +6,7 @@ use pdes_core::{SimDuration, Wire};
 use serde::{Deserialize, Serialize};
 use trace_mmap::LocationId;
 
-use crate::statistics::{ActionKind, Totals};
+use crate::statistics::{ActionKind, Totals, extrapolate, extrapolate_time};
 use crate::wait_state::WaitState;
 
 /// Where the time of a rank goes.
@@ -261,18 +261,14 @@ impl Share {
     }
 
     fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
-        let more = |now: u64, before: u64| now.checked_sub(before)?.checked_mul(times)?.checked_add(now);
-        let longer = |now: SimDuration, before: SimDuration| {
-            more(now.as_picos(), before.as_picos()).map(SimDuration::from_picos)
-        };
         let mut later = Self {
-            count: more(self.count, before.count)?,
-            time: longer(self.time, before.time)?,
-            transfer: longer(self.transfer, before.transfer)?,
+            count: extrapolate(self.count, before.count, times)?,
+            time: extrapolate_time(self.time, before.time, times)?,
+            transfer: extrapolate_time(self.transfer, before.transfer, times)?,
             ..*self
         };
         for (waiting, before) in later.waiting.iter_mut().zip(before.waiting) {
-            *waiting = longer(*waiting, before)?;
+            *waiting = extrapolate_time(*waiting, before, times)?;
         }
         Some(later)
     }

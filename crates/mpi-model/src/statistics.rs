@@ -192,6 +192,16 @@ pub struct Statistics {
     breakdown: Option<Box<Breakdown>>,
 }
 
+/// Returns a sum after what it has grown by is added so many times more; `None` where it leaves its range.
+pub(crate) fn extrapolate(now: u64, before: u64, times: u64) -> Option<u64> {
+    now.checked_sub(before)?.checked_mul(times)?.checked_add(now)
+}
+
+/// The same of a time.
+pub(crate) fn extrapolate_time(now: SimDuration, before: SimDuration, times: u64) -> Option<SimDuration> {
+    extrapolate(now.as_picos(), before.as_picos(), times).map(SimDuration::from_picos)
+}
+
 /// Totals of all kinds of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Totals {
@@ -297,11 +307,10 @@ impl Statistics {
     /// Returns the totals where what was added since others of the rank is added so many times more; `None` where one of
     /// them leaves its range.
     pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
-        let more = |now: u64, before: u64| now.checked_sub(before)?.checked_mul(times)?.checked_add(now);
         let mut totals = self.clone();
         totals.totals = self.totals.extrapolate(&before.totals, times)?;
-        totals.messages = more(self.messages, before.messages)?;
-        totals.bytes = Bytes::new(more(self.bytes.get(), before.bytes.get())?);
+        totals.messages = extrapolate(self.messages, before.messages, times)?;
+        totals.bytes = Bytes::new(extrapolate(self.bytes.get(), before.bytes.get(), times)?);
         if let (Some(now), Some(before)) = (&self.breakdown, &before.breakdown) {
             totals.breakdown = Some(Box::new(now.extrapolate(before, times)?));
         }
@@ -383,13 +392,12 @@ impl Totals {
     /// Returns the totals where what was added since others is added so many times more; `None` where one of them leaves
     /// its range.
     pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
-        let more = |now: u64, before: u64| now.checked_sub(before)?.checked_mul(times)?.checked_add(now);
         let mut totals = self.clone();
         for kind in self.kinds() {
             let (now, earlier) = (self.of(kind), before.of(kind));
-            let time = more(now.time.as_picos(), earlier.time.as_picos())?;
-            let count = more(now.count, earlier.count)?;
-            *totals.of_mut(kind) = Total { time: SimDuration::from_picos(time), count };
+            let time = extrapolate_time(now.time, earlier.time, times)?;
+            let count = extrapolate(now.count, earlier.count, times)?;
+            *totals.of_mut(kind) = Total { time, count };
         }
         Some(totals)
     }

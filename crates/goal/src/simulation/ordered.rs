@@ -18,7 +18,6 @@ pub(crate) struct Ordered<'a> {
     queued: Vec<(Next, usize)>,
     queue: Queue,
     stamp: u64,
-    started: u64,
     /// Operations that the current event has made free, at its host and at the host whose message it has taken.
     freed: Vec<Freed>,
     freed_elsewhere: Vec<Freed>,
@@ -37,7 +36,6 @@ impl<'a> Ordered<'a> {
             queued: vec![(NEVER, 0); tables.ranks() as usize],
             queue: Queue::default(),
             stamp: 0,
-            started: 0,
             freed: Vec::new(),
             freed_elsewhere: Vec::new(),
             outcome: Outcome::default(),
@@ -52,7 +50,7 @@ impl<'a> Ordered<'a> {
                 self.step(host)?;
             }
         }
-        finish(&self.program, &mut self.hosts, &self.matching, self.started, self.outcome)
+        finish(&self.program, &mut self.hosts, &self.matching, self.outcome)
     }
 
     /// Frees all operations that wait for nothing.
@@ -96,7 +94,7 @@ impl<'a> Ordered<'a> {
     fn calculate(&mut self, host: u32, lane: usize, node: u32, time: u64) -> Option<u32> {
         let end = time + self.program.steps[node as usize].size;
         self.hosts.occupy(host, lane, end, end);
-        self.start(host, node);
+        self.program.started(host, node, &mut self.freed);
         self.program.ended(host, node, &mut self.freed);
         None
     }
@@ -107,7 +105,7 @@ impl<'a> Ordered<'a> {
         let (size, to) = (step.size, step.to);
         (step.time, step.stamp) = (time + self.charges.flight, self.stamp);
         self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
-        self.start(host, node);
+        self.program.started(host, node, &mut self.freed);
         self.outcome.messages += 1;
         self.outcome.message_bytes += size;
         let may_be_next = self.hosts.arrive(to, node, &mut self.program.steps);
@@ -121,7 +119,7 @@ impl<'a> Ordered<'a> {
     }
 
     fn receive(&mut self, host: u32, node: u32, time: u64) -> Option<u32> {
-        self.start(host, node);
+        self.program.started(host, node, &mut self.freed);
         let message = self.matching.post(&mut self.program, host, node)?;
         // LogGOPSim holds the sender's resources that have the receive's numbers here, not those of the send.
         let resources = self.program.tables.nodes[node as usize];
@@ -161,12 +159,6 @@ impl<'a> Ordered<'a> {
         self.program.ended(source, message, freed);
         self.hosts.hold(source, cpu, nic, time);
         (source != host).then_some(source)
-    }
-
-    #[inline]
-    fn start(&mut self, host: u32, node: u32) {
-        self.started += 1;
-        self.program.started(host, node, &mut self.freed);
     }
 
     /// Puts what has become free into the lanes of its host.

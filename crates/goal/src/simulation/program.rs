@@ -110,6 +110,8 @@ impl Keyed for Freed {
 pub(crate) struct Program<'a> {
     pub(crate) tables: Tables<'a>,
     pub(crate) steps: Box<[Step]>,
+    /// Operations that have started.
+    pub(crate) begun: u64,
 }
 
 impl<'a> Program<'a> {
@@ -137,7 +139,7 @@ impl<'a> Program<'a> {
             let steps = &mut steps[nodes];
             tables.edges[edges].iter().for_each(|&edge| steps[(edge & !FROM_START) as usize].open += 1);
         }
-        Self { tables, steps }
+        Self { tables, steps, begun: 0 }
     }
 
     /// Returns the first operation of a host.
@@ -159,9 +161,10 @@ impl<'a> Program<'a> {
         freed.extend(free.map(|(node, step)| Freed { node, kind: step.kind() }));
     }
 
-    /// Adds what the start of an operation frees.
+    /// Counts the start of an operation, and adds what it frees.
     #[inline]
     pub(crate) fn started(&mut self, host: u32, index: u32, freed: &mut Vec<Freed>) {
+        self.begun += 1;
         if self.steps[index as usize].has_start_edges() {
             self.resolve(host, index, FROM_START, freed);
         }

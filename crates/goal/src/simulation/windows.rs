@@ -52,7 +52,6 @@ pub(crate) struct Windows<'a> {
     /// Operations of hosts that are visited next.
     fetched: Vec<(u32, u32)>,
     freed: Vec<Freed>,
-    started: u64,
     outcome: Outcome,
 }
 
@@ -84,7 +83,6 @@ impl<'a> Windows<'a> {
             calendar: Calendar::new(),
             fetched: Vec::new(),
             freed: Vec::new(),
-            started: 0,
             outcome: Outcome::default(),
         }
     }
@@ -115,7 +113,7 @@ impl<'a> Windows<'a> {
             hosts.clear();
             next = self.calendar.turn(&mut hosts);
         }
-        finish(&self.program, &mut self.hosts, &self.matching, self.started, self.outcome)
+        finish(&self.program, &mut self.hosts, &self.matching, self.outcome)
     }
 
     /// Reads what the next visits will need.
@@ -216,18 +214,18 @@ impl<'a> Windows<'a> {
         match self.hosts.plan.lanes[lane].what {
             What::Calculate => {
                 self.hosts.occupy(host, lane, time + size, time + size);
-                self.start(host, node);
+                self.program.started(host, node, &mut self.freed);
                 self.program.ended(host, node, &mut self.freed);
             }
             What::Send => {
                 self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
-                self.start(host, node);
+                self.program.started(host, node, &mut self.freed);
                 self.post(node, time, stamp(record, 0), window);
                 self.program.ended(host, node, &mut self.freed);
                 created = 1;
             }
             What::Receive => {
-                self.start(host, node);
+                self.program.started(host, node, &mut self.freed);
                 if self.matching.post(&mut self.program, host, node).is_some() {
                     self.receive(host, node);
                 }
@@ -247,12 +245,6 @@ impl<'a> Windows<'a> {
         if self.release(host, record, created) == 0 {
             self.records.abandon();
         }
-    }
-
-    #[inline]
-    fn start(&mut self, host: u32, node: u32) {
-        self.started += 1;
-        self.program.started(host, node, &mut self.freed);
     }
 
     /// Ends a receive that has a message; all messages are eager.
