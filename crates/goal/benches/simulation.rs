@@ -32,8 +32,8 @@ fn run(bencher: Bencher<'_, '_>, pattern: &str, engine: Engine) {
 }
 
 #[divan::bench(args = PATTERNS)]
-fn auto(bencher: Bencher<'_, '_>, pattern: &str) {
-    run(bencher, pattern, Engine::Auto);
+fn windows(bencher: Bencher<'_, '_>, pattern: &str) {
+    run(bencher, pattern, Engine::Windows);
 }
 
 #[divan::bench(args = PATTERNS)]

@@ -13,12 +13,14 @@ mod lane;
 mod matching;
 mod memory;
 mod ordered;
+mod pool;
 mod program;
 mod queue;
 mod windows;
 
 use host::Hosts;
 use matching::Matching;
+use pool::Pool;
 use program::Program;
 
 /// What a simulation found.
@@ -116,9 +118,11 @@ fn tell(left: &[Unmatched], operations: u64, receives: u64, messages: u64) -> St
 /// How a simulation proceeds; the answer is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// By windows where that is exact, otherwise ordered.
+    /// What is faster: by windows where there are ranks enough to fill them.
     #[default]
     Auto,
+    /// Host after host, window after window, where that is exact, otherwise ordered.
+    Windows,
     /// Event after event in the order of time, for every schedule.
     Ordered,
 }
@@ -133,11 +137,19 @@ pub fn simulate(
     engine: Engine,
 ) -> Result<Outcome, SimulationError> {
     check_costs(&schedule.tables(), &Charges::new(*parameters))?;
-    if engine == Engine::Auto && windows::fits(schedule, parameters) {
+    let by_windows = match engine {
+        Engine::Auto => schedule.extent().ranks >= FILLED_FROM,
+        Engine::Windows => true,
+        Engine::Ordered => false,
+    };
+    if by_windows && windows::fits(schedule, parameters) {
         return windows::Windows::new(schedule, *parameters).run();
     }
     ordered::Ordered::new(schedule, *parameters).run()
 }
+
+/// From so many ranks windows are worth their ends: measured with a wavefront of 16 ranks and a stencil of 64.
+const FILLED_FROM: u32 = 32;
 
 /// How many of the receives and messages that are left over an error names.
 const NAMED: usize = 8;
@@ -162,9 +174,10 @@ fn finish(
     program: &Program<'_>,
     hosts: &mut Hosts,
     matching: &Matching,
+    pool: &Pool,
     mut outcome: Outcome,
 ) -> Result<Outcome, SimulationError> {
-    let (receives, messages, left) = matching.left(program, NAMED);
+    let (receives, messages, left) = matching.left(program, pool, NAMED);
     let operations = program.tables.nodes.len() as u64 - program.begun;
     if operations + receives + messages > 0 {
         return Err(SimulationError::Unmatched { operations, receives, messages, left });

@@ -32,7 +32,7 @@ proptest! {
         schedule in schedule(Limits { resources: 1, bytes: 900, open: false }), parameters in parameters(7),
     ) {
         prop_assert_eq!(
-            outcome(&schedule, &parameters, Engine::Auto),
+            outcome(&schedule, &parameters, Engine::Windows),
             outcome(&schedule, &parameters, Engine::Ordered)
         );
     }
@@ -46,7 +46,7 @@ proptest! {
             latency: 0, overhead, gap: 7, gap_per_byte: 0, overhead_per_byte: 0, ..LogGops::default()
         };
         prop_assert_eq!(
-            outcome(&schedule, &parameters, Engine::Auto),
+            outcome(&schedule, &parameters, Engine::Windows),
             outcome(&schedule, &parameters, Engine::Ordered)
         );
     }

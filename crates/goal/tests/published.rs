@@ -7,7 +7,7 @@ use goal::{Engine, LogGops, NANOSECOND, Schedule, read_text, simulate};
 
 /// The ends of all hosts \[ns\], from both engines.
 fn ends(schedule: &Schedule) -> Vec<u64> {
-    let [one, other] = [Engine::Auto, Engine::Ordered].map(|engine| {
+    let [one, other] = [Engine::Windows, Engine::Ordered].map(|engine| {
         let outcome = simulate(schedule, &LogGops::default(), engine).expect("the schedule ends");
         assert_eq!(outcome.across_threshold, 0);
         outcome.ends.iter().map(|end| end / NANOSECOND).collect::<Vec<_>>()

@@ -135,17 +135,19 @@ impl<'a> Tables<'a> {
     fn check_rank(&self, rank: u32) -> Result<(), ScheduleError> {
         let nodes = self.nodes_of(rank);
         let first = self.first_node[rank as usize] as usize;
-        let mut waits_for = vec![0_u32; nodes.len()];
+        let mut leads_back = false;
         for (index, node) in nodes.iter().enumerate() {
             self.check_node(rank, node)?;
             for &edge in self.edges_of(first + index) {
-                let starts = edge & FROM_START != 0;
-                let dependent = waits_for.get_mut((edge & !FROM_START) as usize);
-                let dependent = dependent.filter(|_| !starts || node.has_start_edges != 0);
-                *dependent.ok_or(ScheduleError::Table { table: "edges" })? += 1;
+                let (starts, dependent) = (edge & FROM_START != 0, (edge & !FROM_START) as usize);
+                if dependent >= nodes.len() || starts && node.has_start_edges == 0 {
+                    return Err(ScheduleError::Table { table: "edges" });
+                }
+                leads_back |= dependent <= index;
             }
         }
-        self.check_order(rank, waits_for)
+        // Where all dependencies lead on, none lead in a circle.
+        if leads_back { self.check_order(rank) } else { Ok(()) }
     }
 
     fn check_node(&self, rank: u32, node: &Node) -> Result<(), ScheduleError> {
@@ -159,8 +161,12 @@ impl<'a> Tables<'a> {
     }
 
     /// Takes operations away as they become free, until none is left or the others wait for each other.
-    fn check_order(&self, rank: u32, mut waits_for: Vec<u32>) -> Result<(), ScheduleError> {
+    fn check_order(&self, rank: u32) -> Result<(), ScheduleError> {
         let first = self.first_node[rank as usize] as usize;
+        let mut waits_for = vec![0_u32; self.nodes_of(rank).len()];
+        for edge in (0..waits_for.len()).flat_map(|node| self.edges_of(first + node)) {
+            waits_for[(edge & !FROM_START) as usize] += 1;
+        }
         let mut free: Vec<u32> =
             (0..).zip(&waits_for).filter(|(_, count)| **count == 0).map(|(node, _)| node).collect();
         let mut taken = 0;

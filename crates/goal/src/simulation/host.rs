@@ -1,10 +1,10 @@
 //! Hosts: when their resources become idle, and what waits for them.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::lane::{Plan, What};
-use super::program::{List, Step};
+use super::pool::{List, Pool, Slot};
+use super::program::{Program, Step};
 use crate::schedule::Tables;
 
 /// What comes next at a host.
@@ -83,39 +83,40 @@ impl Hosts {
 
     /// Puts a free operation into its lane.
     #[inline]
-    pub(crate) fn free(&mut self, host: u32, node: u32, steps: &mut [Step], stamp: u64) {
-        let step = &mut steps[node as usize];
+    pub(crate) fn free(&mut self, host: u32, node: u32, program: &Program<'_>, pool: &mut Pool, stamp: u64) {
+        let step = &program.steps[node as usize];
         let number = step.lane();
-        let lane = self.plan.lanes[number];
+        let lane = self.plan.lanes[number as usize];
         let times = self.times(host);
-        step.time = match lane.what {
+        let time = match lane.what {
             What::Receive => times[usize::from(lane.cpu)],
             _ => times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]),
         };
-        step.stamp = stamp;
-        let lane = self.lane(host, number);
-        self.occupied[host as usize] |= bit(number);
-        self.lanes[lane].push(node, steps);
+        let Step { size, channel, .. } = *step;
+        let slot = pool.take(Slot { time, stamp, size, node, channel, lane: number, behind: 0 });
+        let lane = self.lane(host, number as usize);
+        self.occupied[host as usize] |= bit(number as usize);
+        self.lanes[lane].push(slot, pool);
     }
 
     /// Puts a message on its way to a host, to the processor and the interface with the numbers of the sender's; returns
     /// whether it may be what comes next there.
     #[inline]
-    pub(crate) fn arrive(&mut self, host: u32, node: u32, steps: &mut [Step]) -> bool {
-        let step = &steps[node as usize];
-        let number = step.lane() + 1;
+    pub(crate) fn arrive(&mut self, host: u32, message: u32, pool: &mut Pool) -> bool {
+        let Slot { time, stamp, lane, .. } = pool[message];
+        let number = lane as usize + 1;
         let lane = self.lane(host, number);
         self.occupied[host as usize] |= bit(number);
         if let Some(arrivals) = self.arrivals.get_mut(lane) {
-            arrivals.push(node, step);
+            arrivals.coming.insert((time, stamp, message));
             return true;
         }
         let is_first = self.lanes[lane].first().is_none();
-        self.lanes[lane].push(node, steps);
+        self.lanes[lane].push(message, pool);
         is_first
     }
 
-    /// Yields the first operation of each lane of a host.
+    /// Yields what comes first in each lane of a host.
     pub(crate) fn heads(&self, host: u32) -> impl Iterator<Item = u32> {
         let count = self.plan.lanes.len();
         self.lanes[host as usize * count..][..count].iter().filter_map(List::first)
@@ -126,13 +127,42 @@ impl Hosts {
         host as usize * self.plan.lanes.len() + number
     }
 
-    /// Returns what comes next at a host in this order, and in which lane.
+    /// Returns what comes next at a host, and in which lane; of what comes at one time, what `is_before` all others by
+    /// its stamp.
     #[inline]
     pub(crate) fn next(
         &mut self,
         host: u32,
-        steps: &[Step],
-        compare: impl Fn(&Next, &Next) -> Ordering,
+        pool: &Pool,
+        is_before: impl Fn(u64, u64) -> bool,
+    ) -> (Next, usize) {
+        if !self.arrivals.is_empty() || self.plan.lanes.len() > BITS {
+            return self.next_of_many(host, pool, is_before);
+        }
+        let (count, times) = (self.plan.lanes.len(), self.plan.times());
+        let lists = &self.lanes[host as usize * count..][..count];
+        let times = &self.idle[host as usize * times..][..times];
+        let mut first = (NEVER, 0);
+        let mut occupied = self.occupied[host as usize];
+        while occupied != 0 {
+            let number = occupied.trailing_zeros() as usize;
+            occupied &= occupied - 1;
+            let Some(head) = lists[number].first() else { continue };
+            let lane = &self.plan.lanes[number];
+            let idle = times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]);
+            let Slot { time, stamp, .. } = pool[head];
+            first = earlier(first, (Next { time: time.max(idle), stamp }, number), &is_before);
+        }
+        first
+    }
+
+    /// The same for hosts with many lanes or several processors.
+    #[cold]
+    fn next_of_many(
+        &mut self,
+        host: u32,
+        pool: &Pool,
+        is_before: impl Fn(u64, u64) -> bool,
     ) -> (Next, usize) {
         let (count, times) = (self.plan.lanes.len(), self.plan.times());
         let lists = &self.lanes[host as usize * count..][..count];
@@ -145,8 +175,8 @@ impl Hosts {
             for number in (bit..count).step_by(BITS) {
                 let lane = &self.plan.lanes[number];
                 let idle = times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]);
-                let next = if let Some(node) = lists[number].first() {
-                    let Step { time, stamp, .. } = steps[node as usize];
+                let next = if let Some(head) = lists[number].first() {
+                    let Slot { time, stamp, .. } = pool[head];
                     Next { time: time.max(idle), stamp }
                 } else if let Some(arrivals) = self.arrivals.get_mut(host as usize * count + number)
                     && let Some(next) = arrivals.next(idle)
@@ -155,9 +185,7 @@ impl Hosts {
                 } else {
                     continue;
                 };
-                if compare(&next, &first.0).is_lt() {
-                    first = (next, number);
-                }
+                first = earlier(first, (next, number), &is_before);
             }
         }
         first
@@ -165,9 +193,9 @@ impl Hosts {
 
     /// Takes what comes next in a lane.
     #[inline]
-    pub(crate) fn pop(&mut self, host: u32, number: usize, steps: &mut [Step]) -> Option<u32> {
+    pub(crate) fn pop(&mut self, host: u32, number: usize, pool: &mut Pool) -> Option<u32> {
         let lane = self.lane(host, number);
-        let listed = self.lanes[lane].pop(steps);
+        let listed = self.lanes[lane].pop(pool);
         if !self.arrivals.is_empty() {
             return listed.or_else(|| self.arrivals[lane].pop());
         }
@@ -184,6 +212,15 @@ impl Hosts {
     }
 }
 
+/// Returns what comes earlier, of what comes at one time what is before the other by its stamp.
+#[inline]
+fn earlier(one: (Next, usize), other: (Next, usize), is_before: &impl Fn(u64, u64) -> bool) -> (Next, usize) {
+    let (first, second) = (one.0, other.0);
+    let is_earlier =
+        second.time < first.time || second.time == first.time && is_before(second.stamp, first.stamp);
+    if is_earlier { other } else { one }
+}
+
 /// Messages on their way to a host with several processors. Time may run backwards there, and so the order of arrival is
 /// not that of stamps, in which those that have arrived get the resources.
 #[derive(Clone, Debug, Default)]
@@ -195,10 +232,6 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn push(&mut self, node: u32, step: &Step) {
-        self.coming.insert((step.time, step.stamp, node));
-    }
-
     /// Moves what arrives before the resources become idle, and returns what comes next.
     fn next(&mut self, idle: u64) -> Option<Next> {
         while let Some(&(time, stamp, node)) = self.coming.first().filter(|(time, ..)| *time <= idle) {

@@ -6,7 +6,8 @@
 
 use super::Unmatched;
 use super::memory::table;
-use super::program::{List, Program};
+use super::pool::{List, Pool};
+use super::program::Program;
 use crate::schedule::{ANY, Channel, Kind, Tables};
 
 /// What waits at the hosts for its counterpart.
@@ -36,59 +37,86 @@ impl Matching {
 
     /// Returns the receive that takes a message, or lets the message wait.
     #[inline]
-    pub(crate) fn arrive(&mut self, program: &mut Program<'_>, host: u32, message: u32) -> Option<u32> {
-        self.meet(program, host, message, Kind::Receive)
+    pub(crate) fn arrive(
+        &mut self,
+        program: &Program<'_>,
+        pool: &mut Pool,
+        host: u32,
+        message: u32,
+    ) -> Option<u32> {
+        self.meet(program, pool, host, message, Kind::Receive)
     }
 
     /// Returns the message that a receive takes, or lets the receive wait.
     #[inline]
-    pub(crate) fn post(&mut self, program: &mut Program<'_>, host: u32, receive: u32) -> Option<u32> {
-        self.meet(program, host, receive, Kind::Send)
+    pub(crate) fn post(
+        &mut self,
+        program: &Program<'_>,
+        pool: &mut Pool,
+        host: u32,
+        receive: u32,
+    ) -> Option<u32> {
+        self.meet(program, pool, host, receive, Kind::Send)
     }
 
     #[inline]
-    fn meet(&mut self, program: &mut Program<'_>, host: u32, node: u32, other: Kind) -> Option<u32> {
+    fn meet(
+        &mut self,
+        program: &Program<'_>,
+        pool: &mut Pool,
+        host: u32,
+        slot: u32,
+        other: Kind,
+    ) -> Option<u32> {
         if self.open[host as usize].is_some() {
-            return self.search(&program.tables, host, node, other);
+            return self.search(program, pool, host, slot, other);
         }
-        let steps = &mut program.steps;
-        let waiting = &mut self.channels[steps[node as usize].channel as usize];
-        if waiting.first().is_some_and(|first| steps[first as usize].kind() == other as u8) {
-            return waiting.pop(steps);
+        let waiting = &mut self.channels[pool[slot].channel as usize];
+        let kind = |slot: u32| program.steps[pool[slot].node as usize].kind();
+        if waiting.first().is_some_and(|first| kind(first) == other as u8) {
+            return waiting.pop(pool);
         }
-        waiting.push(node, steps);
+        waiting.push(slot, pool);
         None
     }
 
     #[cold]
-    fn search(&mut self, tables: &Tables<'_>, host: u32, node: u32, other: Kind) -> Option<u32> {
-        let channel = |node: u32| tables.channels[tables.nodes[node as usize].channel as usize];
+    fn search(
+        &mut self,
+        program: &Program<'_>,
+        pool: &Pool,
+        host: u32,
+        slot: u32,
+        other: Kind,
+    ) -> Option<u32> {
+        let channel = |slot: u32| program.tables.channels[pool[slot].channel as usize];
         let lists = self.open[host as usize].as_mut()?;
         let (theirs, ours) = match other {
             Kind::Receive => (&mut lists.receives, &mut lists.messages),
             _ => (&mut lists.messages, &mut lists.receives),
         };
-        match theirs.iter().position(|&candidate| channel(candidate).matches(&channel(node))) {
+        match theirs.iter().position(|&candidate| channel(candidate).matches(&channel(slot))) {
             Some(at) => Some(theirs.remove(at)),
             None => {
-                ours.push(node);
+                ours.push(slot);
                 None
             }
         }
     }
 
     /// Returns how many receives and messages wait, and the first ones.
-    pub(crate) fn left(&self, program: &Program<'_>, most: usize) -> (u64, u64, Vec<Unmatched>) {
+    pub(crate) fn left(&self, program: &Program<'_>, pool: &Pool, most: usize) -> (u64, u64, Vec<Unmatched>) {
         let (mut receives, mut messages, mut left) = (0, 0, Vec::new());
-        let mut count = |node: u32| {
-            let is_message = program.steps[node as usize].kind() == Kind::Send as u8;
+        let mut count = |slot: u32| {
+            let node = pool[slot].node;
+            let is_message = program.tables.nodes[node as usize].kind() == Kind::Send;
             *(if is_message { &mut messages } else { &mut receives }) += 1;
             if left.len() < most {
                 left.push(unmatched(&program.tables, node, is_message));
             }
         };
         for waiting in self.channels.iter() {
-            waiting.iter(&program.steps).for_each(&mut count);
+            waiting.iter(pool).for_each(&mut count);
         }
         for lists in self.open.iter().flatten() {
             lists.receives.iter().chain(&lists.messages).copied().for_each(&mut count);

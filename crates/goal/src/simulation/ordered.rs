@@ -2,6 +2,7 @@
 
 use super::host::{NEVER, Next};
 use super::lane::{Lane, What};
+use super::pool::{Pool, Slot};
 use super::program::{Freed, Program};
 use super::queue::Queue;
 use super::{Hosts, Matching, Outcome, SimulationError, finish, in_range};
@@ -14,7 +15,8 @@ pub(crate) struct Ordered<'a> {
     charges: Charges,
     hosts: Hosts,
     matching: Matching,
-    /// What comes next at each host, as it stands in the queue.
+    pool: Pool,
+    /// What comes next at each host, and in which lane, as it stands in the queue.
     queued: Vec<(Next, usize)>,
     queue: Queue,
     stamp: u64,
@@ -33,6 +35,7 @@ impl<'a> Ordered<'a> {
             charges: Charges::new(parameters),
             hosts,
             matching: Matching::new(&tables),
+            pool: Pool::default(),
             queued: vec![(NEVER, 0); tables.ranks() as usize],
             queue: Queue::default(),
             stamp: 0,
@@ -50,7 +53,7 @@ impl<'a> Ordered<'a> {
                 self.step(host)?;
             }
         }
-        finish(&self.program, &mut self.hosts, &self.matching, self.outcome)
+        finish(&self.program, &mut self.hosts, &self.matching, &self.pool, self.outcome)
     }
 
     /// Frees all operations that wait for nothing.
@@ -66,13 +69,13 @@ impl<'a> Ordered<'a> {
     #[inline]
     fn step(&mut self, host: u32) -> Result<(), SimulationError> {
         let (Next { time, .. }, lane) = self.queued[host as usize];
-        let Some(node) = self.hosts.pop(host, lane, &mut self.program.steps) else { return Ok(()) };
+        let Some(slot) = self.hosts.pop(host, lane, &mut self.pool) else { return Ok(()) };
         let time = in_range(host, time)?;
         let released = match self.hosts.plan.lanes[lane].what {
-            What::Calculate => self.calculate(host, lane, node, time),
-            What::Send => self.send(host, lane, node, time),
-            What::Receive => self.receive(host, node, time),
-            What::Arrive => self.arrive(host, lane, node, time),
+            What::Calculate => self.calculate(host, lane, slot, time),
+            What::Send => self.send(host, lane, slot, time),
+            What::Receive => self.receive(host, slot, time),
+            What::Arrive => self.arrive(host, lane, slot, time),
         };
         match released {
             Some(source) if source < host => {
@@ -91,24 +94,26 @@ impl<'a> Ordered<'a> {
         Ok(())
     }
 
-    fn calculate(&mut self, host: u32, lane: usize, node: u32, time: u64) -> Option<u32> {
-        let end = time + self.program.steps[node as usize].size;
-        self.hosts.occupy(host, lane, end, end);
+    fn calculate(&mut self, host: u32, lane: usize, slot: u32, time: u64) -> Option<u32> {
+        let Slot { size, node, .. } = self.pool[slot];
+        self.pool.give(slot);
+        self.hosts.occupy(host, lane, time + size, time + size);
         self.program.started(host, node, &mut self.freed);
         self.program.ended(host, node, &mut self.freed);
         None
     }
 
-    fn send(&mut self, host: u32, lane: usize, node: u32, time: u64) -> Option<u32> {
+    fn send(&mut self, host: u32, lane: usize, slot: u32, time: u64) -> Option<u32> {
         self.stamp += 1;
-        let step = &mut self.program.steps[node as usize];
-        let (size, to) = (step.size, step.to);
-        (step.time, step.stamp) = (time + self.charges.flight, self.stamp);
+        let message = &mut self.pool[slot];
+        (message.time, message.stamp) = (time + self.charges.flight, self.stamp);
+        let Slot { size, node, channel, .. } = *message;
         self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
         self.program.started(host, node, &mut self.freed);
         self.outcome.messages += 1;
         self.outcome.message_bytes += size;
-        let may_be_next = self.hosts.arrive(to, node, &mut self.program.steps);
+        let to = self.program.tables.channels[channel as usize].destination;
+        let may_be_next = self.hosts.arrive(to, slot, &mut self.pool);
         if may_be_next && to != host {
             self.requeue(to);
         }
@@ -118,23 +123,25 @@ impl<'a> Ordered<'a> {
         None
     }
 
-    fn receive(&mut self, host: u32, node: u32, time: u64) -> Option<u32> {
+    fn receive(&mut self, host: u32, slot: u32, time: u64) -> Option<u32> {
+        let Slot { node, .. } = self.pool[slot];
         self.program.started(host, node, &mut self.freed);
-        let message = self.matching.post(&mut self.program, host, node)?;
+        let message = self.matching.post(&self.program, &mut self.pool, host, slot)?;
         // LogGOPSim holds the sender's resources that have the receive's numbers here, not those of the send.
         let resources = self.program.tables.nodes[node as usize];
-        let released = self.taken(host, message, node, time, (resources.cpu, resources.nic));
+        let released = self.taken(host, message, slot, time, (resources.cpu, resources.nic));
         self.program.ended(host, node, &mut self.freed);
         released
     }
 
-    fn arrive(&mut self, host: u32, lane: usize, node: u32, time: u64) -> Option<u32> {
-        let size = self.program.steps[node as usize].size;
+    fn arrive(&mut self, host: u32, lane: usize, slot: u32, time: u64) -> Option<u32> {
+        let Slot { size, .. } = self.pool[slot];
         self.hosts.occupy(host, lane, time + self.charges.receive(size), time + self.charges.gap(size));
-        let receive = self.matching.arrive(&mut self.program, host, node)?;
+        let receive = self.matching.arrive(&self.program, &mut self.pool, host, slot)?;
+        let Slot { node, .. } = self.pool[receive];
         let Lane { cpu, nic, .. } = self.hosts.plan.lanes[lane];
-        let released = self.taken(host, node, receive, time, (cpu, nic));
-        self.program.ended(host, receive, &mut self.freed);
+        let released = self.taken(host, slot, receive, time, (cpu, nic));
+        self.program.ended(host, node, &mut self.freed);
         released
     }
 
@@ -147,16 +154,18 @@ impl<'a> Ordered<'a> {
         time: u64,
         (cpu, nic): (u8, u8),
     ) -> Option<u32> {
-        let [sent, received] = [message, receive].map(|node| self.program.steps[node as usize].size);
-        let is_eager = self.charges.is_eager(sent);
-        self.outcome.across_threshold += u64::from(is_eager != self.charges.is_eager(received));
+        let Slot { size, node, channel, .. } = self.pool[message];
+        let is_eager = self.charges.is_eager(size);
+        self.outcome.across_threshold +=
+            u64::from(is_eager != self.charges.is_eager(self.pool[receive].size));
+        self.pool.give(message);
+        self.pool.give(receive);
         if is_eager {
             return None;
         }
-        let channel = self.program.steps[message as usize].channel;
         let source = self.program.tables.channels[channel as usize].source;
         let freed = if source == host { &mut self.freed } else { &mut self.freed_elsewhere };
-        self.program.ended(source, message, freed);
+        self.program.ended(source, node, freed);
         self.hosts.hold(source, cpu, nic, time);
         (source != host).then_some(source)
     }
@@ -170,24 +179,19 @@ impl<'a> Ordered<'a> {
         }
         for Freed { node, .. } in freed.drain(..) {
             self.stamp += 1;
-            self.hosts.free(host, node, &mut self.program.steps, self.stamp);
+            self.hosts.free(host, node, &self.program, &mut self.pool, self.stamp);
         }
     }
 
     /// Tells the queue what comes next at a host, if that has changed.
     #[inline]
     fn requeue(&mut self, host: u32) {
-        let next = self.hosts.next(host, &self.program.steps, Next::cmp);
+        let next = self.hosts.next(host, &self.pool, |one, other| one < other);
         if self.queued[host as usize] != next {
-            self.enqueue(host, next);
-        }
-    }
-
-    #[inline]
-    fn enqueue(&mut self, host: u32, next: (Next, usize)) {
-        self.queued[host as usize] = next;
-        if next.0 != NEVER {
-            self.queue.push(next.0, host);
+            self.queued[host as usize] = next;
+            if next.0 != NEVER {
+                self.queue.push(next.0, host);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The operations as they run: what they cost, what they wait for, what waits for them.
+//! The operations as they run: what waits for them, and when they become free.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -6,31 +6,23 @@ use super::lane::Plan;
 use super::memory::table;
 use crate::order::Keyed;
 use crate::parameters::NANOSECOND;
-use crate::schedule::{ANY, FROM_START, Kind, Tables};
+use crate::schedule::{FROM_START, Kind, Tables};
 
-/// An operation, with all that changes while it runs: one place in memory, as hosts take turns.
+/// An operation, with what changes before it is free.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Step {
     /// Length of a message \[B\] or of a computation \[ps\].
     pub(crate) size: u64,
-    /// The earliest time at which it happens, of a sent message that at which it arrives \[ps\].
-    pub(crate) time: u64,
-    /// Its place, or that of its message, in the order of creation.
-    pub(crate) stamp: u64,
     pub(crate) channel: u32,
-    /// The host that a message goes to.
-    pub(crate) to: u32,
-    first_edge: u32,
+    pub(crate) first_edge: u32,
     /// Dependencies that are still open.
-    open: u32,
-    /// What stands behind it in the list in which it waits.
-    pub(crate) behind: u32,
+    pub(crate) open: u32,
     /// Bits 0 and 1: the kind; bit 2: whether something waits for its start; the others: the number of its lane.
     sort: u32,
 }
 
-const _: () = assert!(size_of::<Step>() == 48);
+const _: () = assert!(size_of::<Step>() == 24);
 
 impl Step {
     /// Returns the number of its kind.
@@ -41,53 +33,13 @@ impl Step {
 
     /// Returns the number of its lane; the message of a send arrives in the next one.
     #[inline]
-    pub(crate) fn lane(&self) -> usize {
-        (self.sort >> 3) as usize
+    pub(crate) fn lane(&self) -> u32 {
+        self.sort >> 3
     }
 
     #[inline]
     fn has_start_edges(&self) -> bool {
         self.sort & 4 != 0
-    }
-}
-
-/// The ends of a list of operations that stand behind each other; both are one more than an index, or 0.
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct List {
-    first: u32,
-    last: u32,
-}
-
-impl List {
-    /// Returns the first operation.
-    #[inline]
-    pub(crate) fn first(&self) -> Option<u32> {
-        self.first.checked_sub(1)
-    }
-
-    /// Adds an operation that is in no list.
-    #[inline]
-    pub(crate) fn push(&mut self, node: u32, steps: &mut [Step]) {
-        match self.first {
-            0 => self.first = node + 1,
-            _ => steps[self.last as usize - 1].behind = node + 1,
-        }
-        self.last = node + 1;
-    }
-
-    /// Takes the first operation.
-    #[inline]
-    pub(crate) fn pop(&mut self, steps: &mut [Step]) -> Option<u32> {
-        let node = self.first()?;
-        // The end is of no interest while there is no first one.
-        self.first = std::mem::take(&mut steps[node as usize].behind);
-        Some(node)
-    }
-
-    /// Yields all operations.
-    pub(crate) fn iter(self, steps: &[Step]) -> impl Iterator<Item = u32> {
-        std::iter::successors(self.first(), |&node| steps[node as usize].behind.checked_sub(1))
     }
 }
 
@@ -105,11 +57,13 @@ impl Keyed for Freed {
     }
 }
 
-/// The operations of all hosts.
+/// The operations of all hosts, in large pages: hosts take turns, and each access is to another page.
 #[derive(Debug)]
 pub(crate) struct Program<'a> {
     pub(crate) tables: Tables<'a>,
     pub(crate) steps: Box<[Step]>,
+    /// The edges of the tables.
+    pub(crate) edges: Box<[u32]>,
     /// Operations that have started.
     pub(crate) begun: u64,
 }
@@ -120,75 +74,64 @@ impl<'a> Program<'a> {
         for (step, (node, &first_edge)) in steps.iter_mut().zip(tables.nodes.iter().zip(tables.first_edge)) {
             *step = Step {
                 size: if node.kind() == Kind::Calculate { node.size * NANOSECOND } else { node.size },
-                time: 0,
-                stamp: 0,
                 channel: node.channel,
-                to: tables.channels.get(node.channel as usize).map_or(ANY, |channel| channel.destination),
                 first_edge,
                 open: 0,
-                behind: 0,
                 sort: u32::from(node.kind)
                     | u32::from(node.has_start_edges != 0) << 2
                     | plan.number(node) << 3,
             };
         }
         steps[tables.nodes.len()].first_edge = tables.edges.len() as u32;
+        let mut edges: Box<[u32]> = table(tables.edges.len());
         for rank in 0..tables.ranks() as usize {
-            let nodes = tables.first_node[rank] as usize..tables.first_node[rank + 1] as usize;
-            let edges = tables.first_edge[nodes.start] as usize..tables.first_edge[nodes.end] as usize;
-            let steps = &mut steps[nodes];
-            tables.edges[edges].iter().for_each(|&edge| steps[(edge & !FROM_START) as usize].open += 1);
+            let first = tables.first_node[rank] as usize;
+            let own = steps[first].first_edge as usize
+                ..steps[tables.first_node[rank + 1] as usize].first_edge as usize;
+            edges[own.clone()].copy_from_slice(&tables.edges[own.clone()]);
+            edges[own].iter().for_each(|&edge| steps[first + (edge & !FROM_START) as usize].open += 1);
         }
-        Self { tables, steps, begun: 0 }
-    }
-
-    /// Returns the first operation of a host.
-    pub(crate) fn first(&self, host: u32) -> u32 {
-        self.tables.first_node[host as usize] as u32
-    }
-
-    /// Returns the first operation, counted within the host, that waits for an operation.
-    pub(crate) fn first_edge(&self, node: u32) -> Option<u32> {
-        let edge = self.tables.edges.get(self.steps[node as usize].first_edge as usize)?;
-        Some(edge & !FROM_START)
+        Self { tables, steps, edges, begun: 0 }
     }
 
     /// Adds the operations of a host that wait for nothing.
     pub(crate) fn roots(&self, host: u32, freed: &mut Vec<Freed>) {
-        let nodes =
-            self.tables.first_node[host as usize] as u32..self.tables.first_node[host as usize + 1] as u32;
-        let free = nodes.map(|node| (node, &self.steps[node as usize])).filter(|(_, step)| step.open == 0);
+        let nodes = self.tables.first_node[host as usize]..self.tables.first_node[host as usize + 1];
+        let steps = nodes.map(|node| (node as u32, &self.steps[node as usize]));
+        let free = steps.filter(|(_, step)| step.open == 0);
         freed.extend(free.map(|(node, step)| Freed { node, kind: step.kind() }));
+    }
+
+    /// Returns the operation of a host that an edge leads to; where there is no such edge, one that there is.
+    #[inline]
+    pub(crate) fn dependent(&self, host: u32, edge: u32) -> u32 {
+        let first = self.tables.first_node[host as usize] as u32;
+        first + self.edges.get(edge as usize).map_or(0, |edge| edge & !FROM_START)
     }
 
     /// Counts the start of an operation, and adds what it frees.
     #[inline]
-    pub(crate) fn started(&mut self, host: u32, index: u32, freed: &mut Vec<Freed>) {
+    pub(crate) fn started(&mut self, host: u32, node: u32, freed: &mut Vec<Freed>) {
         self.begun += 1;
-        if self.steps[index as usize].has_start_edges() {
-            self.resolve(host, index, FROM_START, freed);
+        if self.steps[node as usize].has_start_edges() {
+            self.resolve(host, node, FROM_START, freed);
         }
     }
 
     /// Adds what the end of an operation frees.
     #[inline]
-    pub(crate) fn ended(&mut self, host: u32, index: u32, freed: &mut Vec<Freed>) {
-        self.resolve(host, index, 0, freed);
+    pub(crate) fn ended(&mut self, host: u32, node: u32, freed: &mut Vec<Freed>) {
+        self.resolve(host, node, 0, freed);
     }
 
     #[inline]
-    fn resolve(&mut self, host: u32, index: u32, sort: u32, freed: &mut Vec<Freed>) {
-        let steps = &mut *self.steps;
-        let (from, to) = (steps[index as usize].first_edge, steps[index as usize + 1].first_edge);
-        if from == to {
-            return;
-        }
+    fn resolve(&mut self, host: u32, node: u32, sort: u32, freed: &mut Vec<Freed>) {
         let first = self.tables.first_node[host as usize] as u32;
-        for &edge in
-            self.tables.edges[from as usize..to as usize].iter().filter(|&edge| edge & FROM_START == sort)
-        {
+        let edges =
+            self.steps[node as usize].first_edge as usize..self.steps[node as usize + 1].first_edge as usize;
+        for edge in self.edges[edges].iter().filter(|&edge| edge & FROM_START == sort) {
             let node = first + (edge & !FROM_START);
-            let step = &mut steps[node as usize];
+            let step = &mut self.steps[node as usize];
             step.open -= 1;
             if step.open == 0 {
                 freed.push(Freed { node, kind: step.kind() });

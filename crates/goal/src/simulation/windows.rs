@@ -18,6 +18,7 @@ use records::{Records, UNKNOWN, stamp};
 
 use super::host::{self, Next};
 use super::lane::What;
+use super::pool::{List, Pool, Slot};
 use super::program::{Freed, Program, Step};
 use super::{Hosts, Matching, Outcome, SimulationError, finish, in_range};
 use crate::order;
@@ -25,7 +26,7 @@ use crate::parameters::{Charges, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
 
 /// Operations of so many bytes stay in the caches between visits of a host.
-const CACHED: usize = 16 << 20;
+const CACHED: usize = 8 << 20;
 
 /// Hosts whose memory is read together.
 const TOGETHER: usize = 16;
@@ -38,10 +39,10 @@ pub(crate) struct Windows<'a> {
     charges: Charges,
     hosts: Hosts,
     matching: Matching,
+    pool: Pool,
     records: Records,
-    /// For each host what arrives there in even windows, and in odd ones: one more than the index of the last send, behind
-    /// which the others stand, or 0.
-    mail: Vec<[u32; 2]>,
+    /// For each host what arrives there in even windows, and in odd ones, the last one first.
+    mail: Vec<[List; 2]>,
     /// Time, rank and send of what arrives at a host in a window.
     sorted: Vec<(u64, u64, u32)>,
     /// The window in which each host is visited next.
@@ -75,8 +76,9 @@ impl<'a> Windows<'a> {
             charges: Charges::new(parameters),
             hosts,
             matching: Matching::new(&tables),
+            pool: Pool::default(),
             records: Records::default(),
-            mail: vec![[0; 2]; ranks],
+            mail: vec![[List::default(); 2]; ranks],
             sorted: Vec::new(),
             visits: vec![NEVER; ranks],
             ahead: vec![(host::NEVER, 0); ranks],
@@ -101,7 +103,7 @@ impl<'a> Windows<'a> {
         while let Some(window) = next {
             for hosts in hosts.chunks(TOGETHER) {
                 if is_large {
-                    self.fetch(hosts, window);
+                    self.fetch(hosts);
                 }
                 for &host in hosts {
                     if self.visits[host as usize] == window {
@@ -113,7 +115,7 @@ impl<'a> Windows<'a> {
             hosts.clear();
             next = self.calendar.turn(&mut hosts);
         }
-        finish(&self.program, &mut self.hosts, &self.matching, self.outcome)
+        finish(&self.program, &mut self.hosts, &self.matching, &self.pool, self.outcome)
     }
 
     /// Reads what the next visits will need.
@@ -121,30 +123,26 @@ impl<'a> Windows<'a> {
     /// Between two visits of a host the others push its operations out of the caches. A visit reads one thing because of
     /// another, and so would wait for memory each time; here the reads for several hosts do not depend on each other, and
     /// the processor waits for them together.
-    fn fetch(&mut self, hosts: &[u32], window: u64) {
-        let steps = &self.program.steps;
+    fn fetch(&mut self, hosts: &[u32]) {
+        let (pool, program) = (&self.pool, &self.program);
         self.fetched.clear();
         for &host in hosts {
-            let mail = self.mail[host as usize][window as usize & 1].checked_sub(1);
-            self.fetched.extend(self.hosts.heads(host).chain(mail).map(|node| (host, node)));
+            self.fetched.extend(self.hosts.heads(host).map(|slot| (host, slot)));
         }
-        let mut seen: u64 =
-            self.fetched.iter().map(|&(_, node)| u64::from(steps[node as usize].behind)).sum();
-        for (host, node) in &mut self.fetched {
-            let edge = self.program.first_edge(*node);
-            *node = self.program.first(*host) + edge.unwrap_or(0);
+        self.fetched.iter_mut().for_each(|(_, slot)| *slot = pool[*slot].node);
+        self.fetched.iter_mut().for_each(|(_, node)| *node = program.steps[*node as usize].first_edge);
+        for (host, edge) in &mut self.fetched {
+            *edge = program.dependent(*host, *edge);
         }
-        seen ^= self
-            .fetched
-            .iter()
-            .map(|&(_, node)| steps.get(node as usize).map_or(0, |step| step.time))
-            .fold(0, u64::wrapping_add);
-        std::hint::black_box(seen);
+        // What a message frees is known when it meets its receive; what is read for it here may be anything.
+        let open = |&(_, node): &(u32, u32)| program.steps.get(node as usize).map_or(0, |step| step.open);
+        let seen = self.fetched.iter().map(open);
+        std::hint::black_box(seen.fold(0, u32::wrapping_add));
     }
 
     /// Plans the next visit of a host that was just visited in a window.
     fn plan_visit(&mut self, host: u32, window: u64, next: (Next, usize)) {
-        let has_mail = self.mail[host as usize][(window + 1) as usize & 1] != 0;
+        let has_mail = self.mail[host as usize][(window + 1) as usize & 1].first().is_some();
         let then = match next.0 {
             _ if has_mail => window + 1,
             host::NEVER => NEVER,
@@ -166,8 +164,8 @@ impl<'a> Windows<'a> {
         let end = (window + 1) * self.charges.flight;
         while next.0.time < end {
             in_range(host, next.0.time)?;
-            let Some(node) = self.hosts.pop(host, next.1, &mut self.program.steps) else { break };
-            self.step(host, next.1, next.0, node, window);
+            let Some(slot) = self.hosts.pop(host, next.1, &mut self.pool) else { break };
+            self.step(host, next.1, next.0, slot, window);
             next = self.next(host);
         }
         self.plan_visit(host, window, next);
@@ -177,42 +175,35 @@ impl<'a> Windows<'a> {
     #[inline]
     fn next(&mut self, host: u32) -> (Next, usize) {
         let records = &self.records;
-        self.hosts.next(host, &self.program.steps, |one, other| {
-            let rank = |next: &Next| records.rank(next.stamp);
-            one.time.cmp(&other.time).then_with(|| rank(one).cmp(&rank(other)))
-        })
+        self.hosts.next(host, &self.pool, |one, other| records.rank(one) < records.rank(other))
     }
 
     /// Puts arrivals into their lanes, all of which come in this window; returns whether there are some.
     fn open_mail(&mut self, host: u32, window: u64) -> bool {
-        let mail = &mut self.mail[host as usize][window as usize & 1];
-        if *mail == 0 {
-            return false;
-        }
-        let mut mail = std::mem::take(mail);
-        let steps = &mut self.program.steps;
-        while let Some(node) = mail.checked_sub(1) {
-            let step = &mut steps[node as usize];
-            mail = std::mem::take(&mut step.behind);
-            self.sorted.push((step.time, self.records.rank(step.stamp), node));
+        let mut mail = std::mem::take(&mut self.mail[host as usize][window as usize & 1]);
+        while let Some(slot) = mail.pop(&mut self.pool) {
+            let Slot { time, stamp, .. } = self.pool[slot];
+            self.sorted.push((time, self.records.rank(stamp), slot));
         }
         if self.sorted.len() > 1 {
             self.sorted.sort_unstable();
         }
-        for (.., node) in self.sorted.drain(..) {
-            self.hosts.arrive(host, node, steps);
+        let has_come = !self.sorted.is_empty();
+        for (.., slot) in self.sorted.drain(..) {
+            self.hosts.arrive(host, slot, &mut self.pool);
         }
-        true
+        has_come
     }
 
     #[inline]
-    fn step(&mut self, host: u32, lane: usize, next: Next, node: u32, window: u64) {
+    fn step(&mut self, host: u32, lane: usize, next: Next, slot: u32, window: u64) {
         let time = next.time;
-        let size = self.program.steps[node as usize].size;
+        let Slot { size, node, .. } = self.pool[slot];
         let record = self.records.open(next);
         let mut created = 0;
         match self.hosts.plan.lanes[lane].what {
             What::Calculate => {
+                self.pool.give(slot);
                 self.hosts.occupy(host, lane, time + size, time + size);
                 self.program.started(host, node, &mut self.freed);
                 self.program.ended(host, node, &mut self.freed);
@@ -220,25 +211,21 @@ impl<'a> Windows<'a> {
             What::Send => {
                 self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
                 self.program.started(host, node, &mut self.freed);
-                self.post(node, time, stamp(record, 0), window);
+                self.post(slot, time, stamp(record, 0), window);
                 self.program.ended(host, node, &mut self.freed);
                 created = 1;
             }
             What::Receive => {
                 self.program.started(host, node, &mut self.freed);
-                if self.matching.post(&mut self.program, host, node).is_some() {
-                    self.receive(host, node);
+                if let Some(message) = self.matching.post(&self.program, &mut self.pool, host, slot) {
+                    self.receive(host, slot, message);
                 }
             }
             What::Arrive => {
-                self.hosts.occupy(
-                    host,
-                    lane,
-                    time + self.charges.receive(size),
-                    time + self.charges.gap(size),
-                );
-                if let Some(receive) = self.matching.arrive(&mut self.program, host, node) {
-                    self.receive(host, receive);
+                let (processor, interface) = (self.charges.receive(size), self.charges.gap(size));
+                self.hosts.occupy(host, lane, time + processor, time + interface);
+                if let Some(receive) = self.matching.arrive(&self.program, &mut self.pool, host, slot) {
+                    self.receive(host, receive, slot);
                 }
             }
         }
@@ -247,24 +234,25 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Ends a receive that has a message; all messages are eager.
+    /// Ends a receive that has its message; all messages are eager.
     #[inline]
-    fn receive(&mut self, host: u32, node: u32) {
-        let is_eager = self.charges.is_eager(self.program.steps[node as usize].size);
-        self.outcome.across_threshold += u64::from(!is_eager);
+    fn receive(&mut self, host: u32, receive: u32, message: u32) {
+        let Slot { size, node, .. } = self.pool[receive];
+        self.outcome.across_threshold += u64::from(!self.charges.is_eager(size));
+        self.pool.give(receive);
+        self.pool.give(message);
         self.program.ended(host, node, &mut self.freed);
     }
 
     /// Sends a message, which arrives in the next window.
     #[inline]
-    fn post(&mut self, node: u32, time: u64, stamp: u64, window: u64) {
-        let step = &mut self.program.steps[node as usize];
-        (step.time, step.stamp) = (time + self.charges.flight, stamp);
+    fn post(&mut self, slot: u32, time: u64, stamp: u64, window: u64) {
+        let message = &mut self.pool[slot];
+        (message.time, message.stamp) = (time + self.charges.flight, stamp);
         self.outcome.messages += 1;
-        self.outcome.message_bytes += step.size;
-        let to = step.to;
-        let mail = &mut self.mail[to as usize][(window + 1) as usize & 1];
-        step.behind = std::mem::replace(mail, node + 1);
+        self.outcome.message_bytes += message.size;
+        let to = self.program.tables.channels[message.channel as usize].destination;
+        self.mail[to as usize][(window + 1) as usize & 1].push_front(slot, &mut self.pool);
         // A host that is still to be visited in this window finds its mail at the end of the visit.
         let visit = &mut self.visits[to as usize];
         if *visit > window + 1 {
@@ -281,7 +269,7 @@ impl<'a> Windows<'a> {
         }
         let mut number = created;
         for Freed { node, .. } in self.freed.drain(..) {
-            self.hosts.free(host, node, &mut self.program.steps, stamp(record, number));
+            self.hosts.free(host, node, &self.program, &mut self.pool, stamp(record, number));
             number += 1;
         }
         number

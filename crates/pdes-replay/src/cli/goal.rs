@@ -132,7 +132,11 @@ fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
             [EmptyMessage::Wraps, EmptyMessage::OneByte].map(|one| (one.name(), one)),
         )?,
     };
-    let engine = choice("engine", section.engine, [("auto", Engine::Auto), ("ordered", Engine::Ordered)])?;
+    let engine = choice(
+        "engine",
+        section.engine,
+        [("auto", Engine::Auto), ("windows", Engine::Windows), ("ordered", Engine::Ordered)],
+    )?;
     Ok((parameters, engine))
 }
 

@@ -1,0 +1,127 @@
+//! What waits: operations that are free, and messages under way.
+//!
+//! Of a schedule's operations only a few are free at a time. They alone have a place with all that changes, which is
+//! given on to the next ones while it is still in the caches; the schedule itself is only read.
+
+/// An operation that is free, or the message that a send has become.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Slot {
+    /// The earliest time at which it happens, of a message that at which it arrives \[ps\].
+    pub(crate) time: u64,
+    /// Its place in the order of creation.
+    pub(crate) stamp: u64,
+    /// Length of a message \[B\] or of a computation \[ps\].
+    pub(crate) size: u64,
+    /// The operation; of a message its send.
+    pub(crate) node: u32,
+    pub(crate) channel: u32,
+    /// What stands behind it in the list in which it waits: one more than its index, or 0.
+    pub(super) behind: u32,
+    /// The number of its lane.
+    pub(crate) lane: u32,
+}
+
+const _: () = assert!(size_of::<Slot>() == 40);
+
+/// The ends of a list of slots that stand behind each other; both are one more than an index, or 0.
+#[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct List {
+    first: u32,
+    last: u32,
+}
+
+impl List {
+    /// Returns the first slot.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.first.checked_sub(1)
+    }
+
+    /// Adds a slot that is in no list.
+    #[inline]
+    pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
+        match self.first {
+            0 => self.first = slot + 1,
+            _ => pool.slots[self.last as usize - 1].behind = slot + 1,
+        }
+        self.last = slot + 1;
+    }
+
+    /// Adds a slot that is in no list before all others.
+    #[inline]
+    pub(crate) fn push_front(&mut self, slot: u32, pool: &mut Pool) {
+        if self.first == 0 {
+            self.last = slot + 1;
+        }
+        pool.slots[slot as usize].behind = std::mem::replace(&mut self.first, slot + 1);
+    }
+
+    /// Takes the first slot.
+    #[inline]
+    pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
+        let slot = self.first()?;
+        // The end is of no interest while there is no first one.
+        self.first = std::mem::take(&mut pool.slots[slot as usize].behind);
+        Some(slot)
+    }
+
+    /// Yields all slots.
+    pub(crate) fn iter(self, pool: &Pool) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.first(), |&slot| pool.slots[slot as usize].behind.checked_sub(1))
+    }
+}
+
+/// All slots.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    slots: Vec<Slot>,
+    spare: List,
+}
+
+impl Pool {
+    /// Takes a slot.
+    ///
+    /// There are never more than operations, whose number fits 32 bits.
+    #[inline]
+    pub(crate) fn take(&mut self, slot: Slot) -> u32 {
+        let mut spare = self.spare;
+        let place = match spare.pop(self) {
+            Some(place) => {
+                self.slots[place as usize] = slot;
+                place
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.spare = spare;
+        place
+    }
+
+    /// Gives a slot back that is in no list.
+    #[inline]
+    pub(crate) fn give(&mut self, place: u32) {
+        let mut spare = self.spare;
+        spare.push_front(place, self);
+        self.spare = spare;
+    }
+}
+
+impl std::ops::Index<u32> for Pool {
+    type Output = Slot;
+
+    #[inline]
+    fn index(&self, place: u32) -> &Slot {
+        &self.slots[place as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Pool {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut Slot {
+        &mut self.slots[place as usize]
+    }
+}
