@@ -68,8 +68,10 @@ class PdesReplay:
         self.binary, self.model, self.threads, self.report = binary, model, threads, report
 
     def run(self, case):
-        command = [self.binary, "--trace", case.directory / "files.txt", "--platform", case.platform_file, "--model", self.model, "--threads", self.threads,
-                   "--quiet", "--set", f"platform.hosts={case.hosts_file}", "--report", self.report]
-        _, wall_s, _ = start("pdes-replay", command, case.directory)
+        return self.replay(case.directory / "files.txt", "--platform", case.platform_file, "--set", f"platform.hosts={case.hosts_file}")
+
+    def replay(self, trace, *flags):
+        command = [self.binary, "--trace", trace, "--model", self.model, "--threads", self.threads, "--quiet", "--report", self.report, *flags]
+        _, wall_s, _ = start("pdes-replay", command, trace.parent)
         report = json.loads(self.report.read_text())
         return Run(report["simulated_time_s"], wall_s, report["peak_rss_bytes"], report["actions"], report["replay_s"])
