@@ -140,7 +140,7 @@ fn the_profile_tells_the_parallelism_of_a_pipeline() {
         .args(["--model=flow", "--profile=profile.json"])
         .assert()
         .code(MISUSE)
-        .stderr(contains("loggps"));
+        .stderr(contains("network.epoch_s"));
 }
 
 #[test]

@@ -56,6 +56,28 @@ fn generated(folder: &Folder, name: &str, arguments: &[&str]) -> PathBuf {
 }
 
 #[test]
+fn the_profile_tells_how_regions_share_the_work() {
+    let folder = Folder::new();
+    let halo =
+        generated(&folder, "halo", &["halo3d", "--cells=64,64,64", "--processes=4,4,4", "--iterations=3"]);
+    let scene = scene(&halo, TREE, &["network.epoch_s='auto'", "engine.threads=2"]);
+    let profile = scene.profile_regions(&Progress::new(1)).unwrap();
+    assert_eq!(profile.regions, 4);
+    assert!(profile.meetings > 0);
+    let workers: Vec<_> = profile.predicted.iter().map(|level| level.workers).collect();
+    assert_eq!(workers[..3], [2, 4, 8]);
+    for (level, fewer) in
+        profile.predicted.iter().zip(std::iter::once(&profile.predicted[0]).chain(&profile.predicted))
+    {
+        // Workers beyond the regions have nothing to do, and nobody is busier for having fewer regions.
+        assert!(level.parallelism >= fewer.parallelism && level.parallelism <= 4.0 + 1e-9, "{level:?}");
+        assert!(level.replay_s[0] <= level.replay_s[1], "{level:?}");
+    }
+    let one = crate::epochs::scene(&halo, TREE, &["network.epoch_s='auto'", "network.regions=1"]);
+    assert!(one.profile_regions(&Progress::new(1)).unwrap_err().to_string().contains("one region"));
+}
+
+#[test]
 fn programs_on_many_regions() {
     let folder = Folder::new();
     let traces = [

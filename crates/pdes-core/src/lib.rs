@@ -83,6 +83,9 @@ pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Level, Profile, Profiled, Traced, measure_hop};
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
-pub use regional::{Crossings, Filed, Region, RegionIndex, RegionalEngine, RegionalRun, Unordered};
+pub use regional::{
+    Crossings, Filed, Region, RegionIndex, RegionalEngine, RegionalLevel, RegionalRun, RegionalTiming,
+    Unordered,
+};
 pub use time::{SimDuration, SimTime};
 pub use wire::Wire;

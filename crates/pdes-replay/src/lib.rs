@@ -50,11 +50,11 @@ pub use contention::{Contention, HostPair, Order, SharedMachine};
 pub use deadlock::{Deadlock, Link};
 pub use digest::Digest;
 pub use forward::FastForward;
-pub use job::{Job, Model, PlatformSource};
+pub use job::{Epoch, Job, Model, PlatformSource};
 pub use machine::PlacedMachine;
 pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
-pub use profile::{Measured, ParallelProfile, Predicted};
+pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionProfile};
 pub use report::{
     ActionTotal, Breakdown, CallParts, Column, Histogram, Histograms, Imbalance, Parts, RankCall, RankEnd,
     RankParts, RegionParts, Report, ReportError, SavedParameters, SavedReport, TableRow, peak_rss_bytes,

@@ -1,5 +1,7 @@
 //! What a replay offers to parallel workers, and what that predicts.
 
+mod regions;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use crate::job::Model;
 use crate::machine::PlacedMachine;
 use crate::report::write_json;
 use crate::scene::{Outcome, RunError, Scene};
+
+pub use regions::{PredictedRegions, RegionProfile};
 
 /// The version of the format.
 const VERSION: u32 = 2;

@@ -11,7 +11,7 @@ use netmodel::epoch::EpochError;
 use netmodel::{LogGps, Platform, PlatformError, RegionError, RouteError};
 use pdes_core::{
     ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionalEngine,
-    RegionalRun, Run, RunAhead, SimTime, Unordered,
+    RegionalRun, RegionalTiming, Run, RunAhead, SimTime, Unordered,
 };
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
@@ -73,6 +73,11 @@ pub struct Outcome {
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// There are no regions that could run in parallel.
+    #[error(
+        "nothing runs in parallel: the platform is one region, or a rank asks who comes first, which needs one thread for all"
+    )]
+    NoRegions,
     /// The trace cannot be loaded.
     #[error("the trace: {0}")]
     Trace(#[from] TraceError),
@@ -380,7 +385,8 @@ impl Scene {
         let started = Instant::now();
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         if let Some(plan) = &self.epochs
-            && let Some(outcome) = self.replay_regions(started, plan, &machine, progress)?
+            && let Some((outcome, _)) =
+                self.replay_regions(&self.regional_engine(), started, plan, progress)?
         {
             return Ok(outcome);
         }
@@ -393,26 +399,31 @@ impl Scene {
         Ok(Outcome { epochs: contention.epochs(), distributions: world.distributions(), ..outcome })
     }
 
+    /// The engine for a replay region by region.
+    pub(crate) fn regional_engine(&self) -> RegionalEngine {
+        let engine = RegionalEngine::new(self.job.threads);
+        self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
+    }
+
     /// Replays with contention, region by region; `None` where that cannot be done.
-    fn replay_regions(
+    pub(crate) fn replay_regions(
         &self,
+        engine: &RegionalEngine,
         started: Instant,
         plan: &EpochPlan,
-        machine: &SharedMachine<'_>,
         progress: &Progress,
-    ) -> Result<Option<Outcome>, RunError> {
-        let world = self.world(machine);
+    ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
+        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
+        let world = self.world(&machine);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let ground = plan.machine(&self.platform, &self.job.network)?;
         let homes = Province::homes(&ground, &self.placement, self.trace.ranks());
         let provinces = Province::all(&ground, &self.placement, &homes);
-        let engine = RegionalEngine::new(self.job.threads);
-        let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         match engine.run(plan.epoch(), processes, &homes, provinces, progress) {
-            Ok(RegionalRun { run, regions, crossings }) => {
+            Ok(RegionalRun { run, regions, crossings, timing }) => {
                 let outcome = self.conclude(started, run)?;
                 let epochs = Some(Province::summary(&regions, crossings));
-                Ok(Some(Outcome { epochs, distributions: world.distributions(), ..outcome }))
+                Ok(Some((Outcome { epochs, distributions: world.distributions(), ..outcome }, timing)))
             }
             Err(Unordered { rank, at }) => {
                 tracing::warn!(

@@ -2,10 +2,12 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::domain::Domain;
 use super::meeting::{Meeting, Standing};
 use super::post::{Bags, Letters, PostOffice};
+use super::timing::Stopwatch;
 use super::{Crossings, Region, RegionIndex, Seat};
 use crate::{Process, Progress, SimDuration, SimTime};
 
@@ -49,6 +51,7 @@ pub(super) struct Crew<'c, 'a, P: Process, R: Region<P>> {
     counts: Crossings,
     letters: Letters<P::Token, R::Mail>,
     bags: Bags<P::Token, R::Mail>,
+    pub(super) stopwatch: Option<Stopwatch>,
 }
 
 impl<'a, P: Process, R: Region<P>> Commons<'a, P, R> {
@@ -71,13 +74,25 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
         let (failure, letters) = (SimTime::MAX, Vec::new());
         let counts = Crossings::default();
         let bags = Bags::new(commons.domains.len());
-        Self { commons, me, phase: 0, meetings: 0, end, failure, steps: 0, counts, letters, bags }
+        Self {
+            commons,
+            me,
+            phase: 0,
+            meetings: 0,
+            end,
+            failure,
+            steps: 0,
+            counts,
+            letters,
+            bags,
+            stopwatch: None,
+        }
     }
 
     /// Runs domains until nothing happens any more, or a worker panics; returns what boundaries were crossed.
-    pub(super) fn run(mut self) -> Crossings {
+    pub(super) fn run(mut self) -> (Crossings, Option<Stopwatch>) {
         while self.epoch().is_some() {}
-        self.counts
+        (self.counts, self.stopwatch)
     }
 
     /// Takes all domains through an epoch and over the boundary at its end; returns whether there is another one.
@@ -141,6 +156,9 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
                 brought.merge(self.serve(number as RegionIndex, task));
             }
         }
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.meet();
+        }
         let all = self.commons.meeting.hold(self.meetings, self.me, brought)?;
         self.meetings += 1;
         self.failure = all.failure;
@@ -153,6 +171,7 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
             Task::Run | Task::Enter | Task::Converse { round: 0, .. } => true,
             Task::TakeIn | Task::Converse { .. } => office.has_letters(self.phase, number),
         };
+        let started = (is_called && self.stopwatch.is_some()).then(Instant::now);
         let mut domain = domains[number as usize].lock().expect("no worker has panicked");
         if is_called {
             let before = domain.steps();
@@ -167,7 +186,11 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
             self.steps += domain.steps() - before;
         }
         let letters = office.send(self.phase, number, domain.sent.drain(), &mut self.bags);
-        Standing { letters, ..domain.standing() }
+        let standing = Standing { letters, ..domain.standing() };
+        if let (Some(stopwatch), Some(started)) = (&mut self.stopwatch, started) {
+            stopwatch.stop(number, started);
+        }
+        standing
     }
 }
 

@@ -152,13 +152,14 @@ fn picos(key: &'static str, nanos: Option<f64>, default: u64) -> Result<u64, Con
 }
 
 /// Returns the choice of this name; the first one is the default.
-fn choice<T: Copy>(
+fn choice<T: Copy, const N: usize>(
     key: &'static str,
     found: Option<String>,
-    known: [(&str, T); 2],
+    known: [(&str, T); N],
 ) -> Result<T, ConfigError> {
     let Some(found) = found else { return Ok(known[0].1) };
-    let message = format!("found {found:?}, expected {:?} or {:?}", known[0].0, known[1].0);
+    let names = known.map(|(name, _)| format!("{name:?}")).join(" or ");
+    let message = format!("found {found:?}, expected {names}");
     let named = known.into_iter().find(|(name, _)| *name == found);
     named.map(|(_, one)| one).ok_or(ConfigError::Value { section: MODEL, key, message })
 }

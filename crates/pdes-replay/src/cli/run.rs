@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use pdes_core::{Cluster, Progress};
-use pdes_replay::{Config, Job, Model, Outcome, Report, RunError, Scene, Stop};
+use pdes_replay::{Config, Epoch, Job, Model, Outcome, Report, RunError, Scene, Stop};
 
 use super::arguments::RunArguments;
 use super::processes::agree;
@@ -27,8 +27,15 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let outcome = replay(&scene, arguments.quiet, |counters| scene.replay(counters))?;
     if let Some(path) = &job.profile {
         tracing::info!("replaying again for the profile");
-        let profile = replay(&scene, arguments.quiet, |counters| scene.profile(&outcome, counters))?;
-        profile.write(path).with_context(|| format!("the profile {}", path.display()))?;
+        let written = match job.model {
+            Model::LogGps => {
+                replay(&scene, arguments.quiet, |counters| scene.profile(&outcome, counters))?.write(path)
+            }
+            Model::Flow => {
+                replay(&scene, arguments.quiet, |counters| scene.profile_regions(counters))?.write(path)
+            }
+        };
+        written.with_context(|| format!("the profile {}", path.display()))?;
         tracing::info!("wrote the profile {}", path.display());
     }
     print(&scene, &outcome, arguments.quiet)?;
@@ -177,8 +184,8 @@ fn check_outputs(job: &Job) -> Result<()> {
             anyhow::bail!("the {what} {}: its directory does not exist; create it first", path.display());
         }
     }
-    if job.profile.is_some() && job.model == Model::Flow {
-        let hint = "a profile needs the model \"loggps\": with \"flow\" the network stays on one worker";
+    if job.profile.is_some() && job.model == Model::Flow && job.epoch == Epoch::Exact {
+        let hint = "a profile of the model \"flow\" needs epochs, as network.epoch_s = \"auto\": without, the network stays on one worker";
         return Err(Misuse(hint.to_owned()).into());
     }
     Ok(())

@@ -1,0 +1,94 @@
+//! How long regions take, and how long that makes numbers of workers wait for each other.
+
+use std::time::{Duration, Instant};
+
+use super::RegionIndex;
+
+/// The most workers that are looked at.
+const MOST_WORKERS: usize = 4096;
+
+/// What regions took on one worker, and what several would have taken between their meetings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionalTiming {
+    /// How often all workers met.
+    pub meetings: u64,
+    /// What all regions took together.
+    pub busy: Duration,
+    /// The same for 2, 4, 8 to 4096 workers, each with a contiguous block of regions.
+    pub levels: Vec<RegionalLevel>,
+}
+
+/// What a number of workers would have taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionalLevel {
+    /// Workers.
+    pub workers: u32,
+    /// The sum over all meetings of what the busiest worker took before it: what the others wait for.
+    pub busiest: Duration,
+}
+
+/// Takes the time of regions.
+pub(super) struct Stopwatch {
+    /// What each region took since the last meeting \[ns\].
+    taken: Box<[u64]>,
+    /// For each level where the blocks of its workers end.
+    ends: Vec<Vec<usize>>,
+    timing: RegionalTiming,
+}
+
+impl Stopwatch {
+    pub(super) fn new(regions: usize) -> Self {
+        let levels = || (1..).map(|power| 1_usize << power).take_while(|&workers| workers <= MOST_WORKERS);
+        let ends = |workers: usize| (1..=workers).map(|worker| regions * worker / workers).collect();
+        let level = |workers: usize| RegionalLevel { workers: workers as u32, busiest: Duration::ZERO };
+        Self {
+            taken: vec![0; regions].into(),
+            ends: levels().map(ends).collect(),
+            timing: RegionalTiming {
+                meetings: 0,
+                busy: Duration::ZERO,
+                levels: levels().map(level).collect(),
+            },
+        }
+    }
+
+    /// Adds what a region has taken since an instant.
+    pub(super) fn stop(&mut self, region: RegionIndex, started: Instant) {
+        self.taken[region as usize] += started.elapsed().as_nanos() as u64;
+    }
+
+    /// Ends a phase: workers meet.
+    pub(super) fn meet(&mut self) {
+        self.timing.meetings += 1;
+        self.timing.busy += Duration::from_nanos(self.taken.iter().sum());
+        for (level, ends) in self.timing.levels.iter_mut().zip(&self.ends) {
+            let mut start = 0;
+            let block = |&end: &usize| self.taken[std::mem::replace(&mut start, end)..end].iter().sum();
+            level.busiest += Duration::from_nanos(ends.iter().map(block).max().unwrap_or(0));
+        }
+        self.taken.fill(0);
+    }
+
+    pub(super) fn timing(self) -> RegionalTiming {
+        self.timing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_worker_of_each_phase_counts() {
+        let mut stopwatch = Stopwatch::new(4);
+        for taken in [[1, 2, 3, 4], [9, 0, 0, 0]] {
+            stopwatch.taken.copy_from_slice(&taken);
+            stopwatch.meet();
+        }
+        let timing = stopwatch.timing();
+        assert_eq!((timing.meetings, timing.busy), (2, Duration::from_nanos(19)));
+        let busiest: Vec<_> = timing.levels.iter().map(|level| level.busiest.as_nanos()).collect();
+        assert_eq!(busiest[..3], [7 + 9, 4 + 9, 4 + 9], "2, 4 and 8 workers");
+        assert_eq!(timing.levels.last().map(|level| level.workers), Some(4096));
+    }
+}
