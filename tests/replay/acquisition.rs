@@ -238,6 +238,9 @@ fn a_shard_is_recovered_up_to_its_last_whole_line() {
         .stderr(contains("2 MPI_Put"));
     let text = command().args(["trace", "dump"]).arg(folder.path("run.pdt")).assert().code(DONE);
     text.stdout(contains("1 compute 50\n1 recv 0 7 8 6\n"));
+    let info = command().args(["trace", "info"]).arg(folder.path("run.pdt")).assert().code(DONE);
+    info.stdout(contains("counted:  processor time at 1000000000 flops per second"))
+        .stdout(contains("ends early: 1 rank(s)"));
 }
 
 #[test]

@@ -27,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod acquired;
 mod across;
 mod checkpoint;
 mod config;

@@ -169,6 +169,8 @@ pub struct ActionTotal {
 pub struct Parameters {
     /// The trace, as it was named.
     pub trace: String,
+    /// What its amounts of computation count; null where that is not known.
+    pub computations: Option<String>,
     /// The platform's file, or `"inline"`.
     pub platform: String,
     /// The hosts file; null where rank `i` runs on host `i`.
@@ -353,6 +355,7 @@ impl Parameters {
         let job = scene.job();
         Self {
             trace: job.trace.display().to_string(),
+            computations: scene.trace().provenance().counted.map(|counted| counted.to_string()),
             platform: job.platform.to_string(),
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
             routing: job.routing,

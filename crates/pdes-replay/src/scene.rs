@@ -15,6 +15,7 @@ use pdes_core::{
 };
 use trace_mmap::{LoadOptions, Trace, TraceError};
 
+use crate::acquired;
 use crate::checkpoint::{CheckpointError, CheckpointSummary, Identity, Legs, Stop};
 use crate::contention::{Contention, EpochPlan, EpochSummary, SharedMachine};
 use crate::deadlock::Deadlock;
@@ -280,6 +281,10 @@ impl Scene {
         warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
         warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
         warnings.extend(unfinished(&self.trace));
+        if self.trace.ranks() > 0 {
+            let speed = self.platform.host(self.placement.host(Rank::new(0))).speed;
+            warnings.extend(acquired::warnings(&self.trace.provenance(), speed));
+        }
         if self.job.model == Model::LogGps {
             warnings.extend(self.placement.overcommitted(&self.platform).map(|(host, ranks)| {
                 let host = self.platform.host(host);

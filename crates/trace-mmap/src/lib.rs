@@ -133,6 +133,7 @@ mod fold;
 pub mod generate;
 mod link;
 mod load;
+mod provenance;
 mod record;
 mod side;
 mod store;
@@ -155,6 +156,7 @@ pub use datatype::Datatype;
 pub use error::{Location, TraceError};
 pub use link::CommunicatorConflict;
 pub use load::LoadOptions;
+pub use provenance::{Counted, Provenance};
 pub use structure::{
     CallOp, Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, TextLine, flatten,
 };

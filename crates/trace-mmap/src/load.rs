@@ -87,13 +87,16 @@ pub(crate) fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, Trac
 }
 
 fn archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
-    let (directory, unreceived) = archive::open(path)?;
+    let (directory, unreceived, provenance) = archive::open(path)?;
     let found = directory.ranks();
     match options.ranks {
         Some(asked) if asked != found => {
             Err(TraceError::ArchiveRanks { file: path.to_path_buf(), asked, found })
         }
-        _ => Ok(Trace::of_archive(directory, unreceived, Origin::Archive(path.to_path_buf()))),
+        _ => {
+            let origin = Origin::Archive(path.to_path_buf());
+            Ok(Trace::of_archive(directory, unreceived, provenance, origin))
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use pdes_core::Rank;
 use crate::archive::{ArchiveError, Directory};
 use crate::error::{Location, TraceError};
 use crate::load::{self, LoadOptions, Origin};
+use crate::provenance::Provenance;
 use crate::warning::{Unreceived, Warning};
 
 /// What all ranks of an MPI program do.
@@ -37,6 +38,7 @@ pub struct Trace {
     directory: Option<Directory>,
     warnings: Vec<Warning>,
     unreceived: Option<Unreceived>,
+    provenance: Provenance,
     origin: Origin,
 }
 
@@ -116,13 +118,20 @@ impl Trace {
         unreceived: Option<Unreceived>,
         origin: Origin,
     ) -> Self {
-        Self { held: ranks, numbers: None, directory: None, warnings, unreceived, origin }
+        let provenance = Provenance::default();
+        Self { held: ranks, numbers: None, directory: None, warnings, unreceived, provenance, origin }
     }
 
     /// Makes the trace of an archive, which holds no rank yet.
-    pub(crate) fn of_archive(directory: Directory, unreceived: Option<Unreceived>, origin: Origin) -> Self {
+    pub(crate) fn of_archive(
+        directory: Directory,
+        unreceived: Option<Unreceived>,
+        provenance: Provenance,
+        origin: Origin,
+    ) -> Self {
         let (held, numbers) = (Vec::new(), Some(Box::default()));
-        Self { held, numbers, directory: Some(directory), warnings: Vec::new(), unreceived, origin }
+        let directory = Some(directory);
+        Self { held, numbers, directory, warnings: Vec::new(), unreceived, provenance, origin }
     }
 
     pub(crate) fn directory(&self) -> Option<&Directory> {
@@ -246,6 +255,11 @@ impl Trace {
     /// Returns the messages that are sent and never received, or `None` where there are none.
     pub fn unreceived(&self) -> Option<Unreceived> {
         self.unreceived
+    }
+
+    /// Returns where the trace comes from; of text nothing is known of that.
+    pub fn provenance(&self) -> Provenance {
+        self.provenance
     }
 
     /// Finds the line of an action: of the `index`-th (from 0) of the rank. Reads the text again up to there, since

@@ -29,7 +29,12 @@ fn load(path: &Path) -> Trace {
 }
 
 fn options(fold: bool, shards: u32, threads: usize) -> ConvertOptions<'static> {
-    ConvertOptions { fold, shards, load: LoadOptions { threads, ..LoadOptions::default() } }
+    ConvertOptions {
+        fold,
+        shards,
+        load: LoadOptions { threads, ..LoadOptions::default() },
+        ..ConvertOptions::default()
+    }
 }
 
 /// Compares two ranks: tables, and actions one by one.

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use pdes_core::Rank;
-use trace_mmap::{ConvertOptions, Cut, Info, LoadOptions, Storage, Summary, Trace};
+use trace_mmap::{ConvertOptions, Cut, Info, LoadOptions, Provenance, Storage, Summary, Trace};
 
 use super::arguments::{Form, TraceCommand};
 use super::{Misuse, goal, progress};
@@ -27,7 +27,8 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             return Err(Misuse(hint.to_owned()).into());
         }
         TraceCommand::Convert { trace, output, from: Form::Ti, threads, flat, shards } => {
-            convert(trace, output, *threads, *flat, *shards)?
+            let options = ConvertOptions { fold: !flat, shards: *shards, ..ConvertOptions::default() };
+            convert(trace, output, *threads, options)?
         }
         TraceCommand::Info { trace } if ::goal::is_archive(trace) => goal::info(trace)?,
         TraceCommand::Info { trace } => info(&load(trace)?)?,
@@ -61,10 +62,10 @@ fn load(path: &Path) -> Result<Trace> {
     Ok(trace)
 }
 
-fn convert(input: &Path, output: &Path, threads: usize, flat: bool, shards: u32) -> Result<String> {
+fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<'_>) -> Result<String> {
     let actions = AtomicU64::new(0);
     let load = LoadOptions { threads, progress: Some(&actions), ..LoadOptions::default() };
-    let options = ConvertOptions { load, fold: !flat, shards };
+    let options = ConvertOptions { load, ..options };
     let converted = progress::watch_load(&actions, false, || trace_mmap::convert(input, output, &options))?;
     converted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(written(output, &converted.summary))
@@ -93,7 +94,7 @@ fn written(output: &Path, summary: &Summary) -> String {
 }
 
 fn info(trace: &Trace) -> Result<String> {
-    let info = Info::of(trace)?;
+    let (info, provenance) = (Info::of(trace)?, trace.provenance());
     let mut text = String::new();
     writeln!(text, "ranks:    {}", info.ranks)?;
     writeln!(text, "actions:  {}", info.actions)?;
@@ -107,6 +108,16 @@ fn info(trace: &Trace) -> Result<String> {
             text,
             "  {:>7} -> {:<7} {:>14} messages, {}",
             pair.from, pair.to, pair.messages, pair.bytes
+        )?;
+    }
+    if let Some(counted) = provenance.counted {
+        writeln!(text, "counted:  {counted}")?;
+    }
+    if provenance.ended_early > 0 {
+        let Provenance { ended_early, cut_actions, .. } = provenance;
+        writeln!(
+            text,
+            "ends early: {ended_early} rank(s) did not leave MPI, {cut_actions} action(s) were cut"
         )?;
     }
     if let Some(Storage { programs, records, depth, data_bytes, shards, gaps }) = info.storage {

@@ -13,6 +13,7 @@ use crate::archive::{ArchiveWriter, Summary, WriteError};
 use crate::draft::Linkable;
 use crate::error::TraceError;
 use crate::load::{Input, LoadOptions, read_file};
+use crate::provenance::Provenance;
 use crate::record::Record;
 use crate::side::Side;
 use crate::store::Store;
@@ -29,12 +30,14 @@ pub struct ConvertOptions<'a> {
     pub fold: bool,
     /// Files of data; with 1 all is in one file.
     pub shards: u32,
+    /// Where the trace comes from; by default as the input says.
+    pub provenance: Option<Provenance>,
 }
 
 impl Default for ConvertOptions<'_> {
     /// One thread, folded, one file.
     fn default() -> Self {
-        Self { load: LoadOptions::default(), fold: true, shards: 1 }
+        Self { load: LoadOptions::default(), fold: true, shards: 1, provenance: None }
     }
 }
 
@@ -79,7 +82,9 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
                 prepare(rank, linkable, tolerated, options.fold)
             };
             let mut tolerated = Vec::with_capacity(files.len());
-            let mut writer = ArchiveWriter::create(output, ranks, options.shards)?;
+            let provenance = options.provenance.unwrap_or_default();
+            let mut writer =
+                ArchiveWriter::create(output, ranks, options.shards)?.with_provenance(provenance);
             in_order(
                 threads,
                 files.len() as u32,
@@ -101,7 +106,9 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
 
 /// Writes a trace that is in memory or in another archive.
 fn write_trace(trace: &Trace, output: &Path, options: &ConvertOptions<'_>) -> Result<Summary, WriteError> {
-    let mut writer = ArchiveWriter::create(output, trace.ranks(), options.shards)?;
+    let provenance = options.provenance.unwrap_or(trace.provenance());
+    let mut writer =
+        ArchiveWriter::create(output, trace.ranks(), options.shards)?.with_provenance(provenance);
     let prepare = |rank| {
         let from = trace.rank(rank);
         let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, options.fold)?;

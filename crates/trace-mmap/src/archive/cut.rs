@@ -119,7 +119,8 @@ fn cut_parts(
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
     let number = plan.ranks.end - plan.ranks.start;
-    let mut writer = ArchiveWriter::create(output, number, options.shards)?;
+    let provenance = options.provenance.unwrap_or(trace.provenance());
+    let mut writer = ArchiveWriter::create(output, number, options.shards)?.with_provenance(provenance);
     let prepare = |rank: Rank| cut_rank(trace, rank, plan, options.fold);
     in_order(options.load.threads, number, prepare, |rank, part| {
         part.write(rank, &mut writer)?;

@@ -92,6 +92,12 @@ pub enum ArchiveError {
         /// The entry, from 0.
         entry: u64,
     },
+    /// The header says what no writer says of where the trace comes from.
+    #[error("{}: what the header says of computations and their rate is malformed", file.display())]
+    Provenance {
+        /// The file.
+        file: PathBuf,
+    },
     /// The data are damaged.
     #[error("{}: {damage}", file.display())]
     Data {

@@ -16,6 +16,7 @@ use crate::column::{Column, Place};
 use crate::communicator::{Group, Run};
 use crate::draft::Linkable;
 use crate::link::{Excess, LinkError, link};
+use crate::provenance::Provenance;
 use crate::warning::Unreceived;
 
 /// Everything but the data.
@@ -25,6 +26,7 @@ pub(crate) struct Finished {
     pub(crate) programs: Programs,
     pub(crate) sides: Sides,
     pub(crate) written: Vec<WrittenRank>,
+    pub(crate) provenance: Provenance,
     pub(crate) flat_bytes: u64,
 }
 
@@ -44,6 +46,7 @@ struct Words {
     sides: Vec<u64>,
     actions: u64,
     unreceived: Option<Unreceived>,
+    provenance: Provenance,
 }
 
 /// Ends an archive of one file.
@@ -107,6 +110,7 @@ fn write_tables(
     let id_bytes: Vec<u8> = sums.iter().chain(&words.ranks).flat_map(|word| word.to_le_bytes()).collect();
     let mut header =
         Header { ranks, files, id: xxh3_64(&id_bytes), actions: words.actions, ..Header::default() };
+    header.provenance = words.provenance.to_words();
     if let Some(Unreceived { messages, rank, peer, tag }) = words.unreceived {
         header.unreceived = messages;
         header.first_unreceived = [rank.get(), peer.get(), tag.get() as u32];
@@ -186,6 +190,7 @@ impl Finished {
             sides: self.sides.words,
             actions: 0,
             unreceived,
+            provenance: self.provenance,
         };
         for program in &self.programs.written {
             let Tally { actions, depth, columns, by_kind, .. } = &program.tally;

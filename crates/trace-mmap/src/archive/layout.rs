@@ -13,6 +13,8 @@ pub(crate) const VERSION: u32 = 2;
 pub(crate) const ORDER: u32 = 0x0a0b_0c0d;
 /// Bytes of the header; its last eight are the checksum of the others.
 pub(crate) const HEADER: usize = 4096;
+/// Where the header says where the trace comes from.
+const PROVENANCE: usize = HEADER - 8 - 24;
 /// Bytes of data under one checksum.
 pub(crate) const PAGE: u64 = 64 << 10;
 /// Bytes behind the data of a shard, so that codes can be read eight bytes at a time.
@@ -117,6 +119,8 @@ pub(crate) struct Header {
     pub(crate) first_unreceived: [u32; 3],
     /// The sections in their order.
     pub(crate) sections: [Extent; Section::ALL.len()],
+    /// Where the trace comes from, packed.
+    pub(crate) provenance: [u64; 3],
 }
 
 /// The header of a further file of an archive.
@@ -220,6 +224,10 @@ impl Header {
         for section in &self.sections {
             words.u64(section.offset).u64(section.len).u64(section.sum);
         }
+        words.0.resize(PROVENANCE, 0);
+        self.provenance.iter().for_each(|word| {
+            words.u64(*word);
+        });
         words.finish()
     }
 
@@ -234,11 +242,14 @@ impl Header {
             unreceived: reader.u64(),
             first_unreceived: [reader.u32(), reader.u32(), reader.u32()],
             sections: Default::default(),
+            provenance: Default::default(),
         };
         reader.u32();
         for section in &mut header.sections {
             *section = Extent { offset: reader.u64(), len: reader.u64(), sum: reader.u64() };
         }
+        let mut reader = Reader(&bytes[PROVENANCE..HEADER]);
+        header.provenance = [reader.u64(), reader.u64(), reader.u64()];
         Ok(header)
     }
 }
@@ -268,6 +279,7 @@ mod tests {
             Header { length: 1, ranks: 2, files: 3, id: 4, actions: 5, unreceived: 6, ..Header::default() };
         header.first_unreceived = [7, 8, 9];
         header.sections[3] = Extent { offset: 10, len: 11, sum: 12 };
+        header.provenance = [13, 14, 15];
         let bytes = header.to_bytes();
         assert_eq!(bytes.len(), HEADER);
         assert_eq!(Header::from_bytes(&bytes), Ok(header));

@@ -12,6 +12,7 @@ use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
 use crate::archive::{Archive, ArchiveError, Directory, Shard};
 use crate::channel::Tag;
+use crate::provenance::Provenance;
 use crate::warning::Unreceived;
 
 /// Pages of data that are verified at the open: 16 MiB, which takes a few milliseconds, hold most folded traces, whose
@@ -19,7 +20,7 @@ use crate::warning::Unreceived;
 const EAGER_PAGES: u64 = 256;
 
 /// Opens an archive; none of its ranks is read yet.
-pub(crate) fn open(path: &Path) -> Result<(Directory, Option<Unreceived>), ArchiveError> {
+pub(crate) fn open(path: &Path) -> Result<(Directory, Option<Unreceived>, Provenance), ArchiveError> {
     let io = |source| ArchiveError::Io { file: path.to_path_buf(), source };
     let file = Arc::new(MappedFile::open(path).map_err(io)?);
     let header = Header::from_bytes(file.bytes()).map_err(|bad| bad_header(&file, bad))?;
@@ -39,7 +40,9 @@ pub(crate) fn open(path: &Path) -> Result<(Directory, Option<Unreceived>), Archi
         damage: Mutex::default(),
     });
     verify_first_pages(&archive)?;
-    Ok((Directory::new(&tables, archive)?, unreceived(&tables, &header)?))
+    let provenance = Provenance::from_words(header.provenance);
+    let provenance = provenance.ok_or_else(|| ArchiveError::Provenance { file: path.to_path_buf() })?;
+    Ok((Directory::new(&tables, archive)?, unreceived(&tables, &header)?, provenance))
 }
 
 fn bad_header(file: &MappedFile, bad: BadHeader) -> ArchiveError {

@@ -18,6 +18,7 @@ use crate::archive::tally::Tally;
 use crate::column::{Column, Place};
 use crate::draft::Linkable;
 use crate::load::MAX_RANKS;
+use crate::provenance::Provenance;
 use crate::record::Record;
 use crate::side::Side;
 use crate::structure::Item;
@@ -58,6 +59,7 @@ pub struct ArchiveWriter {
     programs: Programs,
     sides: Sides,
     written: Vec<Option<WrittenRank>>,
+    provenance: Provenance,
     flat_bytes: u64,
 }
 
@@ -150,7 +152,13 @@ impl ArchiveWriter {
         };
         let written = (0..ranks).map(|_| None).collect();
         let (programs, sides) = (Programs::default(), Sides::default());
-        Ok(Self { path: path.to_path_buf(), ranks, main, shards, programs, sides, written, flat_bytes: 0 })
+        let (path, provenance) = (path.to_path_buf(), Provenance::default());
+        Ok(Self { path, ranks, main, shards, programs, sides, written, provenance, flat_bytes: 0 })
+    }
+
+    /// Says where the trace comes from.
+    pub fn with_provenance(self, provenance: Provenance) -> Self {
+        Self { provenance, ..self }
     }
 
     /// Writes what a rank does. Costs as much as the program is long to write down, not to run.
@@ -318,7 +326,8 @@ impl ArchiveWriter {
     /// # Errors
     /// Where a rank receives more messages from a channel than are sent to it, or the file cannot be written.
     pub fn finish(self) -> Result<Summary, WriteError> {
-        let Self { path, ranks, main, mut shards, mut programs, mut sides, written, flat_bytes } = self;
+        let Self { path, ranks, main, mut shards, mut programs, mut sides, written, provenance, flat_bytes } =
+            self;
         let side = sides.add(&Side::default());
         let idle = programs.written.len() as u32;
         if written.iter().any(Option::is_none) {
@@ -335,16 +344,11 @@ impl ArchiveWriter {
         };
         let written = (0..).zip(written).map(|(rank, written)| written.unwrap_or_else(|| nothing(rank)));
         let written = written.collect();
-        let main = match main {
-            Some(main) => main,
-            None => {
-                return finish::single(
-                    shards.remove(0),
-                    Finished { path, ranks, programs, sides, written, flat_bytes },
-                );
-            }
-        };
-        finish::sharded(main, shards, Finished { path, ranks, programs, sides, written, flat_bytes })
+        let finished = Finished { path, ranks, programs, sides, written, provenance, flat_bytes };
+        match main {
+            None => finish::single(shards.remove(0), finished),
+            Some(main) => finish::sharded(main, shards, finished),
+        }
     }
 
     fn shard_of(&self, rank: Rank) -> u32 {

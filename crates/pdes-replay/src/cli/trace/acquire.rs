@@ -9,8 +9,9 @@ use std::{env, io};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use trace_mmap::{ConvertOptions, Provenance};
 
-use super::shards::{ShardError, Shards, in_directory};
+use super::shards::{Run, ShardError, Shards, in_directory};
 use super::{Misuse, convert};
 
 /// The file name of the library to preload.
@@ -140,17 +141,17 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
     let stage = tempfile::tempdir_in(directory_of(output))
         .with_context(|| format!("a directory beside {}", output.display()))?;
     shards.stage(stage.path())?;
-    let mut text = convert(stage.path(), output, threads, false, 1)?;
+    let (counted, ended_early) = (shards.run().and_then(Run::counted), early.len() as u32);
+    let provenance = Provenance { counted, ended_early, ..Provenance::default() };
+    let options = ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() };
+    let mut text = convert(stage.path(), output, threads, options)?;
     let skipped = shards.skipped();
     if !skipped.is_empty() {
         let names: Vec<String> = skipped.iter().map(|(name, count)| format!("{count} {name}")).collect();
         tracing::warn!("calls that cannot be replayed are not in the trace: {}", names.join(", "));
     }
-    if let Some(run) = shards.run() {
-        match run.counter.as_str() {
-            "instructions" => writeln!(text, "computations: instructions in user mode, as flops")?,
-            _ => writeln!(text, "computations: processor time at {} flops per second", run.rate)?,
-        }
+    if let Some(counted) = provenance.counted {
+        writeln!(text, "computations: {counted}")?;
     }
     Ok(text)
 }

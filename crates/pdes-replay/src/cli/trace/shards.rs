@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use trace_mmap::Counted;
+
 /// How shards begin.
 const MAGIC: &str = "# pdes-replay shard version=";
 
@@ -107,9 +109,20 @@ pub(crate) struct Run {
     /// Its ranks.
     world: u32,
     /// What was counted: `instructions` or `cpu-time`.
-    pub(crate) counter: String,
+    counter: String,
     /// Flops per second of processor time.
-    pub(crate) rate: String,
+    rate: String,
+}
+
+impl Run {
+    /// Returns what computations count; `None` where no tracer writes such a header.
+    pub(crate) fn counted(&self) -> Option<Counted> {
+        match (self.counter.as_str(), self.rate.parse()) {
+            ("instructions", _) => Some(Counted::Instructions),
+            ("cpu-time", Ok(rate)) if f64::is_finite(rate) && rate > 0.0 => Some(Counted::CpuTime { rate }),
+            _ => None,
+        }
+    }
 }
 
 /// What a process has left.

@@ -1,0 +1,58 @@
+//! What a user should know of a trace that was acquired.
+
+use trace_mmap::{Counted, Provenance};
+
+/// Instructions per second of a core that are plausible.
+const INSTRUCTION_RATES: std::ops::RangeInclusive<f64> = 1e8..=1e12;
+
+/// By how much the speed of a host may plausibly differ from the nominal rate of the trace, either way.
+const MOST_RATIO: f64 = 100.0;
+
+/// Says what makes a trace doubtful on hosts of this speed \[flop/s\], a sentence each.
+pub(crate) fn warnings(provenance: &Provenance, speed: f64) -> Vec<String> {
+    let Provenance { counted, ended_early, cut_actions } = *provenance;
+    let early = (ended_early > 0).then(|| {
+        format!(
+            "the recording of {ended_early} rank(s) ended early: the trace ends where all ranks could go on, without {cut_actions} \
+             action(s) that were recorded"
+        )
+    });
+    early.into_iter().chain(counted.and_then(|counted| misfit(counted, speed))).collect()
+}
+
+/// Says why hosts of this speed can hardly be meant for what the trace counts.
+fn misfit(counted: Counted, speed: f64) -> Option<String> {
+    let (is_plausible, hint) = match counted {
+        Counted::Instructions => (
+            INSTRUCTION_RATES.contains(&speed),
+            "the speed of a host is then its instructions per second, some 1e9 for a core".to_owned(),
+        ),
+        Counted::CpuTime { rate } => (
+            (rate / MOST_RATIO..=rate * MOST_RATIO).contains(&speed),
+            format!("computations take {} times as long as when they were recorded", rate / speed),
+        ),
+    };
+    (!is_plausible).then(|| {
+        format!("the trace counts {counted}, and the host of rank 0 computes {speed:e} flop/s: {hint}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_that_cannot_be_meant_are_told() {
+        let trace = |counted| Provenance { counted: Some(counted), ..Provenance::default() };
+        let [instructions, time] = [Counted::Instructions, Counted::CpuTime { rate: 1e9 }].map(trace);
+        for fitting in [1e8, 1e9, 1e11] {
+            assert_eq!(warnings(&instructions, fitting), [""; 0]);
+            assert_eq!(warnings(&time, fitting), [""; 0]);
+        }
+        assert!(warnings(&instructions, 1.0)[0].contains("instructions per second"));
+        assert!(warnings(&time, 1e6)[0].contains("computations take 1000 times as long"));
+        assert_eq!(warnings(&Provenance::default(), 1.0), [""; 0], "nothing is known of text");
+        let killed = Provenance { ended_early: 2, cut_actions: 9, ..Provenance::default() };
+        assert!(warnings(&killed, 1e9)[0].contains("2 rank(s) ended early"));
+    }
+}
