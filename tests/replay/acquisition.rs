@@ -3,11 +3,12 @@
 #[path = "acquisition/programs.rs"]
 mod programs;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use predicates::str::contains;
 
 use crate::command_line::{DONE, FAILED, Folder, command};
+use crate::reference::repository;
 use programs::Program;
 
 #[test]
@@ -185,6 +186,59 @@ fn a_program_that_dies_leaves_what_it_did() {
         .stderr(contains("2 rank(s) ended without MPI_Finalize, the first is rank 0"))
         .stderr(contains("the program ended with"));
     run.check();
+}
+
+/// Checks and replays the archive of a program that was ended; returns how many actions were cut.
+fn replay_what_is_left(folder: &Folder, archive: &Path) -> u64 {
+    command().args(["trace", "check"]).arg(archive).assert().code(DONE);
+    let info = command().args(["trace", "info"]).arg(archive).assert().code(DONE).get_output().stdout.clone();
+    let info = String::from_utf8(info).unwrap();
+    let line = info.lines().find(|line| line.starts_with("ends early: ")).unwrap();
+    let report = folder.path("report.json");
+    let mut replay = command();
+    replay.arg("--platform").arg(repository().join("configs/platforms/torus-5g.toml"));
+    replay.arg("--trace").arg(archive).arg("--report").arg(&report);
+    replay.assert().code(DONE).stderr(contains("rank(s) ended early"));
+    line.rsplit_once(", ").unwrap().1.split_once(' ').unwrap().0.parse().unwrap()
+}
+
+#[test]
+fn a_program_that_is_killed_at_any_time_leaves_a_trace_that_replays() {
+    let Some(program) = Program::compile("killed.c") else { return };
+    let folder = Folder::new();
+    for seed in 1..=4 {
+        let (assert, run) = program.acquire(&format!("run{seed}"), 4, &[&seed.to_string()]);
+        assert.code(FAILED).stderr(contains("4 rank(s) ended without MPI_Finalize"));
+        replay_what_is_left(&folder, &run.archive());
+        // The same as if the ranks had been killed at other times, far from each other.
+        let shards = (0..4).map(|rank: u64| {
+            let text = std::fs::read_to_string(run.shards().join(format!("{rank}.shard"))).unwrap();
+            let (head, lines) = text.split_at(text.find(" init").unwrap());
+            let kept = lines.len() * (1 + (seed * 31 + rank * 17) as usize % 97) / 97;
+            folder.write(&format!("{rank}.shard"), &format!("{head}{}", &lines[..kept.max(6)]))
+        });
+        let shards: Vec<PathBuf> = shards.collect();
+        gather(&folder, &shards.iter().collect::<Vec<_>>()).code(DONE).stderr(contains("are left out"));
+        assert!(replay_what_is_left(&folder, &folder.path("run.pdt")) > 0);
+    }
+}
+
+#[test]
+fn times_are_kept_where_they_are_asked_for() {
+    let Some(program) = Program::compile("stencil.c") else { return };
+    let (assert, run) = program.acquire_with(&["--with-times"], "timed", 2, &["20", "100000"]);
+    assert.code(DONE);
+    run.check();
+    let dump =
+        command().args(["trace", "dump"]).arg(run.archive()).assert().code(DONE).get_output().stdout.clone();
+    let lines = String::from_utf8(dump).unwrap();
+    let time = |line: &str| line.rsplit_once(" time=").map(|(_, time)| time.parse::<u64>().unwrap());
+    let is_untimed = |line: &&str| line.ends_with(" init") || line.ends_with(" finalize");
+    assert!(lines.lines().filter(|line| !is_untimed(line)).all(|line| time(line).is_some()), "{lines}");
+    let computed: u64 = lines.lines().filter(|line| line.starts_with("0 compute ")).filter_map(time).sum();
+    assert!(computed > 0);
+    let info = command().args(["trace", "info"]).arg(run.archive()).assert().code(DONE);
+    info.stdout(contains("times:    measured"));
 }
 
 #[test]

@@ -2,6 +2,16 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// Reads the clock on the wall, from some instant on \[ns\].
+pub fn wall() -> u64 {
+    nanos(ClockId::Monotonic)
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
@@ -63,10 +73,7 @@ impl Clock {
             // A counter that was read once can be read again.
             #[cfg(target_os = "linux")]
             Counting::Instructions(counter) => counter.read().unwrap_or(0),
-            Counting::CpuTime => {
-                let time = clock_gettime(ClockId::ThreadCPUTime);
-                time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-            }
+            Counting::CpuTime => nanos(ClockId::ThreadCPUTime),
         }
     }
 

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{env, slice};
 
-use crate::recorder::{Completion, Recorder, Status};
+use crate::recorder::{CallPlace, Completion, Recorder, Status};
 use crate::requests::Entry;
-use crate::{Clock, Counter, Header, ShardFile};
+use crate::{Clock, Counter, Header, ShardFile, wall};
 
 /// The recorder, from `MPI_Init` to `MPI_Finalize`.
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
@@ -26,6 +26,9 @@ static IS_RECORDING: AtomicBool = AtomicBool::new(false);
 /// What is counted, the same in all threads.
 static COUNTER: OnceLock<Counter> = OnceLock::new();
 
+/// Whether the times of calls, and between them, are kept. Pairs with itself only, as it is set before anything is recorded.
+static KEEPS_TIMES: AtomicBool = AtomicBool::new(false);
+
 /// What belongs to a thread that calls MPI.
 #[derive(Default)]
 struct Thread {
@@ -36,6 +39,20 @@ struct Thread {
     completion: Completion,
     /// The request that the current call posts.
     posted: Option<Entry>,
+    times: CallTimes,
+}
+
+/// The clock on the wall while a thread calls MPI \[ns\].
+#[derive(Default)]
+struct CallTimes {
+    /// When the last call ended; 0 before the first.
+    resumed: u64,
+    /// When the current call began.
+    entered: u64,
+    /// How long it was recorded meanwhile.
+    own: u64,
+    /// Where its time goes.
+    place: Option<CallPlace>,
 }
 
 thread_local! {
@@ -52,10 +69,19 @@ impl Thread {
     }
 }
 
-/// Runs with the recorder, if there is one, and the thread.
+/// Runs with the recorder, if there is one, and the thread; what that takes is no time of the call.
 fn with<T>(work: impl FnOnce(&mut Recorder, &mut Thread) -> T) -> Option<T> {
+    let begun = if KEEPS_TIMES.load(Ordering::Relaxed) { wall() } else { 0 };
     let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
-    THREAD.with(|thread| Some(work(recorder.as_mut()?, &mut thread.borrow_mut())))
+    THREAD.with(|thread| {
+        let (recorder, thread) = (recorder.as_mut()?, &mut *thread.borrow_mut());
+        let result = work(recorder, thread);
+        if recorder.keeps_times() {
+            thread.times.place = recorder.take_call().or(thread.times.place);
+            thread.times.own += wall().saturating_sub(begun);
+        }
+        Some(result)
+    })
 }
 
 /// Reads a name that is a constant of the C code.
@@ -85,7 +111,7 @@ fn tell(message: &str) {
 }
 
 /// Starts the recorder where the environment says so: `PDES_TRACE_DIR`, `PDES_TRACE_JOB`, `PDES_TRACE_COUNTER`,
-/// `PDES_TRACE_RATE`.
+/// `PDES_TRACE_RATE`, `PDES_TRACE_TIMES`.
 ///
 /// # Safety
 /// `library` is a string with an end.
@@ -122,7 +148,13 @@ pub(crate) unsafe extern "C" fn ti_start(
     // SAFETY: as the caller promises.
     let library = unsafe { name(library) };
     recorder.comment(&format!("# library {}", library.lines().next().unwrap_or_default()));
+    if env::var_os("PDES_TRACE_TIMES").is_some_and(|value| value == "1") {
+        KEEPS_TIMES.store(true, Ordering::Relaxed);
+        recorder = recorder.with_times();
+    }
     recorder.init(comm_world, comm_self);
+    // How long the program takes to enter MPI is not known.
+    recorder.take_call();
     *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorder);
     IS_RECORDING.store(true, Ordering::Relaxed);
 }
@@ -143,25 +175,53 @@ pub(crate) extern "C" fn ti_enter() -> c_int {
     if !IS_RECORDING.load(Ordering::Relaxed) {
         return 0;
     }
-    let computed = THREAD.with(|thread| {
+    let keeps_times = KEEPS_TIMES.load(Ordering::Relaxed);
+    let entered = if keeps_times { wall() } else { 0 };
+    let (computed, elapsed) = THREAD.with(|thread| {
         let thread = &mut *thread.borrow_mut();
         let now = thread.now();
         thread.completion.clear();
         thread.posted = None;
-        thread.clock.as_ref().map_or(0, |clock| clock.between(thread.resumed, now))
+        let elapsed = match thread.times.resumed {
+            0 => 0,
+            resumed => entered.saturating_sub(resumed),
+        };
+        (thread.clock.as_ref().map_or(0, |clock| clock.between(thread.resumed, now)), elapsed)
     });
-    c_int::from(with(|recorder, _| recorder.compute(computed)).is_some())
+    let recorded = with(|recorder, _| {
+        recorder.compute(computed);
+        recorder.elapse(elapsed);
+    });
+    if keeps_times {
+        THREAD.with(|thread| {
+            thread.borrow_mut().times = CallTimes { entered: wall(), ..CallTimes::default() };
+        });
+    }
+    c_int::from(recorded.is_some())
 }
 
 /// Begins a computation.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_leave() {
-    if IS_RECORDING.load(Ordering::Relaxed) {
-        THREAD.with(|thread| {
-            let thread = &mut *thread.borrow_mut();
-            thread.resumed = thread.now();
+    if !IS_RECORDING.load(Ordering::Relaxed) {
+        return;
+    }
+    let keeps_times = KEEPS_TIMES.load(Ordering::Relaxed);
+    if keeps_times {
+        let left = wall();
+        with(|recorder, Thread { times: CallTimes { entered, own, place, .. }, .. }| {
+            if let Some(place) = place.take() {
+                recorder.end_call(place, left.saturating_sub(*entered).saturating_sub(*own));
+            }
         });
     }
+    THREAD.with(|thread| {
+        let thread = &mut *thread.borrow_mut();
+        thread.resumed = thread.now();
+        if keeps_times {
+            thread.times.resumed = wall();
+        }
+    });
 }
 
 /// Counts a call that cannot be replayed.

@@ -47,7 +47,7 @@ mod shard;
 #[cfg(feature = "mpi")]
 mod symbols;
 
-pub use clock::{Clock, Counter};
-pub use recorder::{ANY_SOURCE, ANY_TAG, Completion, NOBODY, Recorder, Status};
+pub use clock::{Clock, Counter, wall};
+pub use recorder::{ANY_SOURCE, ANY_TAG, CallPlace, Completion, NOBODY, Recorder, Status};
 pub use requests::Entry;
 pub use shard::{Header, ShardFile};

@@ -26,6 +26,29 @@ pub const ANY_SOURCE: i32 = -555;
 /// The tag `MPI_ANY_TAG`.
 pub const ANY_TAG: i32 = -444;
 
+/// The key of a time, the last field of its line.
+const TIME: &str = " time=";
+
+/// The longest time \[ns\]: eleven days.
+const MOST_NANOS: u64 = 999_999_999_999_999;
+
+/// Room for a time that is not known yet.
+const TIME_ROOM: &str = "                     ";
+
+const _: () = assert!(TIME_ROOM.len() == TIME.len() + MOST_NANOS.ilog10() as usize + 1);
+
+/// Where the time of a call goes in the shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallPlace(u64);
+
+/// What is known of times.
+#[derive(Debug, Default)]
+struct Times {
+    /// Nanoseconds since the last call ended.
+    elapsed: u64,
+    last: Option<CallPlace>,
+}
+
 /// Writes what a process does to its shard, one line per call, and one for what it computed since the call before.
 ///
 /// Handles of communicators and requests are numbers that the caller makes from those of the MPI library. Peers are ranks of the
@@ -39,6 +62,8 @@ pub struct Recorder {
     scale: f64,
     /// What was counted since the last line.
     computed: u64,
+    /// Nanoseconds that passed meanwhile, and the place for those of the last call, where times are kept.
+    times: Option<Times>,
     communicators: Communicators,
     /// The handle of `MPI_COMM_SELF`, which the trace gets once it is used.
     own: Option<i64>,
@@ -59,6 +84,7 @@ impl Recorder {
             world,
             scale: 1.0,
             computed: 0,
+            times: None,
             communicators: Communicators::default(),
             own: None,
             requests: Requests::default(),
@@ -71,6 +97,16 @@ impl Recorder {
     /// Sets what a unit of the counter stands for in the trace, in flops.
     pub fn with_scale(self, scale: f64) -> Self {
         Self { scale, ..self }
+    }
+
+    /// Keeps times: those that are told with [`elapse`](Self::elapse) and [`end_call`](Self::end_call).
+    pub fn with_times(self) -> Self {
+        Self { times: Some(Times::default()), ..self }
+    }
+
+    /// Returns whether times are kept.
+    pub fn keeps_times(&self) -> bool {
+        self.times.is_some()
     }
 
     /// Writes a comment.
@@ -89,6 +125,23 @@ impl Recorder {
     /// Adds what was counted between two calls.
     pub fn compute(&mut self, count: u64) {
         self.computed += count;
+    }
+
+    /// Adds the time between two calls \[ns\].
+    pub fn elapse(&mut self, nanos: u64) {
+        if let Some(times) = &mut self.times {
+            times.elapsed += nanos;
+        }
+    }
+
+    /// Takes the place where the time of the call goes whose line was written last, if it is not taken yet.
+    pub fn take_call(&mut self) -> Option<CallPlace> {
+        self.times.as_mut()?.last.take()
+    }
+
+    /// Fills in how long a call has taken \[ns\].
+    pub fn end_call(&mut self, CallPlace(place): CallPlace, nanos: u64) {
+        self.file.patch(place, &format!("{TIME}{}", nanos.min(MOST_NANOS)));
     }
 
     /// Counts a call that cannot be replayed.
@@ -177,13 +230,17 @@ impl Recorder {
 
     /// Begins a line, after one with what was computed before.
     fn begin(&mut self, verb: &str) {
-        if self.computed > 0 {
+        let elapsed = self.times.as_mut().map_or(0, |times| std::mem::take(&mut times.elapsed));
+        if self.computed > 0 || elapsed > 0 {
             // Rounded, and exact up to 2^53.
             let flops = (self.computed as f64 * self.scale).round() as i64;
             self.computed = 0;
             self.start_line("compute");
             self.field(flops);
-            self.end();
+            if self.times.is_some() {
+                self.push(format_args!("{TIME}{}", elapsed.min(MOST_NANOS)));
+            }
+            self.file.append(&self.line);
         }
         self.start_line(verb);
     }
@@ -223,8 +280,13 @@ impl Recorder {
         }
     }
 
-    /// Ends a line; returns where it begins in the file.
+    /// Ends the line of a call; returns where it begins in the file.
     fn end(&mut self) -> Option<u64> {
-        self.file.append(&self.line)
+        let Some(times) = &mut self.times else { return self.file.append(&self.line) };
+        let at = self.line.len() as u64;
+        self.line.push_str(TIME_ROOM);
+        let start = self.file.append(&self.line);
+        times.last = start.map(|start| CallPlace(start + at));
+        start
     }
 }

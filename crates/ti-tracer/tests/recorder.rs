@@ -167,3 +167,40 @@ fn peers_are_ranks_of_the_world() {
         ["# skipped 1 MPI_Put", "# skipped 2 send (on a communicator that is not recorded)", "# end"];
     assert_eq!(behind, skipped);
 }
+
+#[test]
+fn times_stand_last_in_their_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.shard");
+    let mut recorder = Recorder::new(ShardFile::create(&path).unwrap(), 1, 4).with_times();
+    recorder.init(WORLD, OWN);
+    assert!(recorder.take_call().is_some(), "the place for the time of init");
+    recorder.compute(10);
+    recorder.elapse(300);
+    let any = recorder.irecv("irecv", ANY_SOURCE, 5, 8, WORLD);
+    recorder.bind(any, 71, 1, false);
+    let place = recorder.take_call().unwrap();
+    recorder.end_call(place, 1234);
+    assert_eq!(recorder.take_call(), None, "each place is taken once");
+    // Nothing was counted, but time has passed.
+    recorder.elapse(7);
+    complete(&mut recorder, "wait", &[(71, 1)], &[(0, from(2, 5))]);
+    let place = recorder.take_call().unwrap();
+    recorder.end_call(place, u64::MAX);
+    recorder.collective("barrier", WORLD, &[], false);
+    recorder.finish().unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<String> =
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        "1 init",
+        "1 compute 10 time=300",
+        "1 irecv -555 5 8 req=0 source=2 time=1234",
+        "1 compute 0 time=7",
+        "1 wait req=0 time=999999999999999",
+        "1 barrier",
+        "1 finalize",
+        "# end",
+    ];
+    assert_eq!(lines, expected);
+}

@@ -22,6 +22,7 @@ use crate::collective::Collective;
 use crate::communicator::CommIdx;
 use crate::datatype::Datatype;
 use crate::error::TraceError;
+use crate::measured::{self, Times};
 use crate::record::Record;
 use crate::side::{Side, SideNeeds};
 use crate::store::{CHUNK, Records, Store};
@@ -36,6 +37,7 @@ pub(crate) struct RankDraft {
     default_type: Option<Datatype>,
     buffer: Vec<Record>,
     records: Records,
+    times: Option<TimesDraft>,
     side: Side,
     linkable: Linkable,
     pub(crate) requests: Requests,
@@ -48,6 +50,31 @@ pub(crate) struct RankDraft {
     collective_by_text: FxHashMap<Box<[u8]>, (CollectiveId, bool)>,
     send_recv_by_value: FxHashMap<SendRecv, SendRecvId>,
     location_by_name: FxHashMap<String, LocationId>,
+}
+
+/// Times while lines are read.
+#[derive(Default)]
+struct TimesDraft {
+    buffer: Vec<Record>,
+    records: Records,
+}
+
+impl TimesDraft {
+    fn push(&mut self, nanos: Option<u64>, store: &Store<'_>) -> Result<(), TraceError> {
+        self.buffer.push(measured::record(nanos));
+        if self.buffer.len() == CHUNK {
+            let full = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK));
+            self.records.push_beside(full, store)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, store: &Store<'_>) -> Result<Records, TraceError> {
+        if !self.buffer.is_empty() {
+            self.records.push_beside(self.buffer, store)?;
+        }
+        Ok(self.records)
+    }
 }
 
 /// What receives of a channel ask for.
@@ -81,6 +108,7 @@ impl RankDraft {
             default_type: None,
             buffer: Vec::new(),
             records: Records::default(),
+            times: None,
             side: Side::default(),
             linkable: Linkable::default(),
             requests: Requests::default(),
@@ -127,6 +155,30 @@ impl RankDraft {
             self.records.push(full, store)?;
         }
         Ok(())
+    }
+
+    /// Appends an action with the time that it took \[ns\], where that is known of it, or of some action.
+    #[inline]
+    pub(crate) fn push_timed(
+        &mut self,
+        action: Action,
+        nanos: Option<u64>,
+        store: &Store<'_>,
+    ) -> Result<(), TraceError> {
+        if nanos.is_some() || self.times.is_some() {
+            self.push_time(nanos, store)?;
+        }
+        self.push(action, store)
+    }
+
+    /// Appends the time of the next action; those of all before the first that has one are not known.
+    fn push_time(&mut self, nanos: Option<u64>, store: &Store<'_>) -> Result<(), TraceError> {
+        let untimed = self.records.len() + self.buffer.len() as u64;
+        if self.times.is_none() {
+            let times = self.times.insert(TimesDraft::default());
+            (0..untimed).try_for_each(|_| times.push(None, store))?;
+        }
+        self.times.as_mut().map_or(Ok(()), |times| times.push(nanos, store))
     }
 
     /// Counts a message to a rank, with a tag, on the world communicator.
@@ -226,6 +278,9 @@ impl RankDraft {
         if !self.buffer.is_empty() {
             let rest = std::mem::take(&mut self.buffer);
             self.records.push(rest, store)?;
+        }
+        if let Some(times) = self.times.take() {
+            self.linkable.trace.times = Some(Times::Memory(times.finish(store)?));
         }
         Ok(self.finish_tables())
     }

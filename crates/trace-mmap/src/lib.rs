@@ -130,9 +130,11 @@ mod datatype;
 mod draft;
 mod error;
 mod fold;
+mod frontier;
 pub mod generate;
 mod link;
 mod load;
+mod measured;
 mod provenance;
 mod record;
 mod side;
@@ -154,8 +156,10 @@ pub use collective::Collective;
 pub use communicator::{CommId, CommIdx, Communicator, Group, Run};
 pub use datatype::Datatype;
 pub use error::{Location, TraceError};
+pub use frontier::{Settled, settle};
 pub use link::CommunicatorConflict;
 pub use load::LoadOptions;
+pub use measured::Measured;
 pub use provenance::{Counted, Provenance};
 pub use structure::{
     CallOp, Direction, Item, Op, Peer, RecvFrom, Request, RequestName, SendTo, TextLine, flatten,

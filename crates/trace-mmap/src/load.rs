@@ -100,6 +100,17 @@ fn archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> 
     }
 }
 
+/// Reads the files of all ranks, each by itself: what they send to each other need not fit.
+pub(crate) fn read_all(
+    files: &[PathBuf],
+    options: &LoadOptions<'_>,
+    store: &Store<'_>,
+) -> Result<Vec<Linkable>, TraceError> {
+    let ranks = check_ranks(files.first().map_or(Path::new("."), PathBuf::as_path), files.len() as u64)?;
+    let read = rank_files::read_files(files, ranks, options.threads, store)?;
+    Ok(read.into_iter().map(|(linkable, _)| linkable).collect())
+}
+
 /// Loads a merged trace that is a string.
 pub(crate) fn from_text(text: &str, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     merged::load(Origin::Text(text.to_owned()), options)
@@ -116,7 +127,7 @@ fn assemble(
     store: Store<'_>,
     origin: Origin,
 ) -> Result<Trace, TraceError> {
-    store.finish(ranks.iter_mut().filter_map(|linkable| linkable.trace.records_mut()))?;
+    store.finish(ranks.iter_mut().flat_map(|linkable| linkable.trace.records_mut()))?;
     let warnings = summarize(tolerated.iter().map(|(file, tolerated)| (file.as_path(), *tolerated)));
     match link(&mut ranks) {
         Ok(unreceived) => {

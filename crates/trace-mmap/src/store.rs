@@ -51,6 +51,15 @@ impl Records {
 
     /// Appends a chunk.
     pub(crate) fn push(&mut self, records: Vec<Record>, store: &Store<'_>) -> Result<(), TraceError> {
+        if let Some(progress) = store.progress {
+            // A display elsewhere reads this counter; nothing depends on its order.
+            progress.fetch_add(records.len() as u64, Ordering::Relaxed);
+        }
+        self.push_beside(records, store)
+    }
+
+    /// Appends a chunk of what is said of other records, and does not count as actions.
+    pub(crate) fn push_beside(&mut self, records: Vec<Record>, store: &Store<'_>) -> Result<(), TraceError> {
         self.len += records.len() as u64;
         self.chunks.push(store.keep(records)?);
         Ok(())
@@ -77,10 +86,6 @@ impl<'a> Store<'a> {
     }
 
     fn keep(&self, records: Vec<Record>) -> Result<Chunk, TraceError> {
-        if let Some(progress) = self.progress {
-            // A display elsewhere reads this counter; nothing depends on its order.
-            progress.fetch_add(records.len() as u64, Ordering::Relaxed);
-        }
         let size = size_of_val(records.as_slice()) as u64;
         // Relaxed: the counter guards no other memory, and which chunks spill does not show in the trace.
         if self.used.fetch_add(size, Ordering::Relaxed) + size <= self.budget {

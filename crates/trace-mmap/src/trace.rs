@@ -257,6 +257,11 @@ impl Trace {
         self.unreceived
     }
 
+    /// Returns whether times were kept of some rank that is held.
+    pub fn keeps_times(&self) -> bool {
+        self.held.iter().any(|rank| rank.times.is_some())
+    }
+
     /// Returns where the trace comes from; of text nothing is known of that.
     pub fn provenance(&self) -> Provenance {
         self.provenance

@@ -26,10 +26,10 @@ fn text() -> String {
             let flops = if index % 5 == 0 {
                 String::new()
             } else {
-                format!("{rank} compute {}\n", 1000 + index * 7 % 99)
+                format!("{rank} compute {} time={}\n", 1000 + index * 7 % 99, 2000 + index * 11 % 97)
             };
             text += &format!(
-                "{rank} irecv {before} 3 64 6\n{flops}{rank} send {next} 3 64 6\n{rank} wait {before} {rank} 3\n"
+                "{rank} irecv {before} 3 64 6\n{flops}{rank} send {next} 3 64 6 time={index}\n{rank} wait {before} {rank} 3 time=77\n"
             );
         }
         text += &format!("{rank} sendRecv 8 {next} 8 {before} 6 6\n{rank} alltoallv 6 1 2 3 6 1 2 3 6 6\n");
@@ -94,6 +94,9 @@ fn read(path: &Path) -> Result<Everything, TraceError> {
     for rank in ranks() {
         tables += &format!("{:?} {:?} {:?}", rank.outgoing(), rank.incoming(), rank.pending_at_end());
         tables += &format!("{:?} {}", rank.communicators(), rank.matches_by_time());
+        let times =
+            rank.measured().map(|measured| measured.take(limit).map(|(_, time)| time).collect::<Vec<_>>());
+        tables += &format!("{times:?}");
         for action in rank.cursor().take(limit) {
             match action {
                 Action::Collective(id) => tables += &format!("{:?}", rank.collective(id)),
@@ -193,7 +196,7 @@ fn what_is_wrong_is_named() {
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
     });
-    assert!(matches!(found, ArchiveError::Checksum { section: "side tables", .. }), "{found}");
+    assert!(matches!(found, ArchiveError::Checksum { section: "table of times", .. }), "{found}");
 }
 
 #[test]
@@ -255,7 +258,7 @@ proptest! {
     #[test]
     fn forged_archives_never_crash(
         fold in any::<bool>(),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..17, forged(), any::<bool>()), 1..4),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..19, forged(), any::<bool>()), 1..4),
     ) {
         thread_local! {
             static ARCHIVES: [Vec<u8>; 2] = {
@@ -266,11 +269,12 @@ proptest! {
         let mut bytes = ARCHIVES.with(|archives| archives[usize::from(fold)].clone());
         for (place, part, number, adds) in changes {
             // The sections are small beside the data: choose one first, then a word of it.
-            let at = 72 + 24 * part.min(12);
+            let at = 72 + 24 * part.min(13);
             let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes")) as usize;
             let (start, len) = match part {
-                13 => (16, 72 - 16 + 312),
-                14.. => (4096, word(72).saturating_sub(4096)),
+                14 => (16, 72 - 16 + 336),
+                15 => (4064, 24),
+                16.. => (4096, word(72).saturating_sub(4096)),
                 _ => (word(at), word(at + 8)),
             };
             if len < 8 || start.saturating_add(len) > bytes.len() {

@@ -72,10 +72,21 @@ impl Program {
 
     /// Records a run with arguments of the program, and returns what the command did.
     pub(super) fn acquire(&self, name: &str, processes: u32, arguments: &[&str]) -> (Assert, Run<'_>) {
+        self.acquire_with(&[], name, processes, arguments)
+    }
+
+    /// Records a run with further flags.
+    pub(super) fn acquire_with(
+        &self,
+        flags: &[&str],
+        name: &str,
+        processes: u32,
+        arguments: &[&str],
+    ) -> (Assert, Run<'_>) {
         let run = Run { folder: &self.folder, name: name.to_owned(), processes };
         let mut acquire = command();
         acquire.args(["trace", "acquire", "--output"]).arg(run.archive()).arg("--shards").arg(run.shards());
-        acquire.arg("--tracer").arg(tracer());
+        acquire.arg("--tracer").arg(tracer()).args(flags);
         acquire.arg("--").arg(tool("MPIRUN", "mpirun")).args(["-np", &processes.to_string()]);
         acquire.arg(&self.file).args(arguments).envs(OVERSUBSCRIBED).timeout(Duration::from_secs(120));
         (acquire.assert(), run)

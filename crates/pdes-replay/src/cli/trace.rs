@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use pdes_core::Rank;
-use trace_mmap::{ConvertOptions, Cut, Info, LoadOptions, Provenance, Storage, Summary, Trace};
+use trace_mmap::{ConvertOptions, Cut, Finding, Info, LoadOptions, Provenance, Storage, Summary, Trace};
 
 use super::arguments::{Form, TraceCommand};
 use super::{Misuse, goal, progress};
@@ -73,6 +73,9 @@ fn convert(input: &Path, output: &Path, threads: usize, options: ConvertOptions<
 
 fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
     let trace = load(input)?;
+    if trace.keeps_times() {
+        tracing::warn!("a part of a trace does not keep the times that were measured");
+    }
     let actions = AtomicU64::new(0);
     let load = LoadOptions { progress: Some(&actions), ..LoadOptions::default() };
     let options = ConvertOptions { load, ..ConvertOptions::default() };
@@ -113,6 +116,9 @@ fn info(trace: &Trace) -> Result<String> {
     if let Some(counted) = provenance.counted {
         writeln!(text, "counted:  {counted}")?;
     }
+    if trace.keeps_times() {
+        writeln!(text, "times:    measured, for computations and calls")?;
+    }
     if provenance.ended_early > 0 {
         let Provenance { ended_early, cut_actions, .. } = provenance;
         writeln!(
@@ -135,7 +141,7 @@ fn info(trace: &Trace) -> Result<String> {
 fn check(path: &Path) -> Result<String> {
     let trace = load(path)?;
     let ranks = AtomicU64::new(0);
-    let report = progress::watch_count(&ranks, trace.ranks().into(), "ranks checked", || {
+    let mut report = progress::watch_count(&ranks, trace.ranks().into(), "ranks checked", || {
         trace_mmap::check(&trace, Some(&ranks))
     });
     if let Some(unreceived) = report.unreceived {
@@ -143,6 +149,10 @@ fn check(path: &Path) -> Result<String> {
     }
     if report.pending > 0 {
         tracing::warn!("{} request(s) are still pending at the end of their ranks", report.pending);
+    }
+    if trace.provenance().ended_early > 0 {
+        // A program that was killed has completed nothing more, which the warning says.
+        report.findings.retain(|finding| !matches!(finding, Finding::Unfinished { .. }));
     }
     if report.findings.is_empty() {
         return Ok(format!(

@@ -17,7 +17,8 @@ use crate::column::{ABSENT, BLOCK, ColumnReader};
 use crate::communicator::{CommId, CommIdx};
 use crate::draft::Linkable;
 use crate::link::{CommunicatorConflict, Excess, LinkError, link, origin};
-use crate::record::MAX_AMOUNT_BITS;
+use crate::measured::Times;
+use crate::record::{COMPUTE, MAX_AMOUNT_BITS};
 use crate::trace::{Body, RankTrace, Trace};
 use crate::warning::Unreceived;
 
@@ -221,6 +222,12 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     if let (None, Body::Archive(body)) = (damage, &trace.body) {
         findings.extend(check_tables(body, &tally, rank));
         findings.extend(check_columns(body, &tally).err().map(|damage| Finding::Damaged { rank, damage }));
+        findings.extend(check_times(trace, body, &tally).map(|(found, expected)| Finding::Table {
+            rank,
+            field: "number of times of a kind of action",
+            found,
+            expected,
+        }));
     }
     let mut sends: Vec<u64> = tally.sends.iter().map(|traffic| traffic.messages).collect();
     sends.resize(trace.outgoing.len(), 0);
@@ -260,6 +267,17 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
         found,
         expected,
     })
+}
+
+/// Compares the numbers of measured times with those of the actions of each kind; returns the first that differ.
+fn check_times(trace: &RankTrace, body: &ArchivedRank, tally: &Tally) -> Option<(u64, u64)> {
+    let Some(Times::Archive { columns, .. }) = &trace.times else { return None };
+    let absent: u64 = body.form.columns.iter().map(|column| column.absent).sum();
+    let mut numbers = (0_u8..).zip(columns.iter()).map(|(kind, column)| {
+        let left_out = if kind == COMPUTE { absent } else { 0 };
+        (column.len, tally.by_kind[usize::from(kind)].saturating_sub(left_out))
+    });
+    numbers.find(|(found, expected)| found != expected)
 }
 
 /// Reads all columns: each value is an amount, or one of as many gaps as the table says.

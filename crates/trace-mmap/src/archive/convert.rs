@@ -8,11 +8,13 @@ use std::{mem, panic, thread};
 use pdes_core::Rank;
 
 use crate::archive::encode::{EncodeError, Encoded, Encoder};
+use crate::archive::encode_times::EncodedTimes;
 use crate::archive::gaps::Gaps;
 use crate::archive::{ArchiveWriter, Summary, WriteError};
 use crate::draft::Linkable;
 use crate::error::TraceError;
 use crate::load::{Input, LoadOptions, read_file};
+use crate::measured::Measured;
 use crate::provenance::Provenance;
 use crate::record::Record;
 use crate::side::Side;
@@ -78,7 +80,7 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
                 let LoadOptions { spill_dir, progress, .. } = &options.load;
                 let store = Store::new(budget, spill_dir.as_deref(), *progress);
                 let (mut linkable, tolerated) = read_file(&files[rank.index()], rank, ranks, &store)?;
-                store.finish(linkable.trace.records_mut().into_iter())?;
+                store.finish(linkable.trace.records_mut())?;
                 prepare(rank, linkable, tolerated, options.fold)
             };
             let mut tolerated = Vec::with_capacity(files.len());
@@ -89,9 +91,10 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
                 threads,
                 files.len() as u32,
                 prepare,
-                |rank, Prepared { body, linkable, encoded, more }| {
+                |rank, Prepared { body, linkable, encoded, times, more }| {
                     tolerated.push((files[rank.index()].as_path(), more));
-                    writer.write_encoded(rank, encoded, body.cursor().map(Record::encode), linkable)
+                    writer.write_encoded(rank, encoded, body.cursor().map(Record::encode), linkable)?;
+                    times.map_or(Ok(()), |times| writer.write_times(rank, times))
                 },
             )?;
             let warnings = summarize(tolerated.into_iter());
@@ -112,12 +115,18 @@ fn write_trace(trace: &Trace, output: &Path, options: &ConvertOptions<'_>) -> Re
     let prepare = |rank| {
         let from = trace.rank(rank);
         let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, options.fold)?;
-        Ok((from, encoded))
+        Ok((from, encoded, encode_times(from.measured())?))
     };
-    in_order(options.load.threads, trace.ranks(), prepare, |rank, (from, encoded): (&RankTrace, _)| {
-        let linkable = Linkable { trace: from.tables(), ..Linkable::default() };
-        writer.write_encoded(rank, encoded, from.cursor().map(Record::encode), linkable)
-    })?;
+    in_order(
+        options.load.threads,
+        trace.ranks(),
+        prepare,
+        |rank, (from, encoded, times): (&RankTrace, _, _)| {
+            let linkable = Linkable { trace: from.tables(), ..Linkable::default() };
+            writer.write_encoded(rank, encoded, from.cursor().map(Record::encode), linkable)?;
+            times.map_or(Ok(()), |times| writer.write_times(rank, times))
+        },
+    )?;
     trace.integrity().map_err(TraceError::from)?;
     writer.finish()
 }
@@ -127,13 +136,22 @@ struct Prepared {
     body: Body,
     linkable: Linkable,
     encoded: Option<Encoded>,
+    times: Option<EncodedTimes>,
     more: Tolerated,
 }
 
 fn prepare(rank: Rank, mut linkable: Linkable, more: Tolerated, fold: bool) -> Result<Prepared, WriteError> {
     let body = mem::take(&mut linkable.trace.body);
+    let times = linkable.trace.times.take();
+    let times = encode_times(times.as_ref().and_then(|times| body.measured(times)))?;
     let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side, fold)?;
-    Ok(Prepared { body, linkable, encoded, more })
+    Ok(Prepared { body, linkable, encoded, times, more })
+}
+
+/// Packs the times of a rank, if it has some.
+fn encode_times(measured: Option<Measured<'_>>) -> Result<Option<EncodedTimes>, WriteError> {
+    let spill = |source| TraceError::Spill { dir: std::env::temp_dir(), source }.into();
+    measured.map(EncodedTimes::new).transpose().map_err(spill)
 }
 
 /// Folds the records of a rank, where that is wanted.

@@ -5,10 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pdes_core::Rank;
+use pdes_core::{Rank, SimDuration};
 
 use crate::archive::WriteError;
 use crate::error::TraceError;
+use crate::measured::nanos;
 use crate::structure::TextLine;
 use crate::trace::Trace;
 
@@ -44,8 +45,10 @@ pub fn write_text(
             progress.fetch_add(actions, Ordering::Relaxed);
         }
     };
+    let mut measured = trace.rank(rank).measured();
     for op in trace.ops(rank) {
-        writeln!(out, "{}", TextLine { rank, op: &op })?;
+        let time = measured.as_mut().and_then(Iterator::next).and_then(|(_, time)| time);
+        write_line(out, TextLine { rank, op: &op }, time)?;
         written += 1;
         if written == REPORT {
             report(std::mem::take(&mut written));
@@ -53,6 +56,18 @@ pub fn write_text(
     }
     report(written);
     Ok(())
+}
+
+/// Writes a line, with the time of the action where that is known.
+pub(crate) fn write_line(
+    out: &mut dyn Write,
+    line: TextLine<'_>,
+    time: Option<SimDuration>,
+) -> io::Result<()> {
+    match time {
+        Some(time) => writeln!(out, "{line} time={}", nanos(time)),
+        None => writeln!(out, "{line}"),
+    }
 }
 
 /// Writes a trace as text into a directory, which is created where it is missing: `rank-0.txt`, `rank-1.txt`, ... and

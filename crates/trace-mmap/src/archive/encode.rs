@@ -15,7 +15,7 @@ use crate::record::Record;
 use crate::side::Side;
 
 /// Bytes of a program or of blocks that are kept in memory while a rank is encoded; more go to a temporary file.
-const IN_MEMORY: usize = 32 << 20;
+pub(crate) const IN_MEMORY: usize = 32 << 20;
 
 /// Columns of a folded program.
 const MAX_COLUMNS: usize = 256;

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::layout::{HEADER, Header, Section, ShardHeader};
 use crate::archive::output::{DataOutput, OutputFile};
-use crate::archive::writer::{Programs, Sides, Summary, WrittenRank};
+use crate::archive::writer::{Programs, Sides, Summary, WrittenRank, WrittenTimes};
 use crate::archive::{WriteError, tally::Tally};
 use crate::channel::Arrival;
 use crate::column::{Column, Place};
@@ -44,6 +44,7 @@ struct Words {
     groups: Groups,
     side_index: Vec<u64>,
     sides: Vec<u64>,
+    times: Vec<u64>,
     actions: u64,
     unreceived: Option<Unreceived>,
     provenance: Provenance,
@@ -130,6 +131,8 @@ fn write_tables(
             Section::Runs => &words.groups.runs,
             Section::SideIndex => &words.side_index,
             Section::Sides => &words.sides,
+            Section::Times if words.times.is_empty() => continue,
+            Section::Times => &words.times,
         };
         header.sections[section as usize] = file.write_section(table)?;
     }
@@ -162,11 +165,13 @@ impl Groups {
 impl Finished {
     /// Resolves the ports and makes words of all tables.
     fn link(self) -> Result<Words, WriteError> {
-        let (mut linkables, entries): (Vec<Linkable>, Vec<_>) = self
-            .written
-            .into_iter()
-            .map(|rank| (rank.linkable, (rank.program, rank.side, rank.blocks, rank.columns, rank.bytes)))
-            .unzip();
+        let (mut linkables, mut times) = (Vec::new(), Vec::new());
+        let mut entries = Vec::new();
+        for rank in self.written {
+            entries.push((rank.program, rank.side, rank.blocks, rank.columns, rank.bytes));
+            linkables.push(rank.linkable);
+            times.push(rank.times);
+        }
         let unreceived = link(&mut linkables).map_err(|error| match error {
             LinkError::Communicators(conflict) => conflict.into(),
             LinkError::Shortage(shortage) => {
@@ -188,6 +193,7 @@ impl Finished {
             groups: Groups::default(),
             side_index: self.sides.index.iter().flat_map(|(first, len)| [*first, *len]).collect(),
             sides: self.sides.words,
+            times: Vec::new(),
             actions: 0,
             unreceived,
             provenance: self.provenance,
@@ -205,6 +211,7 @@ impl Finished {
             words.actions = words.actions.checked_add(actions).ok_or(WriteError::TooMany { rank })?;
             words.add_rank([program, side], blocks, &columns, &bytes, &linkable);
         }
+        words.add_times(&times);
         Ok(words)
     }
 }
@@ -252,6 +259,16 @@ impl Words {
             self.communicators.extend([halves(communicator.id.get(), communicator.rank), group]);
         }
         self.pending.extend(trace.pending_at_end.iter().map(|slot| u64::from(slot.get())));
+    }
+
+    /// Adds the times of all ranks, if there are some.
+    fn add_times(&mut self, times: &[Option<WrittenTimes>]) {
+        for times in times.iter().filter(|_| times.iter().any(Option::is_some)) {
+            let row = times.as_ref().map(|WrittenTimes { blocks, columns }| {
+                [*blocks, self.add_columns(columns), columns.len() as u64]
+            });
+            self.times.extend(row.unwrap_or_default());
+        }
     }
 
     /// Adds the columns of a rank where they are not in the table yet; returns the first.

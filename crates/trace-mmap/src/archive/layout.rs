@@ -40,11 +40,13 @@ pub(crate) enum Section {
     Runs,
     SideIndex,
     Sides,
+    /// Only where times were measured.
+    Times,
 }
 
 impl Section {
     /// All of them, in the order of the header and of the file.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Shards,
         Self::PageSums,
         Self::Programs,
@@ -58,6 +60,7 @@ impl Section {
         Self::Runs,
         Self::SideIndex,
         Self::Sides,
+        Self::Times,
     ];
 
     /// Returns the words of an entry.
@@ -68,7 +71,7 @@ impl Section {
             Self::Programs => 24,
             Self::Ranks => 11,
             Self::Outgoing => 4,
-            Self::Incoming | Self::Columns => 3,
+            Self::Incoming | Self::Columns | Self::Times => 3,
         }
     }
 
@@ -88,6 +91,7 @@ impl Section {
             Self::Runs => "table of runs of ranks",
             Self::SideIndex => "index of side tables",
             Self::Sides => "side tables",
+            Self::Times => "table of times",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::ArchiveError;
-use crate::archive::layout::{Header, Section};
+use crate::archive::layout::{Extent, Header, Section};
 use crate::archive::map::MappedFile;
 
 /// The tables of a file.
@@ -21,6 +21,9 @@ impl<'a> Tables<'a> {
         let tables = Self { file, header };
         for section in Section::ALL {
             let extent = header.sections[section as usize];
+            if section == Section::Times && extent == Extent::default() {
+                continue;
+            }
             let bytes = usize::try_from(extent.offset).ok().zip(usize::try_from(extent.len).ok());
             let bytes = bytes.and_then(|(offset, len)| file.bytes().get(offset..offset.checked_add(len)?));
             let is_whole = extent.len.is_multiple_of(8 * section.words() as u64);

@@ -10,7 +10,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::archive::WriteError;
 use crate::archive::compile::{Compiled, compile};
-use crate::archive::encode::{EncodeError, Encoded, ProgramBytes};
+use crate::archive::encode::{EncodeError, Encoded, ProgramBytes, Spool};
+use crate::archive::encode_times::EncodedTimes;
 use crate::archive::finish::{self, Finished};
 use crate::archive::open::shard_path;
 use crate::archive::output::{DataOutput, OutputFile};
@@ -125,6 +126,15 @@ pub(crate) struct WrittenRank {
     /// Bytes of each outgoing channel.
     pub(crate) bytes: Vec<u64>,
     pub(crate) linkable: Linkable,
+    pub(crate) times: Option<WrittenTimes>,
+}
+
+/// Times of a rank that are stored.
+pub(crate) struct WrittenTimes {
+    /// Where the blocks begin in the data of the shard.
+    pub(crate) blocks: u64,
+    /// One for each kind of action.
+    pub(crate) columns: Vec<Column>,
 }
 
 impl ArchiveWriter {
@@ -222,6 +232,18 @@ impl ArchiveWriter {
         self.write_folded(rank, encoded, linkable).map_err(|error| self.encode_error(rank, error))
     }
 
+    /// Writes the times of a rank that was written.
+    pub(crate) fn write_times(&mut self, rank: Rank, times: EncodedTimes) -> Result<(), WriteError> {
+        let EncodedTimes { mut columns, blocks, directories } = times;
+        let shard = self.shard_of(rank) as usize;
+        let written = write_columns(&mut self.shards[shard], blocks, &directories, &mut columns);
+        let blocks = written.map_err(|source| self.error(rank, source))?;
+        if let Some(written) = &mut self.written[rank.index()] {
+            written.times = Some(WrittenTimes { blocks, columns });
+        }
+        Ok(())
+    }
+
     fn encode_error(&self, rank: Rank, error: EncodeError) -> WriteError {
         match error {
             EncodeError::Io(source) => self.error(rank, source),
@@ -238,20 +260,10 @@ impl ArchiveWriter {
     }
 
     fn write_folded(&mut self, rank: Rank, encoded: Encoded, linkable: Linkable) -> Result<(), EncodeError> {
-        let Encoded { program, tally, mut columns, blocks, blocks_len, directories } = encoded;
+        let Encoded { program, tally, mut columns, blocks, directories, .. } = encoded;
         let shard = self.shard_of(rank) as usize;
         let program = self.write_program(rank, program, tally.clone())?;
-        let data = &mut self.shards[shard];
-        let base = data.align(8)?;
-        blocks.copy_to(|bytes| data.write(bytes))?;
-        debug_assert_eq!(data.len(), base + blocks_len);
-        let directory = data.align(8)?;
-        data.write(&directories)?;
-        for column in &mut columns {
-            if let Place::Blocks(offset) = &mut column.place {
-                *offset += directory;
-            }
-        }
+        let base = write_columns(&mut self.shards[shard], blocks, &directories, &mut columns)?;
         self.keep(rank, program, tally, base, columns, linkable);
         Ok(())
     }
@@ -318,7 +330,9 @@ impl ArchiveWriter {
         let absent = columns.iter().map(|column| column.absent).sum::<u64>();
         let actions = tally.actions - absent;
         self.flat_bytes = self.flat_bytes.saturating_add(actions.saturating_mul(16));
-        self.written[rank.index()] = Some(WrittenRank { program, side, blocks, columns, bytes, linkable });
+        let times = None;
+        self.written[rank.index()] =
+            Some(WrittenRank { program, side, blocks, columns, bytes, linkable, times });
     }
 
     /// Links the ranks, writes the tables, and gives the archive its name.
@@ -341,6 +355,7 @@ impl ArchiveWriter {
             columns: Vec::new(),
             bytes: Vec::new(),
             linkable: Linkable::idle(Rank::new(rank), ranks),
+            times: None,
         };
         let written = (0..).zip(written).map(|(rank, written)| written.unwrap_or_else(|| nothing(rank)));
         let written = written.collect();
@@ -361,4 +376,23 @@ impl ArchiveWriter {
         let file = self.shards.get(shard).map_or(&*self.path, |shard| shard.file.path());
         WriteError::Io { file: file.to_path_buf(), source }
     }
+}
+
+/// Writes columns: their blocks, and their directories behind them; returns where the blocks begin.
+fn write_columns(
+    data: &mut DataOutput,
+    blocks: Spool,
+    directories: &[u8],
+    columns: &mut [Column],
+) -> io::Result<u64> {
+    let base = data.align(8)?;
+    blocks.copy_to(|bytes| data.write(bytes))?;
+    let directory = data.align(8)?;
+    data.write(directories)?;
+    for column in columns {
+        if let Place::Blocks(offset) = &mut column.place {
+            *offset += directory;
+        }
+    }
+    Ok(base)
 }

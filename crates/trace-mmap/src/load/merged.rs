@@ -64,7 +64,7 @@ fn read_lines(
     while let Some(line) = lines.next()? {
         let number = line.number;
         match read_line(line, &mut drafts, tolerated) {
-            Ok((draft, action)) => draft.push(action, store)?,
+            Ok((draft, action, nanos)) => draft.push_timed(action, nanos, store)?,
             Err(kind) => return Err(lines.error(number, kind)),
         }
     }
@@ -75,7 +75,8 @@ fn read_line<'d>(
     line: Line<'_>,
     drafts: &'d mut Drafts,
     tolerated: &mut Tolerated,
-) -> Result<(&'d mut RankDraft, Action), TextError> {
+) -> Result<(&'d mut RankDraft, Action, Option<u64>), TextError> {
+    let (line, nanos) = line.split_time()?;
     let mut fields = Fields::new(line.text);
     let found = read_rank(&mut fields)?;
     let ranks = drafts.len() as u32;
@@ -84,5 +85,5 @@ fn read_line<'d>(
     };
     let draft = draft.get_or_insert_with(|| Box::new(RankDraft::new(Rank::new(found as u32), ranks)));
     let action = read_action(fields, line, draft, tolerated)?;
-    Ok((draft, action))
+    Ok((draft, action, nanos))
 }

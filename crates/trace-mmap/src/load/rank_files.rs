@@ -46,7 +46,7 @@ pub(crate) fn count_ranks(
 type RankResult = Result<(Linkable, Tolerated), TraceError>;
 
 /// Reads the files in parallel; of several errors, that of the lowest rank counts.
-fn read_files(
+pub(super) fn read_files(
     files: &[PathBuf],
     ranks: u32,
     threads: usize,
@@ -91,7 +91,7 @@ pub(crate) fn read_file(
     while let Some(line) = lines.next()? {
         let number = line.number;
         match read_own_line(line, &mut draft, &mut tolerated) {
-            Ok(action) => draft.push(action, store)?,
+            Ok((action, nanos)) => draft.push_timed(action, nanos, store)?,
             Err(kind) => return Err(lines.error(number, kind)),
         }
     }
@@ -102,11 +102,12 @@ fn read_own_line(
     line: Line<'_>,
     draft: &mut RankDraft,
     tolerated: &mut Tolerated,
-) -> Result<Action, TextError> {
+) -> Result<(Action, Option<u64>), TextError> {
+    let (line, nanos) = line.split_time()?;
     let mut fields = Fields::new(line.text);
     let (found, expected) = (read_rank(&mut fields)?, draft.rank().get());
     if found != u64::from(expected) {
         return Err(TextError::WrongRank { found, expected });
     }
-    read_action(fields, line, draft, tolerated)
+    Ok((read_action(fields, line, draft, tolerated)?, nanos))
 }

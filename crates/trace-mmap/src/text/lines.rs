@@ -6,7 +6,9 @@ use std::path::Path;
 use memchr::{memchr, memchr2};
 
 use crate::error::TraceError;
-use crate::text::{Source, TextError};
+use crate::measured::MOST_NANOS;
+use crate::text::fields::integer;
+use crate::text::{Field, Source, TextError};
 
 /// Bytes read at once; the buffer grows to the longest line.
 const BUFFER: usize = 256 << 10;
@@ -23,6 +25,35 @@ pub(crate) struct Line<'a> {
     pub(crate) text: &'a [u8],
     /// Whether there is an equals sign in it, as only named fields have.
     pub(crate) has_equals: bool,
+}
+
+/// How a time begins, the last field of a line.
+const TIME: &[u8] = b"time=";
+
+impl<'a> Line<'a> {
+    /// Takes the time off the end of the line, where it has one \[ns\].
+    ///
+    /// # Errors
+    /// Where it is no whole number of nanoseconds, or one of more than eleven days.
+    #[inline]
+    pub(crate) fn split_time(self) -> Result<(Self, Option<u64>), TextError> {
+        if self.has_equals { self.find_time() } else { Ok((self, None)) }
+    }
+
+    fn find_time(self) -> Result<(Self, Option<u64>), TextError> {
+        let start =
+            self.text.iter().rposition(|byte| matches!(byte, b' ' | b'\t')).map_or(0, |space| space + 1);
+        let (text, last) = self.text.split_at(start);
+        let Some(found) = last.strip_prefix(TIME) else { return Ok((self, None)) };
+        let nanos = integer(found).and_then(|nanos| u64::try_from(nanos).ok());
+        let Some(nanos) = nanos.filter(|nanos| *nanos <= MOST_NANOS) else {
+            let expected = "a whole number of nanoseconds from 0 to 999999999999999";
+            let found = String::from_utf8_lossy(found).into_owned();
+            return Err(TextError::InvalidNumber { field: Field::new("time"), found, expected });
+        };
+        let text = text.trim_ascii_end();
+        Ok((Self { number: self.number, text, has_equals: memchr(b'=', text).is_some() }, Some(nanos)))
+    }
 }
 
 /// The lines of a stream that are neither empty nor comments.

@@ -8,6 +8,7 @@ use crate::call::{Call, CallId};
 use crate::channel::{Incoming, Outgoing, Slot};
 use crate::collective::Collective;
 use crate::communicator::{Communicator, OwnCommunicators};
+use crate::measured::{Measured, Times};
 use crate::record::Record;
 use crate::side::Side;
 use crate::store::Records;
@@ -41,6 +42,17 @@ impl Body {
 }
 
 impl Body {
+    /// Returns the actions with their times; `None` where these are of another body.
+    pub(crate) fn measured<'a>(&'a self, times: &'a Times) -> Option<Measured<'a>> {
+        match (self, times) {
+            (_, Times::Memory(times)) => Some(Measured::in_memory(self.cursor(), times)),
+            (Self::Archive(rank), Times::Archive { columns, blocks }) => {
+                Some(Measured::archived(rank, columns, *blocks))
+            }
+            (Self::Memory(_), Times::Archive { .. }) => None,
+        }
+    }
+
     /// Returns the records: of an archive those of its program, else one per action.
     pub(crate) fn records(&self) -> Box<dyn Iterator<Item = Result<Record, Damage>> + '_> {
         match self {
@@ -74,10 +86,11 @@ pub struct RankTrace {
     /// The first one is the world.
     pub(crate) communicators: OwnCommunicators,
     pub(crate) side: Arc<Side>,
+    pub(crate) times: Option<Times>,
 }
 
 impl RankTrace {
-    /// Returns a copy of the tables, without actions.
+    /// Returns a copy of the tables, without actions and their times.
     pub(crate) fn tables(&self) -> Self {
         Self {
             body: Body::default(),
@@ -90,6 +103,7 @@ impl RankTrace {
             names_requests: self.names_requests,
             communicators: self.communicators.clone(),
             side: Arc::clone(&self.side),
+            times: None,
         }
     }
 
@@ -114,12 +128,31 @@ impl RankTrace {
         cursor
     }
 
-    /// Returns the actions where they are in memory.
-    pub(crate) fn records_mut(&mut self) -> Option<&mut Records> {
-        match &mut self.body {
+    /// Returns the actions, and their times, where they are in memory.
+    pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = &mut Records> {
+        let actions = match &mut self.body {
             Body::Memory(records) => Some(records),
             Body::Archive(_) => None,
-        }
+        };
+        let times = match &mut self.times {
+            Some(Times::Memory(records)) => Some(records),
+            Some(Times::Archive { .. }) | None => None,
+        };
+        actions.into_iter().chain(times)
+    }
+
+    /// Returns the actions with the times that they took when the program was recorded; `None` where no times were kept.
+    ///
+    /// ```
+    /// use trace_mmap::{Action, Trace};
+    /// let trace = Trace::from_text("0 init\n0 compute 5e6 time=4000000\n0 barrier time=1500\n")?;
+    /// let measured = trace.rank(pdes_core::Rank::new(0)).measured().expect("some lines have times");
+    /// let picos = measured.map(|(_, time)| time.map(|time| time.as_picos()));
+    /// assert_eq!(picos.collect::<Vec<_>>(), [None, Some(4_000_000_000), Some(1_500_000)]);
+    /// # Ok::<(), trace_mmap::TraceError>(())
+    /// ```
+    pub fn measured(&self) -> Option<Measured<'_>> {
+        self.body.measured(self.times.as_ref()?)
     }
 
     /// Returns the number of actions.

@@ -9,7 +9,7 @@ use std::{env, io};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use trace_mmap::{ConvertOptions, Provenance};
+use trace_mmap::{ConvertOptions, LoadOptions, Provenance, Settled, settle};
 
 use super::shards::{Run, ShardError, Shards, in_directory};
 use super::{Misuse, convert};
@@ -28,6 +28,9 @@ pub(crate) struct AcquireArguments {
     /// Flops per second of processor time, where instructions are not counted.
     #[arg(long, value_name = "FLOPS", default_value_t = 1e9)]
     rate: f64,
+    /// Keeps how long each computation and each call took, for validation.
+    #[arg(long)]
+    with_times: bool,
     /// Directory for the shards of the processes, new or empty, which all nodes see; it is kept. Default: one beside the archive,
     /// removed in the end.
     #[arg(long, value_name = "DIR")]
@@ -82,7 +85,7 @@ enum AcquireError {
     #[error(
         "no process was recorded: none called MPI_Init, or the MPI library is linked into the program statically (`ldd` does not \
          list it), or LD_PRELOAD did not reach the processes (with Open MPI on several nodes: mpirun -x LD_PRELOAD -x \
-         PDES_TRACE_DIR -x PDES_TRACE_JOB -x PDES_TRACE_COUNTER -x PDES_TRACE_RATE)"
+         PDES_TRACE_DIR -x PDES_TRACE_JOB -x PDES_TRACE_COUNTER -x PDES_TRACE_RATE -x PDES_TRACE_TIMES)"
     )]
     NothingRecorded,
     #[error("the program ended with {status}; what it did until then is in {}", archive.display())]
@@ -134,15 +137,29 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
     let early = shards.ended_early();
     if let [first, ..] = *early {
         tracing::warn!(
-            "{} rank(s) ended without MPI_Finalize, the first is rank {first}: the trace has what was recorded",
+            "{} rank(s) ended without MPI_Finalize, the first is rank {first}: the trace ends where all ranks could go on",
             early.len()
         );
     }
-    let stage = tempfile::tempdir_in(directory_of(output))
-        .with_context(|| format!("a directory beside {}", output.display()))?;
-    shards.stage(stage.path())?;
+    let beside = directory_of(output);
+    let folder =
+        || tempfile::tempdir_in(&beside).with_context(|| format!("a directory beside {}", output.display()));
+    let mut stage = folder()?;
+    let files = shards.stage(stage.path())?;
+    let mut cut_actions = 0;
+    if !early.is_empty() {
+        let (settled, load) = (folder()?, LoadOptions { threads, ..LoadOptions::default() });
+        let Settled { ranks, actions } = settle(&files, settled.path(), &load)?;
+        if actions > 0 {
+            tracing::warn!(
+                "{actions} action(s) of {ranks} rank(s) are left out: they wait for what was not recorded"
+            );
+        }
+        cut_actions = actions;
+        stage = settled;
+    }
     let (counted, ended_early) = (shards.run().and_then(Run::counted), early.len() as u32);
-    let provenance = Provenance { counted, ended_early, ..Provenance::default() };
+    let provenance = Provenance { counted, ended_early, cut_actions };
     let options = ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() };
     let mut text = convert(stage.path(), output, threads, options)?;
     let skipped = shards.skipped();
@@ -223,6 +240,7 @@ fn run(arguments: &AcquireArguments, library: &Path, shards: &Path) -> Result<Ex
         .env("PDES_TRACE_JOB", format!("{:x}-{:x}", since.as_nanos(), std::process::id()))
         .env("PDES_TRACE_COUNTER", counter)
         .env("PDES_TRACE_RATE", arguments.rate.to_string())
+        .env("PDES_TRACE_TIMES", if arguments.with_times { "1" } else { "0" })
         .status();
     Ok(status.map_err(|source| AcquireError::NotStarted { program: program.clone(), source })?)
 }

@@ -159,14 +159,15 @@ impl Shard {
         Ok(Self { file: file.to_path_buf(), run, rank, is_complete, len, skipped: skipped.collect() })
     }
 
-    /// Puts the complete lines into a folder, where a trace of one file per rank is made.
-    fn stage(&self, folder: &Path) -> io::Result<()> {
+    /// Puts the complete lines into a folder, where a trace of one file per rank is made; returns the file.
+    fn stage(&self, folder: &Path) -> io::Result<PathBuf> {
         let target = folder.join(format!("rank-{}.txt", self.rank));
         if self.is_complete {
-            return std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, target);
+            std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, &target)?;
+        } else {
+            io::copy(&mut File::open(&self.file)?.take(self.len), &mut File::create(&target)?)?;
         }
-        io::copy(&mut File::open(&self.file)?.take(self.len), &mut File::create(target)?)?;
-        Ok(())
+        Ok(target)
     }
 }
 
@@ -256,15 +257,16 @@ impl Shards {
         }
     }
 
-    /// Makes a folder of these shards a trace of one file per rank.
+    /// Makes a folder of these shards a trace of one file per rank; returns the files.
     ///
     /// # Errors
     /// Where the folder cannot be written.
-    pub(crate) fn stage(&self, folder: &Path) -> Result<(), ShardError> {
+    pub(crate) fn stage(&self, folder: &Path) -> Result<Vec<PathBuf>, ShardError> {
         let stage = |shard: &Shard| shard.stage(folder);
         self.by_rank
             .values()
-            .try_for_each(stage)
+            .map(stage)
+            .collect::<io::Result<_>>()
             .map_err(|source| ShardError::Io { file: folder.to_path_buf(), source })
     }
 

@@ -11,7 +11,8 @@ use crate::archive::tables::{Tables, Taken};
 use crate::archive::{ArchiveError, ArchivedRank, Form};
 use crate::channel::{Arrival, Incoming, Outgoing, PortId, Slot, Tag};
 use crate::column::{Column, Place};
-use crate::record::{Limits, MAX_AMOUNT_BITS, MAX_SLOTS, TableSizes};
+use crate::measured::Times;
+use crate::record::{ACTION_KINDS, Limits, MAX_AMOUNT_BITS, MAX_SLOTS, TableSizes};
 use crate::trace::{Body, RankTrace};
 
 /// What ranks that are being read share.
@@ -106,7 +107,7 @@ impl<'a> Reading<'a> {
         let max_slots = program.records.min(u64::from(MAX_SLOTS));
         let slots = tables.limit(named, "number of slots", entry.slots, max_slots)? as u32;
         let ports = tables.limit(named, "number of ports", entry.ports, entry.incoming.1)? as u32;
-        let columns = self.columns(named, entry)?;
+        let columns = self.columns(named, entry.columns)?;
         tables.limit(named, "number of columns of the program", program.columns, columns.len() as u64)?;
         let absent = columns.iter().try_fold(0_u64, |sum, column| sum.checked_add(column.absent));
         let absent = absent.unwrap_or(u64::MAX);
@@ -136,6 +137,7 @@ impl<'a> Reading<'a> {
             calls: side.calls.len(),
         };
         let pending_at_end = self.pending(named, entry)?;
+        let times = self.times(rank)?;
         let limits = self.limits.entry(sizes).or_insert_with(|| Arc::new(Limits::new(&sizes)));
         let form = self.forms.entry((entry.program, entry.columns, sizes)).or_insert_with(|| {
             let (archive, limits) = (Arc::clone(&directory.archive), Arc::clone(limits));
@@ -159,16 +161,17 @@ impl<'a> Reading<'a> {
             names_requests,
             communicators: communicators.into(),
             side,
+            times,
         })
     }
 
-    fn columns(&mut self, named: (Section, u64), entry: &Entry) -> Result<Arc<[Column]>, ArchiveError> {
-        if let Some(columns) = self.columns.get(&entry.columns) {
+    fn columns(&mut self, named: (Section, u64), range: (u64, u64)) -> Result<Arc<[Column]>, ArchiveError> {
+        if let Some(columns) = self.columns.get(&range) {
             return Ok(Arc::clone(columns));
         }
-        self.taken.add(&self.tables, Section::Columns, entry.columns.1, named)?;
-        self.tables.limit(named, "number of columns", entry.columns.1, MAX_COLUMNS)?;
-        let rows = self.tables.rows::<3>(Section::Columns, entry.columns.0, entry.columns.1, named)?;
+        self.taken.add(&self.tables, Section::Columns, range.1, named)?;
+        self.tables.limit(named, "number of columns", range.1, MAX_COLUMNS)?;
+        let rows = self.tables.rows::<3>(Section::Columns, range.0, range.1, named)?;
         let column = |[head, word, absent]: [u64; 3]| {
             let len = head & ((1 << 56) - 1);
             let place = match self.tables.limit(named, "kind of a column", head >> 56, 1)? {
@@ -179,8 +182,25 @@ impl<'a> Reading<'a> {
             Ok(Column { len, absent, place })
         };
         let columns = rows.map(column).collect::<Result<Arc<[Column]>, _>>()?;
-        self.columns.insert(entry.columns, Arc::clone(&columns));
+        self.columns.insert(range, Arc::clone(&columns));
         Ok(columns)
+    }
+
+    /// Reads where the times of a rank are, if it has some.
+    fn times(&mut self, rank: Rank) -> Result<Option<Times>, ArchiveError> {
+        let named = (Section::Times, u64::from(rank.get()));
+        if self.tables.len(Section::Times) == 0 {
+            return Ok(None);
+        }
+        let mut rows = self.tables.rows::<3>(Section::Times, named.1, 1, named)?;
+        match rows.next().expect("the range of one row has a row") {
+            [0, 0, 0] => Ok(None),
+            [blocks, first, count] if count == ACTION_KINDS as u64 => {
+                let columns = self.columns(named, (first, count))?;
+                Ok(Some(Times::Archive { columns, blocks }))
+            }
+            _ => Err(self.tables.malformed(named)),
+        }
     }
 
     fn outgoing(&self, named: (Section, u64), entry: &Entry) -> Result<Box<[Outgoing]>, ArchiveError> {

@@ -20,7 +20,7 @@ fn names(slots: &[Slot]) -> Vec<RequestName> {
 }
 
 impl RankTrace {
-    pub(super) fn id(&self, communicator: CommIdx) -> CommId {
+    pub(crate) fn id(&self, communicator: CommIdx) -> CommId {
         self.communicators[communicator.index()].id
     }
 

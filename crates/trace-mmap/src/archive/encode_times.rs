@@ -1,0 +1,37 @@
+//! Encoding measured times: a column for each kind of action.
+
+use std::io::{self, BufWriter};
+
+use tempfile::SpooledTempFile;
+
+use crate::archive::encode::{IN_MEMORY, Spool};
+use crate::column::{ABSENT, Blocks, Column, ColumnBuilder};
+use crate::measured::{Measured, nanos};
+use crate::record::{ACTION_KINDS, Record};
+
+/// The times of a rank, encoded.
+pub(crate) struct EncodedTimes {
+    /// One for each kind of action.
+    pub(crate) columns: Vec<Column>,
+    /// The blocks of the columns.
+    pub(crate) blocks: Spool,
+    /// Behind the blocks, at a multiple of 8 bytes.
+    pub(crate) directories: Vec<u8>,
+}
+
+impl EncodedTimes {
+    /// Packs the times of all actions of a rank.
+    pub(crate) fn new(measured: Measured<'_>) -> io::Result<Self> {
+        let mut blocks = Blocks::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
+        let mut builders: Vec<ColumnBuilder> = Vec::new();
+        builders.resize_with(ACTION_KINDS, ColumnBuilder::default);
+        for (action, time) in measured {
+            let bits = time.map_or(ABSENT, |time| (nanos(time) as f64).to_bits());
+            builders[usize::from(Record::encode(action).kind())].push(bits, &mut blocks)?;
+        }
+        let mut directories = Vec::new();
+        let columns = builders.into_iter().map(|builder| builder.finish(&mut blocks, &mut directories));
+        let columns = columns.collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { columns, blocks: Spool::new(blocks.sink)?, directories })
+    }
+}

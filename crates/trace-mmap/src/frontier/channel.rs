@@ -1,0 +1,92 @@
+//! Which messages between two ranks are received.
+
+use pdes_core::Rank;
+
+use super::{Ends, Posted, Rest};
+use crate::channel::Tag;
+
+/// The action that never comes.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// A message that is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) posted: Posted,
+    pub(super) tag: Tag,
+    /// The action that relies on its end; [`NEVER`] where none does.
+    pub(super) ended: u64,
+    /// Whether it is the start of a persistent request, whose mode is that of all starts.
+    pub(super) is_persistent: bool,
+}
+
+/// A receive, or a look for a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) posted: Posted,
+    pub(super) tag: Option<Tag>,
+    /// The action that relies on its message; [`NEVER`] where none does.
+    pub(super) ended: u64,
+    /// The action that cancels it.
+    pub(super) cancelled: u64,
+    /// Whether it leaves the message where it is.
+    pub(super) peeks: bool,
+}
+
+/// All messages from one rank to another on a communicator, in the order of their sends, and of their receives.
+#[derive(Debug, Default)]
+pub(super) struct Channel {
+    pub(super) sends: Vec<Sent>,
+    pub(super) takes: Vec<Taken>,
+}
+
+/// What a channel lacks.
+pub(super) struct Unmatched<'a> {
+    pub(super) sends: Vec<&'a Sent>,
+    pub(super) takes: Vec<&'a Taken>,
+}
+
+impl Channel {
+    /// Matches receives, in the order of their posting, with the first messages that fit, as MPI does: messages do not
+    /// overtake each other.
+    pub(super) fn unmatched(&self, sender_end: u64, receiver_end: u64) -> Unmatched<'_> {
+        let sends = &self.sends[..self.sends.partition_point(|sent| sent.posted.0 < sender_end)];
+        let takes = &self.takes[..self.takes.partition_point(|taken| taken.posted.0 < receiver_end)];
+        let (mut is_taken, mut first) = (vec![false; sends.len()], 0);
+        let mut lacking = Vec::new();
+        for taken in takes.iter().filter(|taken| taken.cancelled >= receiver_end) {
+            while first < sends.len() && is_taken[first] {
+                first += 1;
+            }
+            let fits =
+                |&place: &usize| !is_taken[place] && taken.tag.is_none_or(|tag| tag == sends[place].tag);
+            match (first..sends.len()).find(fits) {
+                Some(place) => is_taken[place] |= !taken.peeks,
+                None => lacking.push(taken),
+            }
+        }
+        let left = sends.iter().zip(is_taken).filter_map(|(sent, is_taken)| (!is_taken).then_some(sent));
+        Unmatched { sends: left.collect(), takes: lacking }
+    }
+
+    /// Ends both ranks before they rely on what is not there.
+    pub(super) fn limit(&self, (from, to): (Rank, Rank), ends: &Ends, next: &mut Ends) {
+        let (sender_end, receiver_end) = (ends[from.index()], ends[to.index()]);
+        let Unmatched { sends, takes } = self.unmatched(sender_end, receiver_end);
+        let persistent = sends.iter().filter(|sent| sent.is_persistent).map(|sent| sent.ended).min();
+        let lacking = takes.iter().map(|taken| taken.ended).min();
+        for (rank, end) in [(from, persistent), (to, lacking)] {
+            let next = &mut next[rank.index()];
+            *next = end.map_or(*next, |end| end.min(*next));
+        }
+    }
+
+    /// Marks what is left without its other side.
+    pub(super) fn mark(&self, (from, to): (Rank, Rank), ends: &Ends, rests: &mut [Rest]) {
+        let Unmatched { sends, takes } = self.unmatched(ends[from.index()], ends[to.index()]);
+        let (persistent, others): (Vec<&Sent>, Vec<&Sent>) =
+            sends.into_iter().partition(|sent| sent.is_persistent);
+        rests[from.index()].dropped.extend(persistent.iter().map(|sent| sent.posted));
+        rests[from.index()].unreceived.extend(others.iter().map(|sent| sent.posted.0));
+        rests[to.index()].dropped.extend(takes.iter().map(|taken| taken.posted));
+    }
+}

@@ -1,0 +1,339 @@
+//! What ranks send, receive and enter, and which of their actions rely on it.
+
+use std::sync::Arc;
+
+use pdes_core::Rank;
+use rustc_hash::FxHashMap;
+
+use super::channel::{Channel, NEVER, Sent, Taken};
+use super::{Ends, Posted, Rest};
+use crate::action::Action;
+use crate::call::{Call, CommunicatorCall, Source};
+use crate::channel::{InIdx, OutIdx, Slot, Tag};
+use crate::communicator::{CommId, CommIdx, Group};
+use crate::trace::RankTrace;
+
+/// A channel: sender, receiver, communicator.
+type Key = (Rank, Rank, CommId);
+
+/// A sequence of operations that members of a group enter in the same order: those on a communicator, or, by the number of what it
+/// makes, a `comm_create_group`.
+type SequenceKey = (CommId, bool);
+
+/// Operations of a group, by rank: the action that enters each, and that which relies on its end.
+#[derive(Debug)]
+struct Sequence {
+    group: Arc<Group>,
+    entered: FxHashMap<Rank, Vec<(Posted, u64)>>,
+}
+
+/// What all ranks do to each other.
+///
+/// The maps are iterated, but what comes out does not depend on the order: minima and sets.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    channels: FxHashMap<Key, Channel>,
+    sequences: FxHashMap<SequenceKey, Sequence>,
+    /// Receives of a rank whose message the run did not record: those that had not completed, and starts of persistent ones.
+    unknown: FxHashMap<(Rank, CommId), Vec<Taken>>,
+}
+
+/// Where an operation that a request stands for is noted.
+#[derive(Clone, Copy)]
+enum Place {
+    Sent(Key, usize),
+    Taken(Key, usize),
+    Unknown((Rank, CommId), usize),
+    Entered(SequenceKey, usize),
+}
+
+/// What the start of a persistent request does.
+#[derive(Clone, Copy)]
+enum Template {
+    Send(OutIdx),
+    Receive(Source),
+    Nothing,
+}
+
+/// Follows a rank.
+struct Follower<'a> {
+    events: &'a mut Events,
+    rank: Rank,
+    trace: &'a RankTrace,
+    /// The action at hand.
+    at: u64,
+    pending: FxHashMap<Slot, Place>,
+    persistent: FxHashMap<Slot, Template>,
+}
+
+impl Events {
+    /// Adds what a rank does.
+    pub(super) fn add(&mut self, rank: Rank, trace: &RankTrace) {
+        let (pending, persistent) = (FxHashMap::default(), FxHashMap::default());
+        let mut follower = Follower { events: self, rank, trace, at: 0, pending, persistent };
+        for action in trace.cursor() {
+            follower.follow(action);
+            follower.at += 1;
+        }
+    }
+
+    /// Lowers the ends of ranks to before they rely on what is beyond the ends of others; only what has to do with ranks whose ends
+    /// have changed is looked at.
+    pub(super) fn limit(&self, ends: &Ends, is_changed: &[bool], next: &mut Ends) {
+        for (&(from, to, _), channel) in &self.channels {
+            if is_changed[from.index()] || is_changed[to.index()] {
+                channel.limit((from, to), ends, next);
+            }
+        }
+        for (&(rank, communicator), takes) in &self.unknown {
+            for taken in self.lacking(rank, communicator, takes, ends) {
+                next[rank.index()] = next[rank.index()].min(taken.ended);
+            }
+        }
+        for sequence in self.sequences.values() {
+            if sequence.group.members().any(|rank| is_changed[rank.index()]) {
+                for (rank, (_, ended)) in sequence.lacking(ends) {
+                    next[rank.index()] = next[rank.index()].min(ended);
+                }
+            }
+        }
+    }
+
+    /// Marks what is left without its other side.
+    pub(super) fn mark(&self, ends: &Ends, rests: &mut [Rest]) {
+        for (&(from, to, _), channel) in &self.channels {
+            channel.mark((from, to), ends, rests);
+        }
+        for (&(rank, communicator), takes) in &self.unknown {
+            let lacking = self.lacking(rank, communicator, takes, ends);
+            rests[rank.index()].dropped.extend(lacking.iter().map(|taken| taken.posted));
+        }
+        for sequence in self.sequences.values() {
+            for (rank, (posted, _)) in sequence.lacking(ends) {
+                rests[rank.index()].dropped.insert(posted);
+            }
+        }
+    }
+
+    /// Returns the receives from an unknown source for which no message is left: those that the program relies on come first.
+    fn lacking<'a>(
+        &self,
+        rank: Rank,
+        communicator: CommId,
+        takes: &'a [Taken],
+        ends: &Ends,
+    ) -> Vec<&'a Taken> {
+        let end = ends[rank.index()];
+        let of_rank = self.channels.iter().filter(|((_, to, on), _)| (*to, *on) == (rank, communicator));
+        let left = of_rank.flat_map(|((from, to, _), channel)| {
+            channel.unmatched(ends[from.index()], ends[to.index()]).sends
+        });
+        let mut left: Vec<Tag> = left.map(|sent| sent.tag).collect();
+        let alive = || takes.iter().filter(|taken| taken.posted.0 < end && taken.cancelled >= end);
+        let (relied, idle): (Vec<&Taken>, Vec<&Taken>) = alive().partition(|taken| taken.ended < end);
+        // Those with a tag before those that take any, so that a message is not taken away from the only one that it fits.
+        let (tagged, any): (Vec<&Taken>, Vec<&Taken>) =
+            relied.into_iter().partition(|taken| taken.tag.is_some());
+        let lacks = |taken: &&Taken| {
+            let fits = left.iter().position(|tag| taken.tag.is_none_or(|wanted| wanted == *tag));
+            fits.map(|place| left.swap_remove(place)).is_none()
+        };
+        let mut lacking: Vec<&Taken> = tagged.into_iter().chain(any).filter(lacks).collect();
+        lacking.extend(idle);
+        lacking
+    }
+}
+
+impl Sequence {
+    /// Returns the operations that not all members enter before their ends.
+    fn lacking(&self, ends: &Ends) -> Vec<(Rank, (Posted, u64))> {
+        let alive = |rank: Rank| {
+            let entered = self.entered.get(&rank).map_or(&[][..], Vec::as_slice);
+            &entered[..entered.partition_point(|(posted, _)| posted.0 < ends[rank.index()])]
+        };
+        let common = self.group.members().map(|rank| alive(rank).len()).min().unwrap_or(0);
+        let rest = |rank: Rank| alive(rank)[common..].iter().map(move |entered| (rank, *entered));
+        self.group.members().flat_map(rest).collect()
+    }
+}
+
+impl Follower<'_> {
+    fn follow(&mut self, action: Action) {
+        match action {
+            Action::Send { to, .. } => self.send(to, None, self.at, false),
+            Action::Isend { to, slot, .. } => self.send(to, Some(slot), NEVER, false),
+            Action::Recv { from, .. } => self.receive(Source::Rank(from), None, self.at, false),
+            Action::Irecv { from, slot, .. } => self.receive(Source::Rank(from), Some(slot), NEVER, false),
+            Action::SendRecv(id) => {
+                let both = *self.trace.send_recv(id);
+                self.exchange(both.to, both.from.map_or(Source::Nobody, Source::Rank));
+            }
+            Action::Wait { slot } => self.complete(slot),
+            Action::WaitAll => {
+                let pending: Vec<Slot> = self.pending.keys().copied().collect();
+                pending.into_iter().for_each(|slot| self.complete(slot));
+            }
+            Action::Collective(_) => self.enter((CommId::WORLD, false), CommIdx::WORLD, None),
+            Action::Call(id) => self.call(self.trace.call(id)),
+            Action::Init
+            | Action::Finalize
+            | Action::Communicator
+            | Action::Location(_)
+            | Action::Compute { .. }
+            | Action::Sleep { .. }
+            | Action::Null { .. }
+            | Action::Test { .. } => {}
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        match *call {
+            Call::Send { to: Some(to), .. } => self.send(to, None, self.at, false),
+            Call::Isend { to: Some(to), slot, .. } => self.send(to, Some(slot), NEVER, false),
+            Call::Recv { from, .. } => self.receive(from, None, self.at, false),
+            Call::Irecv { from, slot, .. } => self.receive(from, Some(slot), NEVER, false),
+            Call::SendRecv { to, from, .. } => self.exchange(to, from),
+            Call::Probe { from } | Call::Iprobe { from, found: true } => {
+                self.receive(from, None, self.at, true);
+            }
+            Call::SendInit { to, slot, .. } => {
+                self.persistent.insert(slot, to.map_or(Template::Nothing, Template::Send));
+            }
+            Call::RecvInit { from, slot, .. } => {
+                self.persistent.insert(slot, Template::Receive(from));
+            }
+            Call::Start { ref slots } => slots.iter().for_each(|slot| self.start(*slot)),
+            Call::Free { slot } => {
+                self.persistent.remove(&slot);
+            }
+            Call::Test { slot, done: true } => self.complete(slot),
+            Call::Waitall { ref slots } | Call::Testall { ref slots, done: true } => {
+                slots.iter().for_each(|slot| self.complete(*slot));
+            }
+            Call::Waitany { done, .. } | Call::Testany { done, .. } => {
+                done.into_iter().for_each(|slot| self.complete(slot));
+            }
+            Call::Waitsome { ref done, .. } | Call::Testsome { ref done, .. } => {
+                done.iter().for_each(|slot| self.complete(*slot));
+            }
+            Call::Cancel { slot, cancelled: true, .. } => self.cancel(slot),
+            Call::Collective { communicator, slot, .. }
+            | Call::NeighborAlltoall { communicator, slot, .. } => {
+                self.enter((self.trace.id(communicator), false), communicator, slot);
+            }
+            Call::NewCommunicator { kind: CommunicatorCall::CreateGroup, new: Some(new), .. } => {
+                self.enter((self.trace.id(new), true), new, None);
+            }
+            Call::NewCommunicator { parent, .. } => {
+                self.enter((self.trace.id(parent), false), parent, None);
+            }
+            // Sends to nobody, tests that find nothing, and what only this rank knows of.
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, to: OutIdx, slot: Option<Slot>, ended: u64, is_persistent: bool) {
+        let channel = self.trace.outgoing()[to.index()];
+        let key = (self.rank, channel.peer, self.trace.id(channel.communicator));
+        let sends = &mut self.events.channels.entry(key).or_default().sends;
+        sends.push(Sent { posted: (self.at, slot), tag: channel.tag, ended, is_persistent });
+        let place = Place::Sent(key, sends.len() - 1);
+        self.pend(slot, place);
+    }
+
+    fn receive(&mut self, from: Source, slot: Option<Slot>, ended: u64, peeks: bool) {
+        let (peer, tag, communicator) = match from {
+            Source::Nobody => return,
+            Source::Rank(from) => self.named(from),
+            Source::Any { tag, communicator, recorded } => (recorded, tag, self.trace.id(communicator)),
+        };
+        let taken = Taken { posted: (self.at, slot), tag, ended, cancelled: NEVER, peeks };
+        let place = match peer {
+            Some(peer) => {
+                let key = (peer, self.rank, communicator);
+                let takes = &mut self.events.channels.entry(key).or_default().takes;
+                takes.push(taken);
+                Place::Taken(key, takes.len() - 1)
+            }
+            // A look that says nothing of its message asks for nothing.
+            None if peeks => return,
+            None => {
+                let key = (self.rank, communicator);
+                let takes = self.events.unknown.entry(key).or_default();
+                takes.push(taken);
+                Place::Unknown(key, takes.len() - 1)
+            }
+        };
+        self.pend(slot, place);
+    }
+
+    fn named(&self, from: InIdx) -> (Option<Rank>, Option<Tag>, CommId) {
+        let channel = self.trace.incoming()[from.index()];
+        (Some(channel.peer), channel.tag, self.trace.id(channel.communicator))
+    }
+
+    fn exchange(&mut self, to: Option<OutIdx>, from: Source) {
+        if let Some(to) = to {
+            self.send(to, None, self.at, false);
+        }
+        self.receive(from, None, self.at, false);
+    }
+
+    fn enter(&mut self, key: SequenceKey, communicator: CommIdx, slot: Option<Slot>) {
+        let group = &self.trace.communicators()[communicator.index()].group;
+        let new = || Sequence { group: Arc::clone(group), entered: FxHashMap::default() };
+        let entered = self.events.sequences.entry(key).or_insert_with(new).entered.entry(self.rank);
+        let entered = entered.or_default();
+        let ended = if slot.is_some() { NEVER } else { self.at };
+        entered.push(((self.at, slot), ended));
+        let place = Place::Entered(key, entered.len() - 1);
+        self.pend(slot, place);
+    }
+
+    fn pend(&mut self, slot: Option<Slot>, place: Place) {
+        if let Some(slot) = slot {
+            self.pending.insert(slot, place);
+        }
+    }
+
+    fn start(&mut self, slot: Slot) {
+        match self.persistent.get(&slot).copied() {
+            Some(Template::Send(to)) => self.send(to, Some(slot), NEVER, true),
+            Some(Template::Receive(from)) => self.receive(from, Some(slot), NEVER, false),
+            Some(Template::Nothing) | None => {}
+        }
+    }
+
+    /// Notes that the program relies on the end of a request from here on; one that is not active is complete.
+    fn complete(&mut self, slot: Slot) {
+        let at = self.at;
+        match self.pending.remove(&slot) {
+            Some(Place::Sent(key, index)) => self.channel(key).sends[index].ended = at,
+            Some(Place::Taken(key, index)) => self.channel(key).takes[index].ended = at,
+            Some(Place::Unknown(key, index)) => self.unknown(key)[index].ended = at,
+            Some(Place::Entered(key, index)) => {
+                let sequence = self.events.sequences.get_mut(&key);
+                let entered = sequence.and_then(|sequence| sequence.entered.get_mut(&self.rank));
+                entered.expect("the rank has entered it")[index].1 = at;
+            }
+            None => {}
+        }
+    }
+
+    fn cancel(&mut self, slot: Slot) {
+        let at = self.at;
+        match self.pending.get(&slot).copied() {
+            Some(Place::Taken(key, index)) => self.channel(key).takes[index].cancelled = at,
+            Some(Place::Unknown(key, index)) => self.unknown(key)[index].cancelled = at,
+            Some(Place::Sent(..) | Place::Entered(..)) | None => {}
+        }
+    }
+
+    fn channel(&mut self, key: Key) -> &mut Channel {
+        self.events.channels.get_mut(&key).expect("a request is noted in its channel")
+    }
+
+    fn unknown(&mut self, key: (Rank, CommId)) -> &mut [Taken] {
+        self.events.unknown.get_mut(&key).expect("a request is noted with those of its rank")
+    }
+}

@@ -1,0 +1,139 @@
+//! Writing what is left of a rank.
+
+use std::io::{self, Write};
+
+use pdes_core::{Bytes, Rank};
+use rustc_hash::FxHashSet;
+
+use super::Rest;
+use crate::archive::write_line;
+use crate::call::SendMode;
+use crate::channel::{Slot, Tag};
+use crate::communicator::CommId;
+use crate::structure::{CallOp, Op, Peer, RecvFrom, RequestName, SendTo, TextLine};
+use crate::trace::{Ops, RankTrace};
+
+/// Writes the actions of a rank that are left, and leaves requests out that have no other side.
+pub(super) struct Rewrite<'a> {
+    rank: Rank,
+    trace: &'a RankTrace,
+    rest: &'a Rest,
+    /// Names of the requests that were left out, and are named until the end.
+    gone: FxHashSet<RequestName>,
+}
+
+impl<'a> Rewrite<'a> {
+    pub(super) fn new(rank: Rank, trace: &'a RankTrace, rest: &'a Rest) -> Self {
+        Self { rank, trace, rest, gone: FxHashSet::default() }
+    }
+
+    /// Writes the text; returns how many of the rank's actions are in it.
+    pub(super) fn write(mut self, out: &mut impl Write) -> io::Result<u64> {
+        let (rank, trace, mut kept) = (self.rank, self.trace, 0);
+        let mut measured = trace.measured();
+        for (at, op) in (0..self.rest.len).zip(Ops::new(trace)) {
+            let mut time = measured.as_mut().and_then(Iterator::next).and_then(|(_, time)| time);
+            let ops = self.left(at, op);
+            kept += u64::from(!ops.is_empty());
+            // The time of an action that is made two is that of the first.
+            ops.iter().try_for_each(|op| write_line(out, TextLine { rank, op }, time.take()))?;
+        }
+        Ok(kept)
+    }
+
+    /// Returns what is left of an action.
+    fn left(&mut self, at: u64, op: Op) -> Vec<Op> {
+        let op = match op {
+            Op::Call(CallOp::Start { requests }) => {
+                let is_left = |name: &RequestName| !self.is_dropped(at, *name);
+                let requests: Vec<_> = requests.into_iter().filter(is_left).collect();
+                return if requests.is_empty() { Vec::new() } else { vec![call(CallOp::Start { requests })] };
+            }
+            op => op,
+        };
+        if let Some(name) = posted(&op)
+            && self.is_dropped(at, name)
+        {
+            self.gone.insert(name);
+            return Vec::new();
+        }
+        if self.rest.unreceived.contains(&at) {
+            return buffered(op);
+        }
+        if self.gone.is_empty() { vec![op] } else { self.without_gone(op).into_iter().collect() }
+    }
+
+    fn is_dropped(&self, at: u64, name: RequestName) -> bool {
+        // In a trace that was read, requests are named by their places.
+        self.rest.dropped.contains(&(at, Some(Slot::new(name.get()))))
+    }
+
+    /// Leaves out the names of requests that are not there; `None` where nothing else is named.
+    fn without_gone(&self, op: Op) -> Option<Op> {
+        let Op::Call(mut op) = op else { return Some(op) };
+        let is_left = |name: &RequestName| !self.gone.contains(name);
+        match &mut op {
+            CallOp::Waitany { requests, .. }
+            | CallOp::Waitsome { requests, .. }
+            | CallOp::Testall { requests, .. }
+            | CallOp::Testany { requests, .. }
+            | CallOp::Testsome { requests, .. } => {
+                requests.retain(is_left);
+                (!requests.is_empty()).then_some(Op::Call(op))
+            }
+            CallOp::Test { request, .. } | CallOp::Cancel { request, .. } | CallOp::Free { request } => {
+                is_left(request).then_some(Op::Call(op))
+            }
+            _ => Some(Op::Call(op)),
+        }
+    }
+}
+
+fn call(op: CallOp) -> Op {
+    Op::Call(op)
+}
+
+/// Returns the name of the request that an operation posts.
+fn posted(op: &Op) -> Option<RequestName> {
+    let Op::Call(op) = op else { return None };
+    match op {
+        CallOp::Isend { request, .. }
+        | CallOp::Irecv { request, .. }
+        | CallOp::Collective { request, .. }
+        | CallOp::NeighborAlltoall { request, .. } => *request,
+        _ => None,
+    }
+}
+
+/// Has a send end whether or not there is a receive.
+fn buffered(op: Op) -> Vec<Op> {
+    let mode = SendMode::Buffered;
+    match op {
+        Op::Send { peer, tag, bytes } => {
+            vec![call(CallOp::Send { mode, to: SendTo { peer, tag, communicator: CommId::WORLD }, bytes })]
+        }
+        Op::Isend { peer, tag, bytes } => {
+            let to = SendTo { peer, tag, communicator: CommId::WORLD };
+            vec![call(CallOp::Isend { mode, to, bytes, request: None })]
+        }
+        Op::SendRecv { to, send_bytes, from, recv_bytes } => {
+            let tag = Tag::new(0);
+            let to = SendTo { peer: to, tag, communicator: CommId::WORLD };
+            let from = RecvFrom::on_world(from.map_or(Peer::Nobody, Peer::Rank), Some(tag));
+            both(to, send_bytes, from, recv_bytes)
+        }
+        Op::Call(CallOp::Send { to, bytes, .. }) => vec![call(CallOp::Send { mode, to, bytes })],
+        Op::Call(CallOp::Isend { to, bytes, request, .. }) => {
+            vec![call(CallOp::Isend { mode, to, bytes, request })]
+        }
+        Op::Call(CallOp::SendRecv { to, send_bytes, from, recv_bytes }) => {
+            both(to, send_bytes, from, recv_bytes)
+        }
+        op => vec![op],
+    }
+}
+
+fn both(to: SendTo, send_bytes: Bytes, from: RecvFrom, recv_bytes: Bytes) -> Vec<Op> {
+    let send = CallOp::Send { mode: SendMode::Buffered, to, bytes: send_bytes };
+    vec![call(send), call(CallOp::Recv { from, bytes: recv_bytes })]
+}

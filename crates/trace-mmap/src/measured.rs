@@ -1,0 +1,106 @@
+//! Measured times: how long each action took when the program was recorded.
+
+use std::sync::Arc;
+
+use pdes_core::SimDuration;
+
+use crate::action::Action;
+use crate::archive::{ArchivedRank, Damage};
+use crate::column::{ABSENT, Ahead, Column};
+use crate::record::{MAX_AMOUNT_BITS, Record};
+use crate::store::Records;
+use crate::trace::Cursor;
+
+/// Picoseconds of the unit in which times are kept.
+const NANO: u64 = 1000;
+
+/// Longest time that is kept \[ns\]: whole numbers up to there are exact as doubles, and their picoseconds fit 64 bits.
+pub(crate) const MOST_NANOS: u64 = 999_999_999_999_999;
+
+/// Where the times of a rank are.
+#[derive(Debug)]
+pub(crate) enum Times {
+    /// In memory, or in a temporary file: a computation of as many flops as nanoseconds, or anything else where an action has none.
+    Memory(Records),
+    /// In an archive: a column for each kind of action, and where their blocks begin.
+    Archive { columns: Arc<[Column]>, blocks: u64 },
+}
+
+/// Packs a time as a record of [`Times::Memory`].
+pub(crate) fn record(nanos: Option<u64>) -> Record {
+    Record::encode(nanos.map_or(Action::Init, |nanos| Action::Compute { flops: nanos as f64 }))
+}
+
+/// The actions of a rank in order, each with the time that it took when the program was recorded; `None` for an action of which that
+/// is not known.
+///
+/// Where the times are damaged it ends early, and [`Trace::integrity`](crate::Trace::integrity) tells.
+#[derive(Clone, Debug)]
+pub struct Measured<'a> {
+    actions: Cursor<'a>,
+    times: Reader<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Reader<'a> {
+    Memory(Cursor<'a>),
+    Archive { ahead: Ahead<'a>, blocks: u64, rank: &'a ArchivedRank },
+}
+
+impl<'a> Measured<'a> {
+    pub(crate) fn in_memory(actions: Cursor<'a>, times: &'a Records) -> Self {
+        Self { actions, times: Reader::Memory(Cursor::in_memory(times)) }
+    }
+
+    pub(crate) fn archived(rank: &'a ArchivedRank, columns: &'a [Column], blocks: u64) -> Self {
+        let times = Reader::Archive { ahead: Ahead::new(columns), blocks, rank };
+        Self { actions: Cursor::archived(rank), times }
+    }
+
+    /// Returns the time of this action \[ns\].
+    fn time(&mut self, action: Action) -> Result<Option<u64>, Damage> {
+        match &mut self.times {
+            Reader::Memory(times) => Ok(match times.next() {
+                Some(Action::Compute { flops }) => Some(flops as u64),
+                _ => None,
+            }),
+            Reader::Archive { ahead, blocks, rank } => {
+                let column = u32::from(Record::encode(action).kind());
+                let mut bits = ahead.take(column);
+                if bits > MAX_AMOUNT_BITS && bits != ABSENT {
+                    bits = ahead.unpack(column, rank.shard(), *blocks)?;
+                }
+                match bits {
+                    ABSENT => Ok(None),
+                    // What a forged archive says beyond the longest time is no time.
+                    bits if bits <= MAX_AMOUNT_BITS => {
+                        Ok(Some(f64::from_bits(bits) as u64).filter(|nanos| *nanos <= MOST_NANOS))
+                    }
+                    _ => Err(Damage::Column),
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Measured<'_> {
+    type Item = (Action, Option<SimDuration>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let action = self.actions.next()?;
+        match self.time(action) {
+            Ok(nanos) => Some((action, nanos.map(|nanos| SimDuration::from_picos(nanos * NANO)))),
+            Err(damage) => {
+                if let Reader::Archive { rank, .. } = self.times {
+                    rank.report(damage);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// Returns a time in the unit of text \[ns\].
+pub(crate) fn nanos(time: SimDuration) -> u64 {
+    time.as_picos() / NANO
+}
