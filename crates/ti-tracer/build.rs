@@ -11,12 +11,13 @@ fn main() {
 mod mpi {
     use std::process::Command;
 
-    const FILES: [&str; 6] = [
+    const FILES: [&str; 7] = [
         "shim/process.c",
         "shim/messages.c",
         "shim/requests.c",
         "shim/collectives.c",
         "shim/communicators.c",
+        "shim/regions.c",
         "shim/unrecorded.c",
     ];
 

@@ -5,6 +5,7 @@ mod programs;
 
 use std::path::{Path, PathBuf};
 
+use pdes_replay::SavedReport;
 use predicates::str::contains;
 
 use crate::command_line::{DONE, FAILED, Folder, command};
@@ -148,7 +149,7 @@ fn fortran_is_recorded_once() {
         format!(
             "irecv {peer} 1 8 req=0; isend {peer} 1 8 req=1; waitall req=0,1; irecv -555 2 8 req=0 source={peer}; \
              send {peer} 2 8; waitany req=0 done=0; {third}; allreduce 4 0; allgatherv 4 4 4 4 4; \
-             comm_split comm=0 new={number} members={row}; ibcast 4 1 comm={number} req=0; wait req=0; comm_free comm={number}"
+             comm_split comm=0 new={number} members={row}; ibcast 4 1 comm={number} req=0; wait req=0; comm_free comm={number}; location level-7 0; location outside 0"
         )
     };
     run.expect(0, &calls(1, "send 1 3 12", "0,1", 1));
@@ -221,6 +222,28 @@ fn a_program_that_is_killed_at_any_time_leaves_a_trace_that_replays() {
         gather(&folder, &shards.iter().collect::<Vec<_>>()).code(DONE).stderr(contains("are left out"));
         assert!(replay_what_is_left(&folder, &folder.path("run.pdt")) > 0);
     }
+}
+
+#[test]
+fn regions_are_recorded_and_known_to_the_breakdown() {
+    let Some(program) = Program::compile("regions.c") else { return };
+    let run = program.record("run", 2, &[]);
+    let step = "location solver 0; allreduce 4 0; location solver/halo 0; barrier; location solver 0; location outside 0";
+    run.expect(0, &format!("{step}; {step}; location level-5 0; bcast 4 0; location outside 0"));
+    let folder = Folder::new();
+    let report = folder.path("report.json");
+    let mut replay = command();
+    replay
+        .arg("--platform")
+        .arg(repository().join("configs/platforms/torus-5g.toml"))
+        .arg("--trace")
+        .arg(run.archive());
+    replay.arg("--report").arg(&report).assert().code(DONE);
+    let regions = SavedReport::from_path(&report).unwrap().breakdown.unwrap().regions;
+    let mut sites: Vec<_> = regions.iter().map(|region| (region.site.as_deref(), region.ranks)).collect();
+    sites.sort_unstable();
+    let named = ["level-5", "outside", "solver", "solver/halo"].map(|name| (Some(name), 2));
+    assert_eq!(sites, [vec![(None, 2)], named.to_vec()].concat());
 }
 
 #[test]

@@ -42,6 +42,9 @@ unsigned ti_next_communicator(void);
 void ti_new_communicator(const char *verb, int64_t parent, int64_t handle, unsigned number, const int *members,
                          int len);
 void ti_free_communicator(int64_t handle);
+void ti_begin_region(const char *name);
+void ti_end_region(void);
+void ti_region_level(int level);
 
 /* Handles are pointers (Open MPI) or integers (MPICH). */
 #define KEY(handle) ((int64_t)(intptr_t)(handle))

@@ -495,3 +495,26 @@ pub(crate) unsafe extern "C" fn ti_new_communicator(
 pub(crate) extern "C" fn ti_free_communicator(handle: i64) {
     with(|recorder, _| recorder.free_communicator(handle));
 }
+
+/// Records that a region of the program begins.
+///
+/// # Safety
+/// `region` is a string with an end.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn ti_begin_region(region: *const c_char) {
+    // SAFETY: as the caller promises.
+    let region = unsafe { name(region) };
+    with(|recorder, _| recorder.begin_region(region));
+}
+
+/// Records that a region of the program ends.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_end_region() {
+    with(|recorder, _| recorder.end_region());
+}
+
+/// Records `MPI_Pcontrol`.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_region_level(level: c_int) {
+    with(|recorder, _| recorder.region_level(level));
+}

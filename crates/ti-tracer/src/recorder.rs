@@ -3,6 +3,7 @@
 mod collectives;
 mod completion;
 mod messages;
+mod regions;
 
 pub use completion::{Completion, Status};
 
@@ -70,6 +71,8 @@ pub struct Recorder {
     requests: Requests,
     /// Source, tag and communicator of the messages that were matched, by their handles.
     matched: FxHashMap<i64, (i32, i32, i64)>,
+    /// The names of the regions in which the program is, the outermost first.
+    regions: Vec<String>,
     /// What cannot be replayed, and how often it was called.
     skipped: BTreeMap<String, u64>,
     line: String,
@@ -89,6 +92,7 @@ impl Recorder {
             own: None,
             requests: Requests::default(),
             matched: FxHashMap::default(),
+            regions: Vec::new(),
             skipped: BTreeMap::new(),
             line: String::new(),
         }

@@ -190,4 +190,8 @@ functions! {
     Comm_accept ti_c_Comm_accept comm_accept ti_f_comm_accept;
     Intercomm_create ti_c_Intercomm_create intercomm_create ti_f_intercomm_create;
     Comm_idup ti_c_Comm_idup comm_idup ti_f_comm_idup;
+    Pcontrol ti_c_Pcontrol pcontrol ti_f_pcontrol;
 }
+
+jump!("pdes_tracer_region_begin", ti_c_region_begin);
+jump!("pdes_tracer_region_end", ti_c_region_end);

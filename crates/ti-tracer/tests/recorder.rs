@@ -204,3 +204,34 @@ fn times_stand_last_in_their_lines() {
     ];
     assert_eq!(lines, expected);
 }
+
+#[test]
+fn regions_are_named_by_their_path() {
+    let (calls, _) = record(|recorder| {
+        recorder.end_region();
+        recorder.compute(1);
+        recorder.begin_region("the solver");
+        recorder.begin_region("");
+        recorder.end_region();
+        recorder.compute(2);
+        recorder.end_region();
+        // Levels of the standard, then one of the program's own that ends with what is inside.
+        (-2..=2).for_each(|level| recorder.region_level(level));
+        recorder.region_level(7);
+        recorder.begin_region("inside");
+        recorder.region_level(-8);
+        recorder.region_level(-7);
+    });
+    let expected = [
+        "compute 2",
+        "location the_solver 0",
+        "location the_solver/_ 0",
+        "location the_solver 0",
+        "compute 4",
+        "location outside 0",
+        "location level-7 0",
+        "location level-7/inside 0",
+        "location outside 0",
+    ];
+    assert_eq!(calls, expected);
+}

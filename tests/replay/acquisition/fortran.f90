@@ -27,5 +27,7 @@ program fortran
   call mpi_ibcast(value, 1, MPI_INTEGER, 1, row, requests(1), ierr)
   call mpi_wait(requests(1), MPI_STATUS_IGNORE, ierr)
   call mpi_comm_free(row, ierr)
+  call mpi_pcontrol(7)
+  call mpi_pcontrol(-7)
   call mpi_finalize(ierr)
 end program fortran

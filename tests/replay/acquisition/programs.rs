@@ -63,8 +63,9 @@ impl Program {
         let folder = Folder::new();
         let file = folder.path("program");
         let source = repository().join("tests/replay/acquisition").join(source);
-        let compiled =
-            Command::new(&compiler).arg("-O1").arg("-w").arg(&source).arg("-o").arg(&file).output();
+        let mut compile = Command::new(&compiler);
+        compile.arg("-O1").arg("-w").arg("-I").arg(repository().join("crates/ti-tracer/include"));
+        let compiled = compile.arg(&source).arg("-o").arg(&file).output();
         let compiled = compiled.unwrap();
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         Some(Self { folder, file })

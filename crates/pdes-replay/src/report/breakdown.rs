@@ -72,7 +72,7 @@ pub struct CallParts {
 /// The time at one call site, until the next one that the trace names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegionParts {
-    /// The file and the line; null for what comes before the trace names any.
+    /// The file and the line, or the path of a region; null for what comes before the trace names any.
     pub site: Option<String>,
     /// Ranks that came there.
     pub ranks: u32,
@@ -222,9 +222,14 @@ fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
     regions.into_iter().map(parts).collect()
 }
 
+/// Returns a call site as it is told: a region of the program, which a tracer writes as line 0 of its name, by that.
+pub(crate) fn site_name(location: &str) -> &str {
+    location.strip_suffix(":0").unwrap_or(location)
+}
+
 /// The name of a call site, which the tables of another process's ranks have, too.
 fn name(trace: &Trace, rank: Rank, site: LocationId) -> String {
-    let found = trace.look_at(rank, |trace| trace.location(site).to_owned());
+    let found = trace.look_at(rank, |trace| site_name(trace.location(site)).to_owned());
     found.unwrap_or_else(|error| format!("call site {} of rank {rank}: {error}", site.get()))
 }
 
