@@ -36,5 +36,7 @@ mod reference;
 mod sweep;
 #[path = "replay/trace_commands.rs"]
 mod trace_commands;
+#[path = "replay/validation.rs"]
+mod validation;
 #[path = "replay/waits.rs"]
 mod waits;

@@ -6,6 +6,7 @@ mod programs;
 use std::path::{Path, PathBuf};
 
 use pdes_replay::SavedReport;
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
 use crate::command_line::{DONE, FAILED, Folder, command};
@@ -262,6 +263,19 @@ fn times_are_kept_where_they_are_asked_for() {
     assert!(computed > 0);
     let info = command().args(["trace", "info"]).arg(run.archive()).assert().code(DONE);
     info.stdout(contains("times:    measured"));
+    let mut validate = command();
+    validate.arg("validate").arg(run.archive());
+    validate
+        .arg("--platform")
+        .arg(repository().join("configs/platforms/torus-5g.toml"))
+        .assert()
+        .code(DONE)
+        .stdout(
+            contains("run time")
+                .and(contains("by computation"))
+                .and(contains("waitall"))
+                .and(contains("most of the error")),
+        );
 }
 
 #[test]

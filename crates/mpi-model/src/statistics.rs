@@ -1,5 +1,7 @@
 //! What a rank did, and for how long.
 
+mod kind;
+
 use pdes_core::{Bytes, SimDuration, Wire};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{Collective, LocationId};

@@ -10,6 +10,7 @@ mod run;
 mod summary;
 mod sweep;
 mod trace;
+mod validate;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Platform(command)) => conclude(platform::run(command), None),
         Some(Command::Trace(command)) => conclude(trace::run(command), None),
         Some(Command::Sweep(arguments)) => conclude(sweep::run(arguments), None),
+        Some(Command::Validate(arguments)) => conclude(validate::run(arguments), None),
         Some(Command::Report { report }) => conclude(report::run(report), None),
     }
 }

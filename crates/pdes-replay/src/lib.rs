@@ -44,6 +44,7 @@ mod province;
 mod report;
 mod scene;
 mod sweep;
+mod validation;
 
 pub use checkpoint::{CheckpointError, CheckpointSummary, Checkpoints, Stop};
 pub use config::{Config, ConfigError};
@@ -63,3 +64,4 @@ pub use report::{
 };
 pub use scene::{Outcome, RunError, Scene};
 pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv};
+pub use validation::{Compared, Residual, Validation, ValidationError};

@@ -20,6 +20,7 @@ use crate::forward::FastForward;
 use crate::partition::Cuts;
 use crate::scene::{Outcome, Scene};
 
+pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::Column;
 pub use histograms::{Histogram, Histograms};

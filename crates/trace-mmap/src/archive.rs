@@ -1,5 +1,6 @@
 //! The archive: a trace in a form that is mapped and read without parsing.
 
+mod asleep;
 mod body;
 mod check;
 mod compile;
@@ -27,6 +28,7 @@ mod unroll;
 mod walk;
 mod writer;
 
+pub use asleep::with_measured_computations;
 pub(crate) use body::{ArchivedRank, Form};
 pub use check::{CheckReport, Finding, check};
 pub use compile::StructureError;

@@ -148,7 +148,8 @@ mod warning;
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
     ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Head, Info,
-    Pair, Storage, StructureError, Summary, WriteError, check, convert, cut, dump, write_text,
+    Pair, Storage, StructureError, Summary, WriteError, check, convert, cut, dump,
+    with_measured_computations, write_text,
 };
 pub use call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};
 pub use channel::{Arrival, InIdx, Incoming, OutIdx, Outgoing, PortId, Slot, Tag};

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     /// Replays a program on many machines, or with many settings: every combination of the values in a file.
     Sweep(SweepArguments),
+    /// Replays a program that was recorded with times, and says how far the replay is from them.
+    Validate(super::validate::ValidateArguments),
     /// Prints where the time of a run went, and who waited for whom.
     Report {
         /// The report (JSON), as --report writes it.
@@ -104,7 +106,7 @@ pub(crate) enum Form {
     Goal,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArguments {
     /// Configuration of the run (TOML).
     #[arg(long, value_name = "FILE")]

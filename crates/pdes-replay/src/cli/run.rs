@@ -136,7 +136,7 @@ fn job_across(config: Config) -> Result<Job> {
 }
 
 /// Puts the configuration file and the flags together.
-fn config(arguments: &RunArguments) -> Result<Config> {
+pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     let mut config = match &arguments.config {
         Some(path) => Config::from_path(path)?,
         None => Config::default(),

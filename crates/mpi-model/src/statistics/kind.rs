@@ -1,0 +1,68 @@
+//! The kind of an action.
+
+use trace_mmap::{Action, Call, RankTrace};
+
+use crate::statistics::ActionKind;
+
+impl ActionKind {
+    /// Returns the kind as which a replay accounts for an action of a rank.
+    ///
+    /// ```
+    /// use mpi_model::ActionKind;
+    /// use trace_mmap::Trace;
+    /// let trace = Trace::from_text("0 init\n0 irecv -555 1 8 req=3\n0 send 0 1 8\n0 ssend -666 0 8\n0 iallreduce 8 0 req=4\n0 wait req=4\n")?;
+    /// let rank = trace.rank(pdes_core::Rank::new(0));
+    /// let names: Vec<_> = rank.cursor().map(|action| ActionKind::of(action, rank).name()).collect();
+    /// assert_eq!(names, ["marker", "irecv", "send", "send", "icollective", "wait"]);
+    /// # Ok::<(), trace_mmap::TraceError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Where the action is not of this rank.
+    pub fn of(action: Action, rank: &RankTrace) -> Self {
+        match action {
+            Action::Compute { .. } => Self::Compute,
+            Action::Sleep { .. } => Self::Sleep,
+            Action::Send { .. } | Action::Null { slot: None } => Self::Send,
+            Action::Isend { .. } | Action::Null { slot: Some(_) } => Self::Isend,
+            Action::Recv { .. } => Self::Recv,
+            Action::Irecv { .. } => Self::Irecv,
+            Action::SendRecv(_) => Self::SendRecv,
+            Action::Wait { .. } => Self::Wait,
+            Action::Test { .. } => Self::Test,
+            Action::WaitAll => Self::Waitall,
+            Action::Collective(id) => Self::from(rank.collective(id)),
+            Action::Init | Action::Communicator | Action::Location(_) => Self::Marker,
+            Action::Finalize => Self::Finalize,
+            Action::Call(id) => Self::of_call(rank.call(id), rank),
+        }
+    }
+
+    fn of_call(call: &Call, rank: &RankTrace) -> Self {
+        match call {
+            Call::Send { .. } => Self::Send,
+            Call::Isend { .. } => Self::Isend,
+            Call::Recv { .. } => Self::Recv,
+            Call::Irecv { .. } => Self::Irecv,
+            Call::SendRecv { .. } => Self::SendRecv,
+            Call::SendInit { .. } | Call::RecvInit { .. } | Call::Free { .. } => Self::Marker,
+            Call::FreeCommunicator { .. } => Self::Marker,
+            Call::Start { .. } => Self::Start,
+            Call::Waitall { .. } => Self::Waitall,
+            Call::Waitany { .. } => Self::Waitany,
+            Call::Waitsome { .. } => Self::Waitsome,
+            Call::Test { .. } | Call::Testall { .. } | Call::Testany { .. } | Call::Testsome { .. } => {
+                Self::Test
+            }
+            Call::Probe { .. } => Self::Probe,
+            Call::Iprobe { .. } => Self::Iprobe,
+            Call::Cancel { .. } => Self::Cancel,
+            Call::Collective { slot: Some(_), .. } | Call::NeighborAlltoall { slot: Some(_), .. } => {
+                Self::NonBlocking
+            }
+            Call::Collective { operation, slot: None, .. } => Self::from(rank.collective(*operation)),
+            Call::NeighborAlltoall { slot: None, .. } => Self::NeighborAlltoall,
+            Call::NewCommunicator { .. } => Self::NewCommunicator,
+        }
+    }
+}

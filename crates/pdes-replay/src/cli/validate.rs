@@ -1,0 +1,131 @@
+//! The command that compares a replay with what was measured.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use pdes_replay::{Compared, Residual, Validation};
+
+use super::arguments::RunArguments;
+use super::{Misuse, goal, run};
+
+/// The most rows of a table.
+const LISTED: usize = 12;
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArguments {
+    /// The trace, recorded with `trace acquire --with-times`.
+    trace: PathBuf,
+    /// Configuration with the machine on which it was recorded (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Platform: SimGrid XML or TOML.
+    #[arg(long, value_name = "FILE")]
+    platform: Option<PathBuf>,
+    /// Network model.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Threads.
+    #[arg(long, value_name = "N")]
+    threads: Option<i64>,
+    /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Where to write the comparison (JSON).
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Exits with 1 where the run time differs by more than this from what was measured, such as 10%.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    within: Option<f64>,
+}
+
+/// Replays, compares, and prints the table.
+pub(crate) fn run(arguments: &ValidateArguments) -> Result<()> {
+    let config = run::config(&RunArguments {
+        config: arguments.config.clone(),
+        trace: Some(arguments.trace.clone()),
+        platform: arguments.platform.clone(),
+        model: arguments.model.clone(),
+        threads: arguments.threads,
+        set: arguments.set.clone(),
+        ..RunArguments::default()
+    })?;
+    if goal::is_wanted(&config) {
+        return Err(Misuse(
+            "a GOAL schedule has no measured times: expected a trace of an MPI program".to_owned(),
+        )
+        .into());
+    }
+    let validation = Validation::new(&config.resolve()?)?;
+    if let Some(path) = &arguments.report {
+        validation.write(path).with_context(|| format!("the comparison {}", path.display()))?;
+        tracing::info!("wrote the comparison {}", path.display());
+    }
+    let mut text = String::new();
+    describe(&validation, &mut text)?;
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    match (arguments.within, validation.run_time.error) {
+        (Some(within), Some(error)) if error.abs() > within => {
+            bail!("the run time differs by {:+.1} %, expected at most {:.1} %", 100.0 * error, 100.0 * within)
+        }
+        (Some(_), None) => bail!("no time was measured, with which the run time could be compared"),
+        _ => Ok(()),
+    }
+}
+
+fn describe(validation: &Validation, text: &mut String) -> std::fmt::Result {
+    let Validation { trace, platform, model, ranks, actions, measured_actions, .. } = validation;
+    writeln!(
+        text,
+        "{trace} on {platform} ({model}): {ranks} ranks, {measured_actions} of {actions} actions have times"
+    )?;
+    let totals = [&validation.run_time, &validation.computation, &validation.communication];
+    table(text, "time", &totals)?;
+    table(text, "action", &validation.calls.iter().collect::<Vec<_>>())?;
+    if validation.regions.iter().any(|region| !region.name.is_empty()) {
+        table(text, "region", &validation.regions.iter().collect::<Vec<_>>())?;
+    }
+    if let Some(Residual { name, of, error_s, region }) = &validation.residual {
+        let place = region.as_ref().map_or(String::new(), |region| format!(", most at {region}"));
+        writeln!(text, "\nmost of the error: the {of} of {name}, {error_s:+.9} s of all ranks{place}")?;
+    }
+    Ok(())
+}
+
+fn table(text: &mut String, what: &str, rows: &[&Compared]) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\n{what:<16} {:>10} {:>16} {:>16} {:>9} {:>15} {:>17}",
+        "count", "measured", "replayed", "error", "by computation", "by communication"
+    )?;
+    for row in rows.iter().take(LISTED) {
+        let name = if row.name.is_empty() { "before the first" } else { &row.name };
+        let count = if row.count > 0 { row.count.to_string() } else { String::new() };
+        writeln!(
+            text,
+            "{name:<16} {count:>10} {:>14.9} s {:>14.9} s {:>9} {:>15} {:>17}",
+            row.measured_s,
+            row.replayed_s,
+            percent(row.error_s, row.measured_s),
+            percent(row.computation_error_s, row.measured_s),
+            percent(row.communication_error_s, row.measured_s)
+        )?;
+    }
+    match rows.len().saturating_sub(LISTED) {
+        0 => Ok(()),
+        more => writeln!(text, "and {more} more"),
+    }
+}
+
+fn percent(part: f64, whole: f64) -> String {
+    if whole == 0.0 { "-".to_owned() } else { format!("{:+.1} %", 100.0 * part / whole) }
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let number = number.ok().filter(|number| number.is_finite() && *number >= 0.0);
+    let expected = || format!("found {text:?}, expected a percentage of at least 0, such as 10%");
+    number.map(|number| number / 100.0).ok_or_else(expected)
+}

@@ -1,0 +1,299 @@
+//! How far a replay is from what was measured, and whether that is for its computations or for its communication.
+//!
+//! The machine is the one on which the program was recorded (an identity simulation). Of each kind of action and of each call
+//! site, the time of all ranks is compared three times: as measured, as replayed, and as replayed with the measured time of
+//! each computation in place of its amount. Between the last two the computations differ, between the first and the last the rest.
+
+mod measurement;
+
+use std::path::Path;
+
+use mpi_model::ActionKind;
+use pdes_core::Progress;
+use serde::Serialize;
+use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, with_measured_computations};
+
+use crate::job::Job;
+use crate::report::write_json;
+use crate::scene::{Outcome, RunError, Scene};
+use measurement::{Sum, Times};
+
+/// The name of the format.
+const FORMAT: &str = "pdes-replay validation";
+/// The version of the format: it grows when a field changes its meaning or goes.
+const VERSION: u32 = 1;
+
+/// A comparison of a replay with what was measured, as it is written in JSON.
+///
+/// # Stability
+/// Within one `version`, fields keep their names and meanings; new ones may be added.
+#[derive(Clone, Debug, Serialize)]
+pub struct Validation {
+    /// `"pdes-replay validation"`.
+    pub format: &'static str,
+    /// The version of the format.
+    pub version: u32,
+    /// The version of the program that wrote it.
+    pub program_version: &'static str,
+    /// The trace, as it was named.
+    pub trace: String,
+    /// The platform's file, or `"inline"`.
+    pub platform: String,
+    /// The network model.
+    pub model: &'static str,
+    /// What the amounts of computation of the trace count; null where that is not known.
+    pub computations: Option<String>,
+    /// Ranks of the run.
+    pub ranks: u32,
+    /// Actions of the run.
+    pub actions: u64,
+    /// Actions of which a time was measured.
+    pub measured_actions: u64,
+    /// The time of the rank that took longest. Ranks are measured from where each has entered MPI.
+    pub run_time: Compared,
+    /// Computations of all ranks.
+    pub computation: Compared,
+    /// Calls of all ranks.
+    pub communication: Compared,
+    /// By kind of action, those with most measured time first.
+    pub calls: Vec<Compared>,
+    /// By call site, those with most measured time first; one called `""` for what comes before the trace names any.
+    pub regions: Vec<Compared>,
+    /// The time of each rank, by number.
+    pub by_rank: Vec<Compared>,
+    /// Where the largest error arises; null where there is none.
+    pub residual: Option<Residual>,
+}
+
+/// A time, measured and replayed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// What it is the time of.
+    pub name: String,
+    /// Actions of which a time was measured.
+    pub count: u64,
+    /// As measured \[s\].
+    pub measured_s: f64,
+    /// As replayed \[s\].
+    pub replayed_s: f64,
+    /// As replayed with the measured times of computations \[s\].
+    pub replayed_with_measured_computations_s: f64,
+    /// What the replay has too much \[s\]: the sum of what follows.
+    pub error_s: f64,
+    /// Of it, for the amounts of computation and the speed of hosts \[s\].
+    pub computation_error_s: f64,
+    /// Of it, for the model of communication, and for what is neither \[s\].
+    pub communication_error_s: f64,
+    /// The error as a part of what was measured; null where that is nothing.
+    pub error: Option<f64>,
+}
+
+/// The largest error of a kind of action: of computations for their amounts, of calls for the model of communication.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Residual {
+    /// The kind of action.
+    pub name: String,
+    /// `"computation"` or `"communication"`.
+    pub of: &'static str,
+    /// The error \[s\], over all ranks.
+    pub error_s: f64,
+    /// The call site with the largest error of this sort; null where the trace names none.
+    pub region: Option<String>,
+}
+
+/// Why a replay cannot be compared with what was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum ValidationError {
+    /// The trace has no times.
+    #[error("the trace has no measured times: record it with `trace acquire --with-times`")]
+    NoTimes,
+    /// A replay fails.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The trace is damaged.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The trace with measured computations cannot be written.
+    #[error("a temporary trace: {0}")]
+    Write(#[from] WriteError),
+    /// There is no room for it.
+    #[error("a temporary directory: {0}")]
+    Temporary(#[from] std::io::Error),
+}
+
+impl Validation {
+    /// Replays a job twice, and compares.
+    ///
+    /// A temporary archive holds the trace with its measured computations: up to 16 bytes per action.
+    ///
+    /// # Errors
+    /// Where the trace has no times, or a replay fails.
+    pub fn new(job: &Job) -> Result<Self, ValidationError> {
+        let job = Job {
+            fast_forward: false,
+            waits: Some(true),
+            histograms: false,
+            checkpoints: None,
+            profile: None,
+            ..job.clone()
+        };
+        let scene = Scene::load(&job)?;
+        let measured = measurement::measured(scene.trace())?;
+        let (outcome, replayed) = replay(&scene)?;
+        let dir = tempfile::tempdir()?;
+        let asleep = dir.path().join("asleep.pdt");
+        let load = LoadOptions { threads: job.reading_threads, ..LoadOptions::default() };
+        let options = ConvertOptions { load, ..ConvertOptions::default() };
+        let Summary { actions, .. } = with_measured_computations(scene.trace(), &asleep, &options)?;
+        let (_, identity) = replay(&Scene::load(&Job { trace: asleep, ..job })?)?;
+        let all = [&measured, &replayed, &identity];
+        let calls = by_kind(all);
+        let (computation, communication) = calls.iter().fold(
+            (Compared::nothing("computation"), Compared::nothing("communication")),
+            |(computation, communication), call| match call.name == ActionKind::Compute.name() {
+                true => (computation.plus(call), communication),
+                false => (computation, communication.plus(call)),
+            },
+        );
+        let regions = by_site(all);
+        let residual = Residual::find(&calls, &regions);
+        Ok(Self {
+            format: FORMAT,
+            version: VERSION,
+            program_version: env!("CARGO_PKG_VERSION"),
+            trace: scene.job().trace.display().to_string(),
+            platform: scene.job().platform.to_string(),
+            model: scene.job().model.name(),
+            computations: scene.trace().provenance().counted.map(|counted| counted.to_string()),
+            ranks: outcome.ends.len() as u32,
+            actions,
+            measured_actions: calls.iter().map(|call| call.count).sum(),
+            run_time: run_time(all),
+            computation,
+            communication,
+            calls,
+            regions,
+            by_rank: by_rank(all),
+            residual,
+        })
+    }
+
+    /// Writes it to a file, whole or not at all.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        write_json(self, path)
+    }
+}
+
+fn replay(scene: &Scene) -> Result<(Outcome, Times), RunError> {
+    let outcome = scene.replay(&Progress::new(scene.job().threads))?;
+    let times = measurement::replayed(scene.trace(), &outcome);
+    Ok((outcome, times))
+}
+
+/// Times as measured, as replayed, and as replayed with measured computations.
+type All<'a> = [&'a Times; 3];
+
+/// The kinds of which times were measured: of the others, as of finalize, there is nothing to compare.
+fn by_kind(all: All<'_>) -> Vec<Compared> {
+    let [measured, ..] = all;
+    let row = |kind: &ActionKind| {
+        let sums = all.map(|times| times.by_kind.get(kind).copied().unwrap_or_default());
+        Compared::of_sums(kind.name().to_owned(), sums)
+    };
+    sorted(measured.by_kind.keys().map(row).collect())
+}
+
+fn by_site(all: All<'_>) -> Vec<Compared> {
+    let [measured, ..] = all;
+    let row = |site: &Option<String>| {
+        let sums = all.map(|times| times.by_site.get(site).copied().unwrap_or_default());
+        Compared::of_sums(site.clone().unwrap_or_default(), sums)
+    };
+    sorted(measured.by_site.keys().map(row).collect())
+}
+
+/// Stable: what took equally long keeps its order.
+fn sorted(mut rows: Vec<Compared>) -> Vec<Compared> {
+    rows.sort_by(|one, other| other.measured_s.total_cmp(&one.measured_s));
+    rows
+}
+
+fn by_rank(all: All<'_>) -> Vec<Compared> {
+    let [measured, ..] = all;
+    let rank = |rank: usize| Compared::new(rank.to_string(), 0, all.map(|times| times.by_rank[rank].into()));
+    (0..measured.by_rank.len()).map(rank).collect()
+}
+
+fn run_time(all: All<'_>) -> Compared {
+    let longest = |times: &Times| times.by_rank.iter().copied().max().unwrap_or(0).into();
+    Compared::new("run time".to_owned(), 0, all.map(longest))
+}
+
+impl Compared {
+    fn of_sums(name: String, sums: [Sum; 3]) -> Self {
+        Self::new(name, sums[0].count, sums.map(|sum| sum.picos))
+    }
+
+    fn new(name: String, count: u64, picos: [u128; 3]) -> Self {
+        let [measured, replayed, identity] = picos.map(|picos| picos as f64 / 1e12);
+        Self {
+            name,
+            count,
+            measured_s: measured,
+            replayed_s: replayed,
+            replayed_with_measured_computations_s: identity,
+            error_s: replayed - measured,
+            computation_error_s: replayed - identity,
+            communication_error_s: identity - measured,
+            error: relative(replayed - measured, measured),
+        }
+    }
+
+    fn nothing(name: &str) -> Self {
+        Self::new(name.to_owned(), 0, [0; 3])
+    }
+
+    fn plus(self, other: &Self) -> Self {
+        let measured_s = self.measured_s + other.measured_s;
+        let error_s = self.error_s + other.error_s;
+        Self {
+            name: self.name,
+            count: self.count + other.count,
+            measured_s,
+            replayed_s: self.replayed_s + other.replayed_s,
+            replayed_with_measured_computations_s: self.replayed_with_measured_computations_s
+                + other.replayed_with_measured_computations_s,
+            error_s,
+            computation_error_s: self.computation_error_s + other.computation_error_s,
+            communication_error_s: self.communication_error_s + other.communication_error_s,
+            error: relative(error_s, measured_s),
+        }
+    }
+}
+
+fn relative(error: f64, measured: f64) -> Option<f64> {
+    (measured > 0.0).then(|| error / measured)
+}
+
+impl Residual {
+    /// Finds where the largest error arises: that of computations in these, that of communication in a call. What a call waits longer
+    /// for computations arises there. Of equals, it is the one of what took longest.
+    fn find(calls: &[Compared], regions: &[Compared]) -> Option<Self> {
+        type Part = (&'static str, fn(&Compared) -> f64);
+        let part_of = |call: &Compared| -> Part {
+            match call.name == ActionKind::Compute.name() {
+                true => ("computation", |row| row.computation_error_s),
+                false => ("communication", |row| row.communication_error_s),
+            }
+        };
+        let size = |call: &&Compared| part_of(call).1(call).abs();
+        let call = calls.iter().reduce(|most, next| if size(&next) > size(&most) { next } else { most })?;
+        let (of, part) = part_of(call);
+        let region = regions.iter().max_by(|one, other| part(one).abs().total_cmp(&part(other).abs()));
+        let region = region.map(|region| region.name.clone()).filter(|name| !name.is_empty());
+        (part(call) != 0.0).then(|| Self { name: call.name.clone(), of, error_s: part(call), region })
+    }
+}

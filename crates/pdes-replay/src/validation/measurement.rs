@@ -1,0 +1,96 @@
+//! What was measured, and what a replay finds of the same.
+
+use std::collections::BTreeMap;
+
+use mpi_model::{ActionKind, Region};
+use pdes_core::{Rank, SimDuration};
+use trace_mmap::{Action, LocationId, RankTrace, Trace};
+
+use super::ValidationError;
+use crate::report::site_name;
+use crate::scene::Outcome;
+
+/// Times of all ranks added up \[ps\], by kind of action and by call site. Sums have 128 bits: the times of a million ranks leave 64.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times {
+    pub(super) by_kind: BTreeMap<ActionKind, Sum>,
+    pub(super) by_site: BTreeMap<Option<String>, Sum>,
+    /// The time of each rank.
+    pub(super) by_rank: Vec<u64>,
+}
+
+/// Actions and their time \[ps\].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum {
+    pub(super) count: u64,
+    pub(super) picos: u128,
+}
+
+impl Sum {
+    fn add(&mut self, count: u64, picos: u64) {
+        self.count += count;
+        self.picos += u128::from(picos);
+    }
+}
+
+/// Sleeps stand for computations where these take the time that was measured: both are the program's own.
+fn class(kind: ActionKind) -> ActionKind {
+    if kind == ActionKind::Sleep { ActionKind::Compute } else { kind }
+}
+
+/// Returns the times that were measured of the actions of a trace.
+pub(super) fn measured(trace: &Trace) -> Result<Times, ValidationError> {
+    let mut times = Times::default();
+    for rank in (0..trace.ranks()).map(Rank::new) {
+        times.add_measured(trace.rank(rank));
+    }
+    trace.integrity().map_err(trace_mmap::TraceError::from)?;
+    match times.by_kind.is_empty() {
+        true => Err(ValidationError::NoTimes),
+        false => Ok(times),
+    }
+}
+
+/// Returns the times of a replay.
+pub(super) fn replayed(trace: &Trace, outcome: &Outcome) -> Times {
+    let mut times = Times::default();
+    for ((rank, statistics), end) in (0..).map(Rank::new).zip(&outcome.statistics).zip(&outcome.ends) {
+        let trace = trace.rank(rank);
+        let regions = statistics.breakdown().into_iter().flat_map(|breakdown| breakdown.regions());
+        regions.for_each(|region| times.add_region(trace, region));
+        times.by_rank.push(end.as_picos());
+    }
+    times
+}
+
+impl Times {
+    fn add_measured(&mut self, trace: &RankTrace) {
+        let (mut site, mut all) = (None, SimDuration::ZERO);
+        let mut by_site: BTreeMap<Option<LocationId>, Sum> = BTreeMap::new();
+        for (action, time) in trace.measured().into_iter().flatten() {
+            if let Action::Location(id) = action {
+                site = Some(id);
+            }
+            let Some(time) = time else { continue };
+            let kind = class(ActionKind::of(action, trace));
+            self.by_kind.entry(kind).or_default().add(1, time.as_picos());
+            by_site.entry(site).or_default().add(1, time.as_picos());
+            all += time;
+        }
+        for (site, sum) in by_site {
+            let all =
+                self.by_site.entry(site.map(|site| site_name(trace.location(site)).to_owned())).or_default();
+            all.count += sum.count;
+            all.picos += sum.picos;
+        }
+        self.by_rank.push(all.as_picos());
+    }
+
+    fn add_region(&mut self, trace: &RankTrace, region: &Region) {
+        let site = region.site().map(|site| site_name(trace.location(site)).to_owned());
+        for (kind, share) in region.shares() {
+            self.by_kind.entry(class(kind)).or_default().add(share.count, share.time.as_picos());
+            self.by_site.entry(site.clone()).or_default().add(share.count, share.time.as_picos());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Traces whose computations take the time that was measured, on any machine.
+
+use std::path::Path;
+
+use crate::action::Action;
+use crate::archive::convert::{encode, in_order};
+use crate::archive::{ArchiveWriter, ConvertOptions, Summary, WriteError};
+use crate::draft::Linkable;
+use crate::error::TraceError;
+use crate::record::Record;
+use crate::trace::{RankTrace, Trace};
+
+/// Picoseconds of a second.
+const SECOND: f64 = 1e12;
+
+/// Writes a trace in which each computation is a sleep of the time that was measured of it. Computations of which none was measured
+/// stay what they are; times are not kept.
+///
+/// # Errors
+/// Where the trace is damaged, or the archive cannot be written.
+///
+/// ```
+/// use trace_mmap::{Action, ConvertOptions, LoadOptions, Trace, with_measured_computations};
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("asleep.pdt");
+/// let trace = Trace::from_text("0 init\n0 compute 5e6 time=4000000\n0 compute 7\n")?;
+/// with_measured_computations(&trace, &path, &ConvertOptions::default())?;
+/// let asleep = Trace::load(&path, &LoadOptions::default())?;
+/// let actions: Vec<Action> = asleep.rank(pdes_core::Rank::new(0)).cursor().collect();
+/// assert_eq!(actions[1..], [Action::Sleep { seconds: 0.004 }, Action::Compute { flops: 7.0 }]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn with_measured_computations(
+    trace: &Trace,
+    output: &Path,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary, WriteError> {
+    let provenance = options.provenance.unwrap_or(trace.provenance());
+    let mut writer =
+        ArchiveWriter::create(output, trace.ranks(), options.shards)?.with_provenance(provenance);
+    let prepare = |rank| {
+        let from = trace.rank(rank);
+        Ok((from, encode(rank, records(from), &from.side, options.fold)?))
+    };
+    in_order(options.load.threads, trace.ranks(), prepare, |rank, (from, encoded): (&RankTrace, _)| {
+        let linkable = Linkable { trace: from.tables(), ..Linkable::default() };
+        writer.write_encoded(rank, encoded, records(from), linkable)
+    })?;
+    trace.integrity().map_err(TraceError::from)?;
+    writer.finish()
+}
+
+/// The records of a rank, with sleeps in place of the computations that were measured.
+fn records(rank: &RankTrace) -> impl Iterator<Item = Record> + Clone + '_ {
+    let (measured, others) = match rank.measured() {
+        Some(measured) => (Some(measured), None),
+        None => (None, Some(rank.cursor())),
+    };
+    let asleep = measured.into_iter().flatten().map(|(action, time)| match (action, time) {
+        (Action::Compute { .. }, Some(time)) => Action::Sleep { seconds: time.as_picos() as f64 / SECOND },
+        _ => action,
+    });
+    asleep.chain(others.into_iter().flatten()).map(Record::encode)
+}
