@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::LinkId;
+use crate::layout::NetworkShape;
 
 pub(crate) mod dragonfly;
 pub(crate) mod fat_tree;
@@ -36,6 +37,12 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
 
     /// Lists the cables of the cluster of this name, in the order in which `route` numbers them.
     fn cables(&self, cluster: &str) -> Vec<Cable>;
+
+    /// Returns the shape and its sizes.
+    fn shape(&self) -> NetworkShape;
+
+    /// Returns the stations at the lower and the upper end of each cable, in the order of `cables`.
+    fn cable_ends(&self) -> Vec<(u64, u64)>;
 
     /// Appends the links from one host to another, which may be itself where there is no loopback link. In a flat
     /// cluster the number after those of the hosts is the router.

@@ -4,10 +4,11 @@ use std::fmt;
 
 use super::{Cable, RoutingRule, Topology, Wiring, product, runs, successors};
 use crate::LinkId;
+use crate::layout::NetworkShape;
 
 /// The parameters of a dragonfly. Each count but that of the nodes comes with the bandwidth of its cables, in
 /// multiples of the cluster's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DragonflyShape {
     /// Groups; every two are joined by one blue cable.
     pub groups: u32,
@@ -235,6 +236,17 @@ impl Topology for Dragonfly {
         }
         self.colours(&mut next);
         cables
+    }
+
+    fn shape(&self) -> NetworkShape {
+        NetworkShape::Dragonfly(self.shape)
+    }
+
+    fn cable_ends(&self) -> Vec<(u64, u64)> {
+        let hosts = 0..self.hosts();
+        let local = hosts.map(|host| (host, self.station(self.router_of(host as u32))));
+        let colours = self.ends().into_iter();
+        local.chain(colours.map(|(lower, upper)| (self.station(lower), self.station(upper)))).collect()
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {

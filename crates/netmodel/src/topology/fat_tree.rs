@@ -4,9 +4,10 @@ use std::fmt;
 
 use super::{Cable, RoutingRule, Topology, Wiring, product, runs, successors};
 use crate::LinkId;
+use crate::layout::NetworkShape;
 
 /// One level of a fat tree: how its nodes are tied to those of the level below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FatTreeLevel {
     /// Children of each node of this level.
@@ -230,6 +231,23 @@ impl Topology for FatTree {
             }
         }
         cables
+    }
+
+    fn shape(&self) -> NetworkShape {
+        NetworkShape::FatTree { levels: self.levels.clone() }
+    }
+
+    fn cable_ends(&self) -> Vec<(u64, u64)> {
+        let mut ends = Vec::new();
+        for (level, ties) in self.levels.iter().enumerate() {
+            for child in (0..self.nodes[level]).map(|position| Node { level, position }) {
+                for digit in 0..u64::from(ties.parents) {
+                    let pair = (self.station(child), self.station(self.parent(child, digit).0));
+                    ends.extend(std::iter::repeat_n(pair, ties.cables as usize));
+                }
+            }
+        }
+        ends
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {

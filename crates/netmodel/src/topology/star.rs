@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Cable, Topology, Wiring, runs, successors, usual_blocks};
 use crate::LinkId;
+use crate::layout::NetworkShape;
 
 /// A star of hosts. A route is limiter, up, backbone, down, limiter. The station after the last host is the router: it
 /// sits in the middle, so that a route to it ends with the backbone and one from it begins there.
@@ -44,6 +45,14 @@ impl Topology for Star {
     fn cables(&self, cluster: &str) -> Vec<Cable> {
         let cable = |number| Cable { name: format!("{cluster}_link_{number}"), multiple: 1 };
         self.numbers.iter().map(cable).collect()
+    }
+
+    fn shape(&self) -> NetworkShape {
+        NetworkShape::Star { hosts: self.numbers.len() as u32 }
+    }
+
+    fn cable_ends(&self) -> Vec<(u64, u64)> {
+        (0..self.hosts()).map(|host| (host, self.hosts())).collect()
     }
 
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Cable, Topology, Wiring, product, usual_blocks};
 use crate::LinkId;
+use crate::layout::NetworkShape;
 
 /// A torus. Host `x1 + d1 * (x2 + d2 * (..))` has the coordinates `(x1, x2, ..)`; every host owns one cable per
 /// dimension, to its neighbour in the direction of growing coordinates.
@@ -59,6 +60,14 @@ impl Topology for Torus {
             }
         }
         cables
+    }
+
+    fn shape(&self) -> NetworkShape {
+        NetworkShape::Torus { dims: self.sizes.clone() }
+    }
+
+    fn cable_ends(&self) -> Vec<(u64, u64)> {
+        self.close_pairs().into_iter().map(|(lower, upper)| (lower.into(), upper.into())).collect()
     }
 
     /// Completes one dimension after the other, each in the direction that its first hop takes.

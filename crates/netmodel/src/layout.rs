@@ -1,0 +1,160 @@
+//! The shape of a regular platform and the two ends of each cable: what a drawing of it needs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::platform::routing::Routing;
+use crate::topology::Topology;
+use crate::topology::dragonfly::{Dragonfly, DragonflyShape};
+use crate::topology::fat_tree::{FatTree, FatTreeLevel, FatTreeOrigin};
+use crate::topology::star::Star;
+use crate::topology::torus::Torus;
+use crate::{LinkId, Platform};
+
+/// The regular network that holds all hosts of a platform. It takes some bytes, however large the platform is.
+///
+/// ```
+/// use netmodel::{Layout, LinkId, NetworkShape, Platform};
+///
+/// let text = "topology = { kind = 'torus', dims = [4, 2], speed = '1Gf', bandwidth = '1GBps', latency = '1us' }";
+/// let layout = Layout::of(&Platform::from_toml(text, "torus.toml")?).unwrap();
+/// assert_eq!(layout.shape, NetworkShape::Torus { dims: vec![4, 2] });
+/// let cables = layout.cables().unwrap();
+/// // The second cable of host 3 leads to host 7.
+/// assert_eq!((cables[7].lower, cables[7].upper), (3, 7));
+/// assert_eq!((cables[7].up, cables[7].down), (LinkId::new(14), LinkId::new(15)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// The shape of the network.
+    #[serde(flatten)]
+    pub shape: NetworkShape,
+    /// The number of the first link of a cable.
+    pub first_link: u32,
+    /// Whether each cable is two links, one for each direction, or one that both share.
+    pub split: bool,
+}
+
+/// A regular network and its sizes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NetworkShape {
+    /// Hosts around one switch.
+    Star {
+        /// The number of hosts.
+        hosts: u32,
+    },
+    /// A grid of hosts that is closed in each dimension.
+    Torus {
+        /// Hosts along each dimension, that whose coordinate changes first coming first.
+        dims: Vec<u32>,
+    },
+    /// Levels of switches above the hosts.
+    FatTree {
+        /// The levels, the lowest first.
+        levels: Vec<FatTreeLevel>,
+    },
+    /// Groups of routers.
+    Dragonfly(DragonflyShape),
+}
+
+/// A cable. Its ends are stations: hosts by their number, then switches, those of a fat tree level by level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CableEnds {
+    /// The station at its lower end.
+    pub lower: u64,
+    /// The station at its upper end.
+    pub upper: u64,
+    /// The link from the lower to the upper end.
+    pub up: LinkId,
+    /// The link from the upper to the lower end, which is the same where both directions share one.
+    pub down: LinkId,
+}
+
+impl Layout {
+    /// Returns the layout of a platform whose hosts all are in one cluster; `None` for others.
+    pub fn of(platform: &Platform) -> Option<Self> {
+        let hosts = platform.hosts().len();
+        let routing = platform.zones().iter().filter(|zone| zone.hosts.len() == hosts);
+        let mut clusters = routing.filter_map(|zone| match &zone.routing {
+            Routing::Cluster(topology, wiring) => Some((topology, wiring)),
+            _ => None,
+        });
+        let (topology, wiring) = clusters.next()?;
+        Some(Self { shape: topology.shape(), first_link: wiring.cables, split: wiring.duplex })
+    }
+
+    /// Lists the cables in the order of their links; `None` where the sizes are of no network. `O(cables)`.
+    pub fn cables(&self) -> Option<Vec<CableEnds>> {
+        let topology: Box<dyn Topology> = match &self.shape {
+            NetworkShape::Star { hosts } => Box::new(Star::new((0..*hosts).collect())),
+            NetworkShape::Torus { dims } => Box::new(Torus::try_new(dims)?),
+            NetworkShape::FatTree { levels } => Box::new(FatTree::try_new(levels, FatTreeOrigin::default())?),
+            NetworkShape::Dragonfly(shape) => Box::new(Dragonfly::try_new(*shape, 0)?),
+        };
+        let link = |cable: u32, half: u32| {
+            LinkId::new(self.first_link + if self.split { 2 * cable + half } else { cable })
+        };
+        let cable = |(cable, (lower, upper))| CableEnds {
+            lower,
+            upper,
+            up: link(cable, 0),
+            down: link(cable, if self.split { 1 } else { 0 }),
+        };
+        Some((0..).zip(topology.cable_ends()).map(cable).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lower and upper stations of the cables, and the names of their upward links.
+    fn cables(topology: &str) -> Vec<(u64, u64, String)> {
+        let text =
+            format!("topology = {{ {topology}, speed = '1Gf', bandwidth = '1GBps', latency = '1us' }}");
+        let platform = Platform::from_toml(&text, "test").unwrap();
+        let layout = Layout::of(&platform).unwrap();
+        let text = serde_json::to_string(&layout).unwrap();
+        assert_eq!(serde_json::from_str::<Layout>(&text).unwrap(), layout);
+        let cables = layout.cables().unwrap();
+        cables.iter().map(|cable| (cable.lower, cable.upper, platform.link(cable.up).name.clone())).collect()
+    }
+
+    #[test]
+    fn names_of_links_hold_the_same_ends() {
+        for (lower, upper, name) in cables("kind = 'torus', dims = [3, 4, 2]") {
+            assert!(name.ends_with(&format!("_link_from_{lower}_to_{upper}_UP")), "{name}: {lower} {upper}");
+        }
+        // 16 hosts; the names of switches count down from 31 while stations count up from 16.
+        let levels = "kind = 'fat_tree', levels = [{ children = 4, parents = 2 }, { children = 4, parents = 3, cables = 2 }]";
+        for (lower, upper, name) in cables(levels) {
+            let number = |station: u64| if station < 16 { station } else { 47 - station };
+            let ends = format!("link_from_{}_{}_", number(lower), number(upper));
+            assert!(name.starts_with(&ends), "{name}: {lower} {upper}");
+        }
+        let shape = "groups = 3, blue = 1, chassis = 2, black = 1, blades = 4, green = 1, nodes = 2";
+        for (lower, upper, name) in cables(&format!("kind = 'dragonfly', {shape}")) {
+            let (low, high) = (lower.wrapping_sub(48), upper - 48);
+            let (group, chassis) = (low / 8, low / 4 % 2);
+            let expected = match name.split('_').next().unwrap() {
+                "local" => format!("local_link_from_router_{high}_to_node_{}", lower % 2),
+                "green" => {
+                    format!("green_link_in_chassis_{chassis}_between_routers_{}_and_{}", low % 4, high % 4)
+                }
+                "black" => format!("black_link_in_group_{group}_between_chassis_0_and_1_blade_{}", high % 4),
+                _ => format!("blue_link_between_group_{group}_and_{}_routers_{low}_and_{high}", high / 8),
+            };
+            assert!(name.starts_with(&expected), "{name}: {lower} {upper}, {expected}");
+        }
+        assert_eq!(cables("kind = 'cluster', hosts = 3")[2].0, 2);
+    }
+
+    #[test]
+    fn graphs_have_no_layout() {
+        let text = r#"<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>"#;
+        assert_eq!(Layout::of(&Platform::from_xml(text, "test").unwrap()), None);
+        let shape = NetworkShape::Torus { dims: Vec::new() };
+        assert_eq!(Layout { shape, first_link: 0, split: true }.cables(), None);
+    }
+}
