@@ -26,6 +26,8 @@ mod forward;
 mod goal;
 #[path = "replay/matrix.rs"]
 mod matrix;
+#[path = "replay/pages.rs"]
+mod pages;
 #[path = "replay/parts.rs"]
 mod parts;
 #[path = "replay/processes.rs"]

@@ -41,7 +41,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Trace(command)) => conclude(trace::run(command), None),
         Some(Command::Sweep(arguments)) => conclude(sweep::run(arguments), None),
         Some(Command::Validate(arguments)) => conclude(validate::run(arguments), None),
-        Some(Command::Report { report }) => conclude(report::run(report), None),
+        Some(Command::Report(arguments)) => conclude(report::run(arguments), None),
     }
 }
 

@@ -34,9 +34,11 @@ mod config;
 mod contention;
 mod deadlock;
 mod digest;
+mod drawing;
 mod forward;
 mod job;
 mod machine;
+mod page;
 mod partition;
 mod placement;
 mod profile;
@@ -58,9 +60,9 @@ pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionProfile};
 pub use report::{
-    ActionTotal, Breakdown, CallParts, Column, Histogram, Histograms, Imbalance, Parts, RankCall, RankEnd,
-    RankParts, RegionParts, Report, ReportError, SavedParameters, SavedReport, TableRow, peak_rss_bytes,
-    write_json,
+    ActionTotal, Breakdown, CallParts, Column, Histogram, Histograms, Imbalance, Parts, PictureFormat,
+    Portrait, PortraitError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, SavedParameters,
+    SavedReport, SavedRun, TableRow, Timeline, TimelineError, peak_rss_bytes, write_json,
 };
 pub use scene::{Outcome, RunError, Scene};
 pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv};

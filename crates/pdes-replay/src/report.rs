@@ -3,6 +3,7 @@
 mod breakdown;
 mod column;
 mod histograms;
+mod page;
 mod saved;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use mpi_model::collective::{Bounds, Operation, Selection};
 use mpi_model::{ActionKind, OutcomeCount};
-use netmodel::{NetworkParameters, Preset, RoutingRule};
+use netmodel::{Layout, NetworkParameters, Preset, RoutingRule};
 use serde::Serialize;
 
 use crate::checkpoint::CheckpointSummary;
@@ -24,6 +25,7 @@ pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::Column;
 pub use histograms::{Histogram, Histograms};
+pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
 pub use saved::{ReportError, SavedParameters, SavedReport};
 
 /// The name of the format.
@@ -94,6 +96,8 @@ pub struct Report {
     pub breakdown: Option<Breakdown>,
     /// How messages and waits were distributed; null where that was not asked for.
     pub histograms: Option<Histograms>,
+    /// The shape of the platform's network; null where not all hosts are in one cluster.
+    pub topology: Option<Layout>,
     /// Outcomes that depended on simulated time, as of waitany, tests, and receives from any source.
     pub outcomes: Outcomes,
     /// Everything that can change the result beside the trace and the platform.
@@ -278,6 +282,7 @@ impl Report {
             imbalance: Imbalance::of(&outcome.statistics),
             breakdown: Breakdown::new(scene.trace(), outcome),
             histograms: outcome.distributions.as_ref().map(Histograms::from),
+            topology: Layout::of(scene.platform()),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(scene),
             warnings: scene.warnings(),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
 use crate::job::Job;
-use crate::report::Report;
+use crate::report::{PortraitError, Report};
 use crate::scene::{RunError, Scene};
 use journal::Journal;
 pub use table::write_csv;
@@ -261,8 +261,10 @@ impl Results {
     /// Writes the comparison as one page of HTML that needs nothing else.
     ///
     /// # Errors
-    /// Where the file cannot be written.
-    pub fn write_page(&self, title: &str, path: &Path) -> std::io::Result<()> {
-        std::fs::write(path, page::page(self, title))
+    /// Where a figure cannot be drawn, or the file cannot be written.
+    pub fn write_page(&self, title: &str, path: &Path) -> Result<(), PortraitError> {
+        let draw = |source| PortraitError::Draw { name: "on the page".to_owned(), source };
+        let text = page::page(self, title).map_err(draw)?;
+        std::fs::write(path, text).map_err(|source| PortraitError::Write { path: path.to_owned(), source })
     }
 }

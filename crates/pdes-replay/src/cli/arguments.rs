@@ -28,11 +28,8 @@ pub(crate) enum Command {
     Sweep(SweepArguments),
     /// Replays a program that was recorded with times, and says how far the replay is from them.
     Validate(super::validate::ValidateArguments),
-    /// Prints where the time of a run went, and who waited for whom.
-    Report {
-        /// The report (JSON), as --report writes it.
-        report: PathBuf,
-    },
+    /// Shows where the time of a run went, and who waited for whom, or what a second run changes: as a table, a page, or pictures.
+    Report(super::report::ReportArguments),
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,17 +1,87 @@
-//! The command that looks at a report: where the time went, as a table.
+//! The command that looks at a report: where the time went, as a table, a page, or pictures.
+
+mod difference;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use pdes_replay::{Breakdown, CallParts, Parts, RegionParts, SavedReport};
+use clap::{Args, ValueEnum};
+use pdes_replay::{
+    Breakdown, CallParts, Parts, PictureFormat, Portrait, RegionParts, SavedReport, SavedRun, Timeline,
+};
+
+use super::Misuse;
 
 /// The most ranks and call sites that are listed.
 const LISTED: usize = 10;
 
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// The report (JSON), as --report writes it.
+    report: PathBuf,
+    /// A second report: what does it change?
+    other: Option<PathBuf>,
+    /// Where to write the page, or the directory of the pictures; without it a table goes to stdout.
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// What to write.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = ReportForm::Html, requires = "output")]
+    format: ReportForm,
+    /// A timeline of the run (Chrome trace events in JSON, .json or .json.gz), which the page can zoom.
+    #[arg(long, value_name = "FILE", requires = "output", conflicts_with = "other")]
+    timeline: Option<PathBuf>,
+}
+
+/// What is written of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReportForm {
+    /// One page that needs no other file and no network.
+    Html,
+    /// Each figure as a file, scalable.
+    Svg,
+    /// Each figure as a file of pixels.
+    Png,
+}
+
+/// Shows a report, or what another one changes.
+pub(crate) fn run(arguments: &ReportArguments) -> Result<()> {
+    match (&arguments.output, &arguments.other) {
+        (Some(output), _) => write(arguments, output),
+        (None, Some(other)) => difference::print(&arguments.report, other),
+        (None, None) => print(&arguments.report),
+    }
+}
+
+/// Writes a page or pictures.
+fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
+    let format = match arguments.format {
+        ReportForm::Html => None,
+        ReportForm::Svg => Some(PictureFormat::Svg),
+        ReportForm::Png => Some(PictureFormat::Png),
+    };
+    if format.is_some() && arguments.timeline.is_some() {
+        return Err(Misuse("a timeline is zoomed on a page: leave --format out".to_owned()).into());
+    }
+    let run = SavedRun::from_path(&arguments.report)?;
+    let portrait = match &arguments.other {
+        Some(other) => Portrait::difference(run, SavedRun::from_path(other)?),
+        None => Portrait::of(run, arguments.timeline.as_deref().map(Timeline::from_path).transpose()?),
+    };
+    match format {
+        None => portrait.write_page(output)?,
+        Some(format) => {
+            let files = portrait.write_pictures(output, format)?;
+            tracing::info!("{} pictures", files.len());
+        }
+    }
+    tracing::info!("wrote {}", output.display());
+    Ok(())
+}
+
 /// Prints where the time of a run went.
-pub(crate) fn run(path: &Path) -> Result<()> {
+fn print(path: &Path) -> Result<()> {
     let report = SavedReport::from_path(path)?;
     let Some(breakdown) = &report.breakdown else {
         bail!(

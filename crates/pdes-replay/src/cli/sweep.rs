@@ -39,7 +39,7 @@ fn write(results: &Results, arguments: &SweepArguments) -> Result<()> {
     write_csv(results, BufWriter::new(file)).with_context(|| table.display().to_string())?;
     let page = arguments.output.join("sweep.html");
     let title = arguments.sweep.file_stem().unwrap_or_default().to_string_lossy();
-    results.write_page(&title, &page).with_context(|| page.display().to_string())?;
+    results.write_page(&title, &page)?;
     tracing::info!("wrote {} and {}", table.display(), page.display());
     Ok(())
 }

@@ -79,16 +79,21 @@ impl SavedReport {
     /// # Errors
     /// Where the file cannot be read, or is not a report of this version.
     pub fn from_path(path: &Path) -> Result<Self, ReportError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
-        let other = |message: String| ReportError::Other { path: path.to_owned(), message };
-        let heading: Heading = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
-        if heading.format != FORMAT {
-            return Err(other(format!("found the format {:?}", heading.format)));
-        }
-        if heading.version != VERSION {
-            return Err(ReportError::Version { path: path.to_owned(), found: heading.version });
-        }
-        serde_json::from_str(&text).map_err(|error| other(error.to_string()))
+        read(path)
     }
+}
+
+/// Reads what a report says, as far as somebody asks.
+pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ReportError::Read { path: path.to_owned(), source })?;
+    let other = |message: String| ReportError::Other { path: path.to_owned(), message };
+    let heading: Heading = serde_json::from_str(&text).map_err(|error| other(error.to_string()))?;
+    if heading.format != FORMAT {
+        return Err(other(format!("found the format {:?}", heading.format)));
+    }
+    if heading.version != VERSION {
+        return Err(ReportError::Version { path: path.to_owned(), found: heading.version });
+    }
+    serde_json::from_str(&text).map_err(|error| other(error.to_string()))
 }

@@ -1,61 +1,43 @@
 //! The results of a sweep as one page of HTML.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-use super::plot::{bars, lines, seconds};
+use super::plot::{bars, lines};
 use super::{Results, Row};
+use crate::drawing::{DrawingError, seconds};
+use crate::page::{Page, Section};
 
-const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;color:#222;max-width:960px;margin:2em auto;padding:0 1em}\
-    h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}table{border-collapse:collapse;width:100%}\
-    th,td{padding:.3em .6em;border-bottom:1px solid #ddd;text-align:left}td.number,th.number{text-align:right;\
-    font-variant-numeric:tabular-nums}tr.best td{font-weight:600}tr.failed td{color:#a00}svg{max-width:100%;height:auto}\
-    .note{color:#666}.key i{display:inline-block;width:.8em;height:.8em;margin:0 .35em 0 1em}";
-
-pub(super) fn page(results: &Results, title: &str) -> String {
+pub(super) fn page(results: &Results, title: &str) -> Result<String, DrawingError> {
     let done: Vec<&Row> = results.rows.iter().filter(|row| row.found.is_ok()).collect();
+    let mut sections = Vec::new();
+    if !done.is_empty() {
+        let mut section = Section::new("times", "Simulated time");
+        section.figures = bars(results).into_iter().chain(lines(results)).collect();
+        sections.push(section);
+    }
+    let mut runs = Section::new("runs", "All runs");
+    runs.rest = html! {
+        (table(results, &done))
+        @for (labels, warning) in warnings(results) { p.warning { (labels) ": " (warning) } }
+    };
+    sections.push(runs);
+    let lead = html! { p { (summary(results, &done)) } };
+    Page { title, lead, sections: &sections, scripts: &[] }.text()
+}
+
+fn table(results: &Results, done: &[&Row]) -> Markup {
     let time = |row: &Row| row.found.as_ref().map_or(u64::MAX, |found| found.simulated_time_ps);
     let best = done.iter().map(|row| time(row)).min();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { (title) }
-                p { (summary(results, &done)) }
-                @if let Some(drawing) = bars(results) {
-                    h2 { "Simulated time" }
-                    p.key.note {
-                        i style="background:#3465a4" {} "mean time of a rank in computations"
-                        i style="background:#f5963c" {} "the rest: messages, waiting, collectives"
-                    }
-                    (PreEscaped(drawing))
-                }
-                @for (axis, drawing) in lines(results) {
-                    h2 { "Simulated time over " (axis) }
-                    (PreEscaped(drawing))
-                }
-                h2 { "All runs" }
-                table {
-                    tr {
-                        @for axis in &results.axes { th { (axis) } }
-                        th.number { "simulated time" } th.number { "against the first" } th.number { "communication" }
-                        th.number { "messages" } th.number { "M actions/s" }
-                    }
-                    @for row in &results.rows { (line(results, row, best == Some(time(row)))) }
-                }
-                @for (labels, warning) in warnings(results) {
-                    p.note { (labels) ": " (warning) }
-                }
-                p.note { "pdes-replay " (env!("CARGO_PKG_VERSION")) }
-            }
-        }
-    };
-    page.into_string()
+    html! {
+        div.scroll { table {
+            thead { tr {
+                @for axis in &results.axes { th { (axis) } }
+                th.number { "simulated time" } th.number { "against the first" } th.number { "communication" }
+                th.number { "messages" } th.number { "M actions/s" }
+            } }
+            tbody { @for row in &results.rows { (line(results, row, best == Some(time(row)))) } }
+        } }
+    }
 }
 
 fn summary(results: &Results, done: &[&Row]) -> Markup {

@@ -1,0 +1,52 @@
+//! What a second run changes, as a table.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Result;
+use pdes_replay::{Breakdown, SavedReport};
+
+/// Prints the simulated times of two runs, and, where both know them, their parts and kinds of actions.
+pub(super) fn print(first: &Path, second: &Path) -> Result<()> {
+    let (one, two) = (SavedReport::from_path(first)?, SavedReport::from_path(second)?);
+    let mut text = String::new();
+    for (name, report) in [("A", &one), ("B", &two)] {
+        let parameters = &report.parameters;
+        let (trace, platform, model) = (&parameters.trace, &parameters.platform, &parameters.model);
+        writeln!(text, "{name}: {trace} on {platform} ({model}), {} ranks", report.ranks)?;
+    }
+    writeln!(text, "\n{:<20} {:>20} {:>20} {:>10}", "", "A", "B", "change")?;
+    line("simulated time", one.simulated_time_s, two.simulated_time_s, &mut text)?;
+    if let (Some(one), Some(two)) = (&one.breakdown, &two.breakdown) {
+        breakdowns(one, two, &mut text)?;
+    }
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn breakdowns(one: &Breakdown, two: &Breakdown, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "\n{:<20} {:>20}", "part", "time of all ranks")?;
+    for ((name, a), (_, b)) in one.total.named().into_iter().zip(two.total.named()) {
+        if a > 0.0 || b > 0.0 {
+            line(name, a, b, text)?;
+        }
+    }
+    let mut calls: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    for (place, breakdown) in [one, two].into_iter().enumerate() {
+        for call in &breakdown.calls {
+            calls.entry(&call.action).or_default()[place] = call.parts.time_s;
+        }
+    }
+    let mut calls: Vec<_> = calls.into_iter().filter(|(_, [a, b])| *a > 0.0 || *b > 0.0).collect();
+    let change = |[a, b]: [f64; 2]| (b - a).abs();
+    calls.sort_by(|one, other| change(other.1).total_cmp(&change(one.1)));
+    writeln!(text, "\naction")?;
+    calls.into_iter().try_for_each(|(name, [a, b])| line(name, a, b, text))
+}
+
+fn line(name: &str, a: f64, b: f64, text: &mut String) -> std::fmt::Result {
+    let change = if a > 0.0 { format!("{:+.2} %", 100.0 * (b / a - 1.0)) } else { "new".to_owned() };
+    writeln!(text, "{name:<20} {a:>18.9} s {b:>18.9} s {change:>10}")
+}

@@ -1,0 +1,225 @@
+//! Drawings: charts as SVG, and the same as PNG. All text keeps its size whatever the width of a drawing is.
+
+mod bars;
+mod colour;
+mod columns;
+mod histogram;
+mod image;
+mod legend;
+mod lines;
+mod map;
+mod net;
+mod quantity;
+mod strips;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use resvg::usvg::fontdb::Database;
+use resvg::{tiny_skia, usvg};
+
+pub(crate) use bars::{Bar, Bars};
+pub(crate) use colour::{COLOURS, GRID, INK, SOFT_INK, Scale};
+pub(crate) use columns::Columns;
+pub(crate) use histogram::Bins;
+pub(crate) use image::Image;
+pub(crate) use legend::Legend;
+pub(crate) use lines::{Line, Lines, Reading};
+pub(crate) use map::{Map, Maps};
+pub(crate) use net::{Edge, Net, Node};
+pub(crate) use quantity::{TimeUnit, bytes, count, percent, plain, rate, seconds, signed_percent};
+pub(crate) use strips::Strips;
+
+/// The width of drawings on a screen \[px\].
+pub(crate) const WIDE: u32 = 920;
+/// Their width on a telephone.
+pub(crate) const NARROW: u32 = 350;
+/// The size of most text, of which letters are 12 px high where a browser writes them (plotters divides by 1.24).
+const TEXT: u32 = 15;
+/// About what a letter of this size is wide \[px\].
+const LETTER: f64 = 7.2;
+/// Pixels of a PNG for each of a drawing.
+const DENSITY: f32 = 2.0;
+
+/// What plotters says where it cannot draw.
+pub(crate) type DrawingResult = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A drawing that cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("a drawing of {width} x {height} px: {message}")]
+pub struct DrawingError {
+    width: u32,
+    height: u32,
+    message: String,
+}
+
+/// A drawing, on nothing: whoever shows it chooses the paper.
+#[derive(Clone, Debug)]
+pub(crate) struct Svg {
+    width: u32,
+    height: u32,
+    text: String,
+}
+
+/// An image on a drawing: its left and upper edge, width and height \[px\].
+pub(crate) struct Placed {
+    pub(crate) image: Image,
+    pub(crate) corner: (i32, i32),
+    pub(crate) size: (u32, u32),
+    /// Attributes that tell scripts what it shows.
+    pub(crate) data: String,
+}
+
+/// A drawing of any width.
+pub(crate) struct Figure {
+    /// What its file is called.
+    pub(crate) name: &'static str,
+    /// What it shows.
+    pub(crate) title: String,
+    /// Draws it this wide \[px\].
+    pub(crate) draw: Drawer,
+}
+
+type Drawer = Box<dyn Fn(u32) -> Result<Svg, DrawingError>>;
+
+impl Figure {
+    pub(crate) fn new(
+        name: &'static str,
+        title: impl Into<String>,
+        draw: impl Fn(u32) -> Result<Svg, DrawingError> + 'static,
+    ) -> Self {
+        Self { name, title: title.into(), draw: Box::new(draw) }
+    }
+}
+
+/// Draws on an area of this size; images lie on top.
+pub(crate) fn drawn(
+    (width, height): (u32, u32),
+    draw: impl FnOnce(&Area<'_>, &mut Vec<Placed>) -> DrawingResult,
+) -> Result<Svg, DrawingError> {
+    let mut text = String::new();
+    let mut images = Vec::new();
+    let area = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
+    let result = draw(&area, &mut images).and_then(|()| area.present().map_err(Into::into));
+    drop(area);
+    result.map_err(|error| DrawingError { width, height, message: error.to_string() })?;
+    let mut text = without_empty(&text);
+    for image in &images {
+        image.write(&mut text);
+    }
+    text.push_str("</svg>");
+    Ok(Svg { width, height, text })
+}
+
+/// Leaves out rectangles that are narrower or lower than half a pixel, and the end of the drawing.
+fn without_empty(text: &str) -> String {
+    let is_empty = |line: &str| line.contains(" width=\"0\"") || line.contains(" height=\"0\"");
+    let lines =
+        text.lines().filter(|line| !(line.starts_with("<rect") && is_empty(line)) && *line != "</svg>");
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+impl Placed {
+    fn write(&self, text: &mut String) {
+        let Self { image, corner: (x, y), size: (width, height), data } = self;
+        let _ = write!(
+            text,
+            "<image x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" preserveAspectRatio=\"none\" \
+             style=\"image-rendering:pixelated\" {data} href=\"{}\"/>",
+            image.data_uri()
+        );
+    }
+}
+
+impl Svg {
+    /// Returns the text, for a page.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the text of a file of its own, on white paper.
+    pub(crate) fn file(&self) -> String {
+        let head = self.text.find('>').map_or(0, |end| end + 1);
+        let (head, body) = self.text.split_at(head);
+        format!("{head}\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>{body}\n")
+    }
+
+    /// Returns the bytes of a PNG, with twice as many pixels in each direction. The font is DejaVu Sans, which the program
+    /// brings with it.
+    pub(crate) fn png(&self) -> Result<Vec<u8>, DrawingError> {
+        let failed = |message: String| DrawingError { width: self.width, height: self.height, message };
+        let mut fonts = Database::new();
+        fonts.load_font_data(dejavu::sans::regular().to_vec());
+        fonts.set_sans_serif_family("DejaVu Sans");
+        let options = usvg::Options { fontdb: Arc::new(fonts), ..usvg::Options::default() };
+        let tree = usvg::Tree::from_str(&self.file(), &options).map_err(|error| failed(error.to_string()))?;
+        let size = |pixels: u32| (pixels as f32 * DENSITY) as u32;
+        let mut pixels = tiny_skia::Pixmap::new(size(self.width), size(self.height))
+            .ok_or_else(|| failed("it is too large for a PNG".to_owned()))?;
+        let scale = tiny_skia::Transform::from_scale(DENSITY, DENSITY);
+        resvg::render(&tree, scale, &mut pixels.as_mut());
+        pixels.encode_png().map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// About what a text is wide \[px\].
+fn text_width(text: &str) -> u32 {
+    (text.chars().count() as f64 * LETTER) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_png_has_text_without_any_font_of_the_system() {
+        let drawing = drawn((60, 20), |area, _| {
+            let style = ("sans-serif", TEXT).into_font().color(&BLACK);
+            Ok(area.draw(&Text::new("rank 7", (2, 2), style))?)
+        });
+        let png = drawing.unwrap().png().unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((info.width, info.height), (120, 40));
+        let dark = pixels.chunks(4).filter(|pixel| pixel[0] < 100).count();
+        assert!(dark > 100 && dark < 1500, "{dark} dark pixels");
+    }
+
+    #[test]
+    fn what_has_no_size_is_left_out() {
+        let drawing = drawn((40, 40), |area, _| {
+            for right in [20, 30] {
+                area.draw(&Rectangle::new([(20, 0), (right, 10)], BLACK.filled()))?;
+            }
+            Ok(())
+        });
+        let text = drawing.unwrap().file();
+        assert_eq!((text.matches("<rect").count(), text.matches("</svg>").count()), (2, 1), "{text}");
+    }
+
+    #[test]
+    fn images_are_part_of_a_drawing() {
+        let drawing = drawn((40, 40), |_, images| {
+            let image = Image::new(1, vec![Some(1.0)], &Scale::Sequential);
+            images.push(Placed { image, corner: (0, 0), size: (40, 40), data: String::new() });
+            Ok(())
+        });
+        let png = drawing.unwrap().png().unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        // The bright end of the scale.
+        assert!(
+            pixels[..3]
+                .iter()
+                .zip([253, 231, 36])
+                .all(|(&found, end): (&u8, i32)| (i32::from(found) - end).abs() < 4),
+            "{:?}",
+            &pixels[..4]
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Colours that most people tell apart, on light and on dark paper.
+
+use plotters::style::RGBColor;
+use plotters::style::colors::colormaps::{ColorMap, ViridisRGB};
+
+/// Text and axes. A page has its own colours in place of this one and the next two (`page/style.css`).
+pub(crate) const INK: RGBColor = RGBColor(34, 34, 34);
+/// Text that matters less.
+pub(crate) const SOFT_INK: RGBColor = RGBColor(102, 102, 102);
+/// Lines behind a chart.
+pub(crate) const GRID: RGBColor = RGBColor(221, 221, 221);
+/// Colours of Okabe and Ito, and of Tol's muted set where those end.
+pub(crate) const COLOURS: [RGBColor; 11] = [
+    RGBColor(0, 114, 178),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(213, 94, 0),
+    RGBColor(140, 140, 140),
+    RGBColor(136, 34, 85),
+    RGBColor(221, 204, 119),
+    RGBColor(102, 102, 204),
+    RGBColor(153, 153, 51),
+];
+
+/// How a value from 0 to 1 becomes a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Viridis: dark for 0, bright for 1.
+    Sequential,
+    /// Grey for 0, orange, and red for 1: lines of all of these can be seen on any paper.
+    Heat,
+    /// Blue for 0, pale for a half, red for 1.
+    Diverging,
+}
+
+impl Scale {
+    /// Returns the colour of a value; those outside are those of the ends.
+    pub(crate) fn colour(self, value: f64) -> RGBColor {
+        let value = value.clamp(0.0, 1.0);
+        let (low, middle, high) = (RGBColor(33, 102, 172), RGBColor(247, 247, 247), RGBColor(178, 24, 43));
+        match self {
+            Self::Sequential => ViridisRGB.get_color(value),
+            Self::Heat if value < 0.5 => blend(RGBColor(165, 170, 178), COLOURS[1], 2.0 * value),
+            Self::Heat => blend(COLOURS[1], high, 2.0 * value - 1.0),
+            Self::Diverging if value < 0.5 => blend(low, middle, 2.0 * value),
+            Self::Diverging => blend(middle, high, 2.0 * value - 1.0),
+        }
+    }
+}
+
+/// Mixes two colours: 0 is the first one, 1 the other.
+fn blend(one: RGBColor, other: RGBColor, part: f64) -> RGBColor {
+    let mix =
+        |one: u8, other: u8| (f64::from(one) + (f64::from(other) - f64::from(one)) * part).round() as u8;
+    RGBColor(mix(one.0, other.0), mix(one.1, other.1), mix(one.2, other.2))
+}

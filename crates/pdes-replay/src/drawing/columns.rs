@@ -1,0 +1,95 @@
+//! Stacked columns side by side: the parts of many things in a row.
+
+use plotters::prelude::*;
+
+use super::{
+    Area, DrawingError, DrawingResult, GRID, INK, Legend, SOFT_INK, Svg, TEXT, TimeUnit, drawn, plain,
+};
+
+/// The most columns; of more things some share one.
+const MOST: usize = 128;
+
+/// Columns of times.
+pub(crate) struct Columns {
+    /// What is counted from left to right.
+    pub(crate) across: &'static str,
+    /// What the height says before the unit.
+    pub(crate) axis: &'static str,
+    /// Names and colours of the parts, the lowest first.
+    pub(crate) parts: Vec<(String, RGBColor)>,
+    /// For each part, the time of each thing \[s\].
+    pub(crate) times: Vec<Vec<f64>>,
+}
+
+impl Columns {
+    /// Returns how many neighbours share a column, as their mean.
+    pub(crate) fn share(&self) -> usize {
+        self.things().div_ceil(MOST).max(1)
+    }
+
+    fn things(&self) -> usize {
+        self.times.first().map_or(0, Vec::len)
+    }
+
+    /// Draws the columns.
+    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+        let legend = Legend(&self.parts);
+        let top = legend.height(width);
+        drawn((width, top + 260), |area, _| {
+            legend.draw(area, width)?;
+            let (_, area) = area.split_vertically(top);
+            self.draw_columns(&area, width)
+        })
+    }
+
+    fn draw_columns(&self, area: &Area<'_>, width: u32) -> DrawingResult {
+        let share = self.share();
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        let parts: Vec<Vec<f64>> =
+            self.times.iter().map(|times| times.chunks(share).map(mean).collect()).collect();
+        let columns = parts.first().map_or(0, Vec::len);
+        let highest =
+            (0..columns).map(|place| parts.iter().map(|part| part[place]).sum()).fold(0.0, f64::max);
+        let unit = TimeUnit::of(highest);
+        let most = (highest / unit.seconds).max(f64::MIN_POSITIVE);
+        let mut chart = ChartBuilder::on(area)
+            .margin_top(10)
+            .margin_right(14)
+            .x_label_area_size(40)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..self.things() as f64, 0.0..most)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .x_labels(if width < 500 { 5 } else { 12 })
+            .x_label_formatter(&|rank| format!("{rank:.0}"))
+            .y_label_formatter(&|value| plain(*value))
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GRID)
+            .axis_style(GRID)
+            .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
+            .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
+            .x_desc(self.across)
+            .y_desc(format!("{} [{}]", self.axis, unit.name))
+            .draw()?;
+        for place in 0..columns {
+            let from = (place * share) as f64;
+            let to = ((place + 1) * share).min(self.things()) as f64;
+            // Without gaps where columns are narrow.
+            let gap = if columns > 64 { 0.0 } else { 0.1 * (to - from) };
+            let mut low = 0.0;
+            for (part, (_, colour)) in parts.iter().zip(&self.parts) {
+                let high = low + part[place] / unit.seconds;
+                if high - low > most * 1e-3 {
+                    chart.draw_series([Rectangle::new(
+                        [(from + gap, low), (to - gap, high)],
+                        colour.filled(),
+                    )])?;
+                    // What is too small to be seen goes to the next one: no gap is left.
+                    low = high;
+                }
+            }
+        }
+        Ok(())
+    }
+}

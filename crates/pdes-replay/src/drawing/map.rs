@@ -1,0 +1,163 @@
+//! Maps: a small image of colours for each of several things, with one scale.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::{
+    Area, DrawingError, DrawingResult, INK, Image, Placed, SOFT_INK, Scale, Svg, TEXT, drawn, text_width,
+};
+
+/// The height of the scale of colours with its ends \[px\].
+const KEY: u32 = 30;
+/// The height of a title.
+const TITLE: u32 = 22;
+/// The space between maps.
+const GAP: u32 = 16;
+/// What a map should be wide at least, and what a value may take at most.
+const LEAST_WIDTH: u32 = 165;
+const LARGEST_PIXEL: u32 = 24;
+/// What a map is high at least.
+const LEAST_HEIGHT: u32 = 28;
+
+/// A map: rows of values.
+#[derive(Clone, Debug)]
+pub(crate) struct Map {
+    /// What it shows.
+    pub(crate) title: String,
+    /// Values in a row.
+    pub(crate) columns: u32,
+    /// Values from 0 to 1; what is missing is transparent.
+    pub(crate) values: Vec<Option<f64>>,
+    /// Attributes that tell a script what a pixel is.
+    pub(crate) data: String,
+}
+
+/// Maps with one scale.
+#[derive(Clone, Debug)]
+pub(crate) struct Maps {
+    /// The maps.
+    pub(crate) maps: Vec<Map>,
+    /// The colours.
+    pub(crate) scale: Scale,
+    /// What the ends of the scale stand for.
+    pub(crate) ends: (String, String),
+}
+
+/// A map with its place \[px\].
+struct Laid<'a> {
+    map: &'a Map,
+    corner: (u32, u32),
+    size: (u32, u32),
+}
+
+impl Map {
+    fn rows(&self) -> u32 {
+        (self.values.len() as u32).div_ceil(self.columns.max(1)).max(1)
+    }
+
+    /// Returns the size in which the map fits into this width.
+    fn size(&self, room: u32) -> (u32, u32) {
+        let (columns, rows) = (self.columns.max(1), self.rows());
+        let pixel = f64::from(room.min(columns * LARGEST_PIXEL)) / f64::from(columns);
+        let wide = (pixel * f64::from(columns)) as u32;
+        (wide, ((pixel * f64::from(rows)) as u32).max(LEAST_HEIGHT))
+    }
+}
+
+impl Maps {
+    /// Draws the maps, side by side where there is room.
+    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+        let (laid, height) = self.lay(width);
+        drawn((width, height), |area, images| {
+            draw_key(area, images, self.scale, &self.ends)?;
+            laid.iter().try_for_each(|laid| laid.draw(area, images, self.scale))
+        })
+    }
+
+    /// Finds a place for each map, and the height of all.
+    fn lay(&self, width: u32) -> (Vec<Laid<'_>>, u32) {
+        // Those that are much wider than high take a line each.
+        let is_band = self.maps.iter().any(|map| map.columns > 8 * map.rows() && map.columns > 24);
+        let fitting = (width / (LEAST_WIDTH + GAP)).clamp(1, 4);
+        let across = if is_band { 1 } else { fitting.min(self.maps.len().max(1) as u32) };
+        let room = width / across - GAP;
+        let mut laid = Vec::new();
+        let mut top = KEY;
+        for line in self.maps.chunks(across as usize) {
+            let mut tallest = 0;
+            for (place, map) in (0..).zip(line) {
+                let size = map.size(room);
+                laid.push(Laid { map, corner: (place * (room + GAP) + 4, top), size });
+                tallest = tallest.max(size.1);
+            }
+            top += TITLE + tallest + GAP;
+        }
+        (laid, top)
+    }
+}
+
+impl Laid<'_> {
+    fn draw(&self, area: &Area<'_>, images: &mut Vec<Placed>, scale: Scale) -> DrawingResult {
+        let (x, y) = (self.corner.0 as i32, self.corner.1 as i32);
+        let style = ("sans-serif", TEXT).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+        area.draw(&Text::new(self.map.title.as_str(), (x, y + TITLE as i32 / 2), style))?;
+        images.push(Placed {
+            image: Image::new(self.map.columns, self.map.values.clone(), &scale),
+            corner: (x, y + TITLE as i32),
+            size: self.size,
+            data: self.map.data.clone(),
+        });
+        Ok(())
+    }
+}
+
+/// Draws a scale of colours between what its ends stand for.
+pub(super) fn draw_key(
+    area: &Area<'_>,
+    images: &mut Vec<Placed>,
+    scale: Scale,
+    (low, high): &(String, String),
+) -> DrawingResult {
+    const LENGTH: u32 = 120;
+    let style = ("sans-serif", TEXT - 1).into_font().color(&SOFT_INK).pos(Pos::new(HPos::Left, VPos::Center));
+    let start = 4 + text_width(low) as i32 + 6;
+    area.draw(&Text::new(low.as_str(), (4, 12), style.clone()))?;
+    area.draw(&Text::new(high.as_str(), (start + LENGTH as i32 + 8, 12), style))?;
+    let values = (0..LENGTH).map(|step| Some(f64::from(step) / f64::from(LENGTH - 1))).collect();
+    let image = Image::new(LENGTH, values, &scale);
+    images.push(Placed { image, corner: (start, 6), size: (LENGTH, 12), data: String::new() });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(columns: u32, values: usize) -> Map {
+        Map { title: "a".to_owned(), columns, values: vec![Some(0.5); values], data: String::new() }
+    }
+
+    #[test]
+    fn maps_stand_side_by_side_where_there_is_room() {
+        let maps = Maps {
+            maps: vec![map(128, 128 * 128); 3],
+            scale: Scale::Sequential,
+            ends: ("0".into(), "1".into()),
+        };
+        let corners = |width| maps.lay(width).0.iter().map(|laid| laid.corner).collect::<Vec<_>>();
+        assert_eq!(corners(920).iter().filter(|corner| corner.1 == KEY).count(), 3);
+        assert_eq!(corners(200).iter().filter(|corner| corner.1 == KEY).count(), 1);
+        let inside = |laid: &Laid<'_>| laid.corner.0 + laid.size.0 <= 350;
+        assert!(maps.lay(350).0.iter().all(inside));
+        let text = maps.draw(920).unwrap();
+        assert_eq!(text.text().matches("<image").count(), 4, "a scale and three maps");
+    }
+
+    #[test]
+    fn bands_are_high_enough_to_be_seen() {
+        let maps =
+            Maps { maps: vec![map(512, 512)], scale: Scale::Sequential, ends: ("0".into(), "1".into()) };
+        assert_eq!(maps.lay(920).0[0].size.1, LEAST_HEIGHT);
+        assert_eq!(map(4, 16).size(500), (4 * LARGEST_PIXEL, 4 * LARGEST_PIXEL));
+    }
+}

@@ -1,0 +1,73 @@
+//! Nodes and the edges between them, which are the redder and the wider the larger their values are.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::map::draw_key;
+use super::{DrawingError, INK, SOFT_INK, Scale, Svg, TEXT, drawn};
+
+/// The height of the scale of colours \[px\].
+const KEY: u32 = 30;
+
+/// A node: its place, from 0 to 1 in both directions, and its size \[px\].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) place: (f64, f64),
+    pub(crate) size: i32,
+}
+
+/// An edge between two nodes, with a value from 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) ends: (usize, usize),
+    pub(crate) value: f64,
+}
+
+/// A network.
+#[derive(Clone, Debug)]
+pub(crate) struct Net {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) edges: Vec<Edge>,
+    /// Names at places from 0 to 1.
+    pub(crate) labels: Vec<(String, (f64, f64))>,
+    /// Its height as a part of its width.
+    pub(crate) aspect: f64,
+    /// The most that it is wide \[px\].
+    pub(crate) widest: u32,
+    /// What the ends of the scale of colours stand for.
+    pub(crate) ends: (String, String),
+}
+
+impl Net {
+    /// Draws the network, edges of large values last.
+    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+        let wide = width.min(self.widest);
+        let high = (f64::from(wide) * self.aspect) as u32;
+        let (left, margin) = ((width - wide) / 2, 14.0);
+        let at = |(x, y): (f64, f64)| {
+            let inside = |part: f64, size: u32| margin + part * (f64::from(size) - 2.0 * margin);
+            ((f64::from(left) + inside(x, wide)) as i32, (f64::from(KEY) + inside(y, high)) as i32)
+        };
+        let mut edges = self.edges.clone();
+        edges.sort_by(|one, other| one.value.total_cmp(&other.value));
+        drawn((width, KEY + high), |area, images| {
+            draw_key(area, images, Scale::Heat, &self.ends)?;
+            for Edge { ends, value } in edges {
+                let line = vec![at(self.nodes[ends.0].place), at(self.nodes[ends.1].place)];
+                let style = Scale::Heat.colour(value).stroke_width(1 + (3.0 * value).round() as u32);
+                area.draw(&PathElement::new(line, style))?;
+            }
+            for node in &self.nodes {
+                area.draw(&Circle::new(at(node.place), node.size, INK.filled()))?;
+            }
+            for (label, place) in &self.labels {
+                let style = ("sans-serif", TEXT - 1)
+                    .into_font()
+                    .color(&SOFT_INK)
+                    .pos(Pos::new(HPos::Center, VPos::Center));
+                area.draw(&Text::new(label.as_str(), at(*place), style))?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Strips: a row of colours over time for each of several things.
+
+use std::ops::Range;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::bars::{BESIDE, shortened};
+use super::map::draw_key;
+use super::{
+    Area, DrawingError, DrawingResult, GRID, INK, Image, Placed, SOFT_INK, Scale, Svg, TEXT, drawn, plain,
+    text_width,
+};
+
+/// The height of a strip, and of the scale of colours above all \[px\].
+const ROW: u32 = 17;
+const KEY: u32 = 28;
+
+/// Strips with one axis.
+pub(crate) struct Strips {
+    /// What the axis says.
+    pub(crate) across: String,
+    /// What it shows.
+    pub(crate) range: Range<f64>,
+    /// The strips: names, and values from 0 to 1, as many in each.
+    pub(crate) rows: Vec<(String, Vec<f64>)>,
+    /// What the ends of the scale of colours stand for.
+    pub(crate) ends: (String, String),
+    /// Attributes that tell a script what a pixel is.
+    pub(crate) data: String,
+}
+
+impl Strips {
+    /// Draws the strips.
+    pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
+        let height = KEY + ROW * self.rows.len() as u32 + 46;
+        drawn((width, height), |area, images| {
+            draw_key(area, images, Scale::Sequential, &self.ends)?;
+            let (_, area) = area.split_vertically(KEY);
+            self.draw_strips(&area, images, width)
+        })
+    }
+
+    fn draw_strips(&self, area: &Area<'_>, images: &mut Vec<Placed>, width: u32) -> DrawingResult {
+        let widest = self.rows.iter().map(|(name, _)| text_width(name)).max().unwrap_or_default();
+        let labels = (BESIDE + widest).min(width * 2 / 5);
+        let mut chart = ChartBuilder::on(area)
+            .margin_right(18)
+            .x_label_area_size(40)
+            .y_label_area_size(labels)
+            .build_cartesian_2d(self.range.clone(), (self.rows.len() as f64)..0.0)?;
+        chart
+            .configure_mesh()
+            .disable_mesh()
+            .disable_y_axis()
+            .y_labels(0)
+            .x_labels(if width < 500 { 4 } else { 9 })
+            .x_label_formatter(&|value| plain(*value))
+            .axis_style(GRID)
+            .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
+            .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
+            .x_desc(self.across.as_str())
+            .draw()?;
+        let (across, down) = chart.plotting_area().get_pixel_range();
+        let (left, right, top) = (across.start, across.end, down.start);
+        for (place, (name, _)) in (0..).zip(&self.rows) {
+            let middle = (place * ROW + ROW / 2) as i32;
+            let style =
+                ("sans-serif", TEXT - 1).into_font().color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
+            area.draw(&Text::new(shortened(name, labels), (left - 7, middle), style))?;
+        }
+        let values = self.rows.iter().flat_map(|(_, values)| values.iter().copied().map(Some)).collect();
+        let columns = self.rows.first().map_or(1, |(_, values)| values.len()) as u32;
+        images.push(Placed {
+            image: Image::new(columns, values, &Scale::Sequential),
+            corner: (left, top),
+            size: ((right - left) as u32, ROW * self.rows.len() as u32),
+            data: self.data.clone(),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Pages of HTML that need nothing else: no network, no other file.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::drawing::{DrawingError, Figure, NARROW, WIDE};
+
+const STYLE: &str = include_str!("page/style.css");
+
+/// A part of a page.
+pub(crate) struct Section {
+    /// What addresses call it.
+    pub(crate) id: &'static str,
+    /// Its heading.
+    pub(crate) title: String,
+    /// What stands before its figures.
+    pub(crate) lead: Markup,
+    /// Its figures.
+    pub(crate) figures: Vec<Figure>,
+    /// What stands behind them.
+    pub(crate) rest: Markup,
+}
+
+/// A page.
+pub(crate) struct Page<'a> {
+    pub(crate) title: &'a str,
+    /// What stands below the title.
+    pub(crate) lead: Markup,
+    pub(crate) sections: &'a [Section],
+    /// What the page runs where it is shown.
+    pub(crate) scripts: &'a [&'a str],
+}
+
+impl Section {
+    /// Makes a section without anything in it.
+    pub(crate) fn new(id: &'static str, title: impl Into<String>) -> Self {
+        Self { id, title: title.into(), lead: html! {}, figures: Vec::new(), rest: html! {} }
+    }
+
+    fn markup(&self) -> Result<Markup, DrawingError> {
+        let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
+        Ok(html! {
+            section id=(self.id) {
+                h2 { (self.title) }
+                (self.lead)
+                @for figure in &figures { (figure) }
+                (self.rest)
+            }
+        })
+    }
+}
+
+/// A figure twice: as a screen shows it, and as a telephone does.
+fn figure(figure: &Figure) -> Result<Markup, DrawingError> {
+    let [wide, narrow] = [WIDE, NARROW].map(|width| (figure.draw)(width));
+    let (wide, narrow) = (wide?, narrow?);
+    Ok(html! {
+        figure id=(figure.name) {
+            figcaption { (figure.title) }
+            div.wide role="img" aria-label=(figure.title) { (PreEscaped(wide.text())) }
+            div.narrow role="img" aria-label=(figure.title) { (PreEscaped(narrow.text())) }
+        }
+    })
+}
+
+impl Page<'_> {
+    /// Returns the text of the page.
+    ///
+    /// # Errors
+    /// Where a figure cannot be drawn.
+    pub(crate) fn text(&self) -> Result<String, DrawingError> {
+        let sections = self.sections.iter().map(Section::markup).collect::<Result<Vec<_>, _>>()?;
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header { h1 { (self.title) } (self.lead) }
+                    @if self.sections.len() > 3 {
+                        nav { @for section in self.sections { a href={ "#" (section.id) } { (section.title) } " " } }
+                    }
+                    main { @for section in &sections { (section) } }
+                    footer { p.note { "pdes-replay " (env!("CARGO_PKG_VERSION")) } }
+                    @for script in self.scripts { script { (PreEscaped(script)) } }
+                }
+            }
+        };
+        Ok(page.into_string())
+    }
+}
+
+/// A table: what the columns are, the first `names` of them of names and the others of numbers, and its rows.
+pub(crate) fn table(head: &[&str], names: usize, rows: &[Vec<String>]) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                thead { tr { @for (place, name) in head.iter().enumerate() { th.number[place >= names] { (name) } } } }
+                tbody {
+                    @for row in rows {
+                        tr { @for (place, cell) in row.iter().enumerate() { td.number[place >= names] { (cell) } } }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A report as a page shows it. What a report does not have is left out.
+
+use std::path::Path;
+
+use netmodel::Layout;
+use serde::Deserialize;
+
+use super::super::saved::{self, ReportError};
+use super::super::{Breakdown, Histograms, Imbalance};
+
+/// All that a page shows of a run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SavedRun {
+    pub(super) simulated_time_s: f64,
+    pub(super) ranks: u32,
+    pub(super) actions: u64,
+    pub(super) messages: u64,
+    pub(super) message_bytes: u64,
+    pub(super) digest: String,
+    pub(super) time_by_action: Vec<ActionTime>,
+    #[serde(default)]
+    pub(super) imbalance: Option<Imbalance>,
+    #[serde(default)]
+    pub(super) breakdown: Option<Breakdown>,
+    #[serde(default)]
+    pub(super) histograms: Option<Histograms>,
+    #[serde(default)]
+    pub(super) critical_path: Option<CriticalPath>,
+    #[serde(default)]
+    pub(super) links: Option<Links>,
+    #[serde(default)]
+    pub(super) topology: Option<Layout>,
+    /// Everything that can change the result, as far as this version knows it or not.
+    pub(super) parameters: serde_json::Value,
+    #[serde(default)]
+    pub(super) warnings: Vec<String>,
+}
+
+/// The total of one kind of action.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct ActionTime {
+    pub(super) action: String,
+    pub(super) count: u64,
+    pub(super) time_s: f64,
+}
+
+/// The chain of causes that ends last.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct CriticalPath {
+    pub(super) rank: u32,
+    pub(super) time_s: f64,
+    #[serde(default)]
+    pub(super) hops: u64,
+    pub(super) parts: PathParts,
+    #[serde(default)]
+    pub(super) calls: Vec<PathCall>,
+    #[serde(default)]
+    pub(super) ranks: Vec<PathRank>,
+    #[serde(default)]
+    pub(super) segments: Vec<PathSegment>,
+}
+
+/// What the time of the path is for \[ps\].
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PathParts {
+    pub(super) compute_ps: u64,
+    pub(super) sleep_ps: u64,
+    pub(super) library_ps: u64,
+    pub(super) latency_ps: u64,
+    pub(super) bandwidth_ps: u64,
+    pub(super) waiting_ps: u64,
+}
+
+/// The part of the path in one kind of call.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct PathCall {
+    pub(super) call: String,
+    pub(super) time_ps: u64,
+}
+
+/// The part of the path on one rank.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct PathRank {
+    pub(super) rank: u32,
+    pub(super) time_ps: u64,
+}
+
+/// Where the path is at a time.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct PathSegment {
+    pub(super) from_ps: u64,
+    pub(super) to_ps: u64,
+    pub(super) rank: u32,
+}
+
+/// How links were used.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Links {
+    pub(super) bin_ps: u64,
+    #[serde(default)]
+    pub(super) top: Vec<Link>,
+    #[serde(default)]
+    pub(super) all: Option<AllLinks>,
+}
+
+/// A link that is much used.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) capacity_bytes_per_s: f64,
+    pub(super) bytes: f64,
+    /// The mean part of its capacity that was used.
+    pub(super) utilisation: f64,
+    #[serde(default)]
+    pub(super) saturated_ps: u64,
+    #[serde(default)]
+    pub(super) peak: f64,
+    /// The part of its capacity that was used in each bin of time.
+    #[serde(default)]
+    pub(super) series: Vec<f64>,
+}
+
+/// The mean use of each link, in the order of the platform.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct AllLinks {
+    pub(super) utilisation: Vec<f64>,
+}
+
+impl SavedRun {
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or is not a report of this version.
+    pub fn from_path(path: &Path) -> Result<Self, ReportError> {
+        saved::read(path)
+    }
+
+    /// Returns a parameter that names the run, such as its trace.
+    pub(super) fn named(&self, name: &str) -> &str {
+        self.parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or("-")
+    }
+
+    /// Returns the last part of the path of the trace or the platform, which tells runs apart at a glance.
+    pub(super) fn short(&self, name: &str) -> String {
+        let whole = self.named(name);
+        Path::new(whole).file_name().map_or(whole.to_owned(), |last| last.to_string_lossy().into_owned())
+    }
+}

@@ -1,0 +1,44 @@
+//! Many ranks as pixels.
+
+/// The most pixels of a map; of more ranks some share one.
+pub(super) const MOST: usize = 1 << 16;
+
+/// Returns the means of neighbours, so many that there are pixels enough.
+pub(super) fn means(times: &[f64]) -> Vec<f64> {
+    let share = times.len().div_ceil(MOST).max(1);
+    times.chunks(share).map(|times| times.iter().sum::<f64>() / times.len() as f64).collect()
+}
+
+/// Returns pixels in a line: the divisor that comes next to a square, as grids of processes have them, or else the root.
+pub(super) fn width(pixels: usize) -> u32 {
+    let root = (pixels as f64).sqrt().ceil() as usize;
+    let divisors = (root..=2 * root).filter(|&width| width > 0 && pixels.is_multiple_of(width));
+    divisors.min().unwrap_or(root.max(1)) as u32
+}
+
+/// Tells the script what a pixel is: a part of ranks, from the least to the most \[s\].
+pub(super) fn data(name: &str, ranks: usize, pixels: usize, (least, most): (f64, f64)) -> String {
+    let (share, width) = (ranks.div_ceil(MOST).max(1), width(pixels));
+    let name = name.replace('_', " ");
+    format!(
+        "data-map=\"{name}\" data-columns=\"{width}\" data-share=\"{share}\" data-things=\"{ranks}\" data-least=\"{least:e}\" data-most=\"{most:e}\""
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_grids_of_processes() {
+        assert_eq!([16384, 1024, 128, 120, 97, 1].map(width), [128, 32, 16, 12, 10, 1]);
+    }
+
+    #[test]
+    fn many_ranks_share_pixels() {
+        assert_eq!(means(&[1.0, 2.0]), [1.0, 2.0]);
+        let ranks: Vec<f64> = (0..3 * MOST).map(|rank| rank as f64).collect();
+        let means = means(&ranks);
+        assert_eq!((means.len(), means[0], means[1]), (MOST, 1.0, 4.0));
+    }
+}

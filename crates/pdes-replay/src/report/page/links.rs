@@ -1,0 +1,83 @@
+//! The most contended links, and how all are used.
+
+use std::rc::Rc;
+
+use maud::html;
+
+use super::SavedRun;
+use super::detail::{Link, Links};
+use super::share::from_picos;
+use crate::drawing::{Bins, Figure, Strips, TimeUnit, bytes, rate, seconds};
+use crate::page::{Section, table};
+
+/// What is used less than this is shown as this: a single small message is no reason for ten more decades on the axis.
+const LEAST: f64 = 1e-5;
+/// The most links in the drawing and in the table.
+const DRAWN: usize = 32;
+const LISTED: usize = 10;
+
+pub(super) fn section(run: &SavedRun) -> Option<Section> {
+    let links = Rc::new(run.links.clone()?);
+    let mut section = Section::new("links", "Links");
+    let row = |link: &Link| {
+        vec![
+            link.name.clone(),
+            rate(link.capacity_bytes_per_s),
+            bytes(link.bytes),
+            share(link.utilisation),
+            share(link.peak),
+            seconds(from_picos(link.saturated_ps)),
+        ]
+    };
+    let rows: Vec<_> = links.top.iter().take(LISTED).map(row).collect();
+    section.rest = html! {
+        h3 { "Most contended" }
+        (table(&["link", "capacity", "carried", "used on average", "at most", "full for"], 1, &rows))
+    };
+    if links.top.iter().any(|link| !link.series.is_empty()) {
+        section.figures.push(over_time(Rc::clone(&links), run.simulated_time_s));
+    }
+    if links.all.as_ref().is_some_and(|all| all.utilisation.iter().any(|&used| used > 0.0)) {
+        section.figures.push(distribution(links));
+    }
+    Some(section)
+}
+
+/// A part of a capacity.
+pub(super) fn share(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
+fn over_time(links: Rc<Links>, end: f64) -> Figure {
+    Figure::new("links", "The most contended links over time", move |width| {
+        let bins = links.top.iter().map(|link| link.series.len()).max().unwrap_or_default();
+        let unit = TimeUnit::of(end);
+        let padded = |link: &Link| {
+            let mut series = link.series.clone();
+            series.resize(bins, 0.0);
+            (link.name.clone(), series)
+        };
+        // The last bin may go on after the end.
+        let whole = from_picos(links.bin_ps) * bins as f64;
+        Strips {
+            across: format!("simulated time [{}]", unit.name),
+            range: 0.0..(whole / unit.seconds).max(f64::MIN_POSITIVE),
+            rows: links.top.iter().take(DRAWN).map(padded).collect(),
+            ends: ("unused".to_owned(), "full".to_owned()),
+            data: format!("data-strips=\"{whole:e}\" data-columns=\"{bins}\""),
+        }
+        .draw(width)
+    })
+}
+
+fn distribution(links: Rc<Links>) -> Figure {
+    Figure::new(
+        "link-use",
+        "How much links are used on average, of those that carry anything",
+        move |width| {
+            let used = links.all.iter().flat_map(|all| all.utilisation.iter().copied());
+            let bins = Bins::new(used.filter(|&used| used > 0.0).map(|used| (100.0 * used.max(LEAST), 1.0)));
+            bins.draw(width, "part of the capacity", |used| format!("{} %", (used * 1e4).round() / 1e4))
+        },
+    )
+}

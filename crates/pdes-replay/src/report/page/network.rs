@@ -1,0 +1,111 @@
+//! The links on a drawing of the network.
+
+mod dragonfly;
+mod torus;
+mod tree;
+
+use maud::html;
+use netmodel::NetworkShape;
+
+use super::SavedRun;
+use super::links::share;
+use crate::drawing::{Figure, Map, Maps, Scale};
+use crate::page::Section;
+
+/// The most cables that are drawn as lines.
+const LINES: usize = 450;
+/// The most pixels in a line of a map.
+const ACROSS: usize = 1024;
+
+/// A cable and how much of its capacity was used, in the direction where that was more, and in each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cable {
+    lower: u64,
+    upper: u64,
+    up: f64,
+    down: f64,
+}
+
+/// The cables of a network.
+#[derive(Clone, Debug)]
+struct Network {
+    cables: Vec<Cable>,
+    /// The most that is used of any.
+    highest: f64,
+}
+
+pub(super) fn section(run: &SavedRun) -> Option<Section> {
+    let layout = run.topology.as_ref()?;
+    let network = Network::of(run)?;
+    let (figures, note) = match &layout.shape {
+        NetworkShape::Torus { dims } => (vec![torus::figure(network, dims)], torus::NOTE),
+        NetworkShape::FatTree { levels } => (vec![tree::figure(network, levels)], tree::NOTE),
+        NetworkShape::Dragonfly(shape) => (vec![dragonfly::figure(network, *shape)], dragonfly::NOTE),
+        NetworkShape::Star { .. } => (vec![star(network)], "A pixel for each host, line by line."),
+    };
+    let mut section = Section::new("network", "Links on the network");
+    section.lead =
+        html! { p.note { "How much of their capacity links use, averaged over the run. " (note) } };
+    section.figures = figures;
+    Some(section)
+}
+
+impl Network {
+    /// Puts together the cables of a run and how they were used; `None` where one of both is not known.
+    fn of(run: &SavedRun) -> Option<Self> {
+        let used = &run.links.as_ref()?.all.as_ref()?.utilisation;
+        let cables = run.topology.as_ref()?.cables()?.into_iter().map(|cable| {
+            let of = |link: netmodel::LinkId| used.get(link.index()).copied();
+            Some(Cable { lower: cable.lower, upper: cable.upper, up: of(cable.up)?, down: of(cable.down)? })
+        });
+        let cables = cables.collect::<Option<Vec<_>>>()?;
+        let highest = cables.iter().map(Cable::most).fold(0.0, f64::max);
+        (highest > 0.0).then_some(Self { cables, highest })
+    }
+
+    /// Returns the ends of the scale of colours.
+    fn ends(&self) -> (String, String) {
+        ("unused".to_owned(), share(self.highest))
+    }
+
+    /// Returns a map of values of which each is the most of its cables; where there is none, nothing.
+    fn map(&self, title: String, columns: usize, values: &[Option<f64>]) -> Map {
+        let values = values.iter().map(|value| value.map(|value| value / self.highest)).collect();
+        Map { title, columns: columns as u32, values, data: String::new() }
+    }
+
+    fn maps(&self, maps: Vec<Map>) -> Maps {
+        Maps { maps, scale: Scale::Sequential, ends: self.ends() }
+    }
+}
+
+impl Cable {
+    fn most(&self) -> f64 {
+        self.up.max(self.down)
+    }
+}
+
+/// Notes a value where it is the most so far.
+fn raise(place: &mut Option<f64>, value: f64) {
+    *place = Some(place.map_or(value, |most| most.max(value)));
+}
+
+/// Joins neighbours so that there are no more than fit into a line.
+fn narrowed(values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let share = values.len().div_ceil(ACROSS).max(1);
+    let most = |values: &[Option<f64>]| values.iter().copied().flatten().reduce(f64::max);
+    values.chunks(share).map(most).collect()
+}
+
+fn star(network: Network) -> Figure {
+    Figure::new("network", "Cables of hosts", move |width| {
+        let columns = super::grid::width(network.cables.len()) as usize;
+        let map = |title: &str, of: fn(&Cable) -> f64| {
+            let values: Vec<_> = network.cables.iter().map(|cable| Some(of(cable))).collect();
+            network.map(title.to_owned(), columns, &values)
+        };
+        network
+            .maps(vec![map("from hosts", |cable| cable.up), map("to hosts", |cable| cable.down)])
+            .draw(width)
+    })
+}

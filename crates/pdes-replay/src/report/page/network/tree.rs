@@ -1,0 +1,123 @@
+//! A fat tree: lines between its switches where they are few, else a band of pixels for each level.
+
+use netmodel::FatTreeLevel;
+
+use super::{Cable, LINES, Network, narrowed, raise};
+use crate::drawing::{Edge, Figure, Map, Net, Node};
+
+pub(super) const NOTE: &str = "Hosts are below, the top switches above. Where cables are too many to be lines, each level is a band with a pixel for each node at \
+    their lower ends: above what they carry up, below what they carry down. Of several cables the one that is used most counts.";
+
+/// Where the stations of each level begin, the hosts first, and where the last ends.
+struct Levels(Vec<u64>);
+
+pub(super) fn figure(network: Network, levels: &[FatTreeLevel]) -> Figure {
+    let starts = Levels::new(levels);
+    let title = format!("Fat tree of {} hosts, levels of {} switches", starts.count(0), starts.sizes());
+    Figure::new("network", title, move |width| {
+        if network.cables.len() <= LINES {
+            starts.net(&network).draw(width)
+        } else {
+            network.maps(starts.bands(&network)).draw(width)
+        }
+    })
+}
+
+impl Levels {
+    fn new(levels: &[FatTreeLevel]) -> Self {
+        let mut starts = vec![0];
+        for level in 0..=levels.len() {
+            let below = levels[..level].iter().map(|level| u64::from(level.parents));
+            let above = levels[level..].iter().map(|level| u64::from(level.children));
+            starts.push(starts[level] + below.chain(above).product::<u64>());
+        }
+        Self(starts)
+    }
+
+    fn count(&self, level: usize) -> u64 {
+        self.0[level + 1] - self.0[level]
+    }
+
+    fn last(&self) -> usize {
+        self.0.len() - 2
+    }
+
+    fn sizes(&self) -> String {
+        let sizes: Vec<String> = (1..=self.last()).map(|level| self.count(level).to_string()).collect();
+        sizes.join(" and ")
+    }
+
+    /// Returns the level of a station, and its place there.
+    fn find(&self, station: u64) -> (usize, u64) {
+        let level = self.0.iter().rposition(|&start| start <= station).unwrap_or_default().min(self.last());
+        (level, station - self.0[level])
+    }
+
+    fn net(&self, network: &Network) -> Net {
+        let node = |station: u64| {
+            let (level, place) = self.find(station);
+            let x = (place as f64 + 0.5) / self.count(level) as f64;
+            let y = 1.0 - level as f64 / self.last() as f64;
+            Node { place: (x, y), size: if level == 0 { 2 } else { 4 } }
+        };
+        let stations = self.0[self.0.len() - 1];
+        let edge = |cable: &Cable| Edge {
+            ends: (cable.lower as usize, cable.upper as usize),
+            value: cable.most() / network.highest,
+        };
+        Net {
+            nodes: (0..stations).map(node).collect(),
+            edges: network.cables.iter().map(edge).collect(),
+            labels: Vec::new(),
+            aspect: 0.14 + 0.13 * self.last() as f64,
+            widest: u32::MAX,
+            ends: network.ends(),
+        }
+    }
+
+    /// A band for each level that cables lead up from, the highest first.
+    fn bands(&self, network: &Network) -> Vec<Map> {
+        let empty = |level: usize| vec![None; self.count(level) as usize];
+        let mut bands: Vec<_> = (0..self.last()).map(|level| [empty(level), empty(level)]).collect();
+        for cable in &network.cables {
+            let (level, place) = self.find(cable.lower);
+            raise(&mut bands[level][0][place as usize], cable.up);
+            raise(&mut bands[level][1][place as usize], cable.down);
+        }
+        let map = |(level, [up, down]): (usize, &[Vec<Option<f64>>; 2])| {
+            let lines = [narrowed(up), narrowed(down)];
+            let name = if level == 0 { "hosts".to_owned() } else { format!("switches of level {level}") };
+            let title = format!(
+                "{} {name}, to and from {} of level {}",
+                self.count(level),
+                self.count(level + 1),
+                level + 1
+            );
+            network.map(title, lines[0].len(), &lines.concat())
+        };
+        bands.iter().enumerate().rev().map(map).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four hosts below two switches, which have two above them.
+    #[test]
+    fn each_level_has_its_band() {
+        let level = |children, parents| FatTreeLevel { children, parents, cables: 1 };
+        let levels = Levels::new(&[level(2, 1), level(2, 2)]);
+        assert_eq!(levels.0, [0, 4, 6, 8]);
+        assert_eq!((levels.find(3), levels.find(5), levels.find(7)), ((0, 3), (1, 1), (2, 1)));
+        let cable = |lower, upper, up, down| Cable { lower, upper, up, down };
+        let cables = vec![cable(3, 5, 0.5, 0.25), cable(5, 6, 0.125, 0.0), cable(5, 7, 1.0, 0.5)];
+        let network = Network { cables, highest: 1.0 };
+        let bands = levels.bands(&network);
+        assert_eq!(bands[0].values, [None, Some(1.0), None, Some(0.5)]);
+        assert_eq!(bands[1].values[3], Some(0.5));
+        let net = levels.net(&network);
+        assert_eq!((net.nodes.len(), net.edges.len()), (8, 3));
+        assert_eq!((net.nodes[7].place, net.nodes[0].place), ((0.75, 0.0), (0.125, 1.0)));
+    }
+}

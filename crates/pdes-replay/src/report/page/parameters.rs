@@ -1,0 +1,34 @@
+//! Everything that can change the result, key by key.
+
+use serde_json::Value;
+
+use super::SavedRun;
+use crate::page::{Section, table};
+
+pub(super) fn section(run: &SavedRun) -> Section {
+    let mut section = Section::new("parameters", "Parameters");
+    let rows: Vec<_> = flat(&run.parameters).into_iter().map(|(key, value)| vec![key, value]).collect();
+    section.rest = maud::html! { details { summary { (rows.len()) " parameters of the run" } (table(&["parameter", "value"], 2, &rows)) } };
+    section
+}
+
+/// Returns the values with the path of keys to each, in the order of the report.
+pub(super) fn flat(value: &Value) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    collect(value, String::new(), &mut rows);
+    rows
+}
+
+fn collect(value: &Value, path: String, rows: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (key, value) in fields {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                collect(value, path, rows);
+            }
+        }
+        Value::String(text) => rows.push((path, text.clone())),
+        Value::Null => rows.push((path, "-".to_owned())),
+        other => rows.push((path, other.to_string())),
+    }
+}

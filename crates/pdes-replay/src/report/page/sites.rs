@@ -1,0 +1,52 @@
+//! Call sites: what their time is for, and how equal ranks are there.
+
+use super::super::RegionParts;
+use super::SavedRun;
+use super::share::{Part, legend};
+use crate::drawing::{Bar, Bars, Figure, percent, seconds};
+use crate::page::{Section, table};
+
+/// The most call sites that are shown.
+const LISTED: usize = 15;
+
+pub(super) fn section(run: &SavedRun) -> Option<Section> {
+    let regions = &run.breakdown.as_ref()?.regions;
+    if regions.iter().all(|region| region.site.is_none()) {
+        return None;
+    }
+    let shown: Vec<RegionParts> = regions.iter().take(LISTED).cloned().collect();
+    let mut section = Section::new("sites", "Call sites");
+    let row = |region: &RegionParts| {
+        let parts = &region.parts;
+        vec![
+            name(region),
+            seconds(parts.time_s),
+            percent(parts.compute_s, parts.time_s),
+            percent(parts.transfer_s, parts.time_s),
+            percent(parts.waiting_s, parts.time_s),
+            format!("{:.1} %", 100.0 * region.imbalance),
+            region.ranks.to_string(),
+        ]
+    };
+    let rows: Vec<_> = shown.iter().map(row).collect();
+    section.rest = maud::html! {
+        (table(&["call site", "time of all ranks", "compute", "transfer", "waiting", "imbalance", "ranks"], 1, &rows))
+        @if regions.len() > LISTED { p.note { "And " (regions.len() - LISTED) " more with less time." } }
+    };
+    section.figures =
+        vec![Figure::new("sites", "Call sites with most time; behind them their imbalance", move |width| {
+            let parts = Part::occurring(&shown.iter().map(|region| &region.parts).collect::<Vec<_>>());
+            let bar = |region: &RegionParts| Bar {
+                label: name(region),
+                parts: parts.iter().map(|part| part.of(&region.parts)).collect(),
+                note: format!("{:.1} %", 100.0 * region.imbalance),
+            };
+            Bars { axis: "time of all ranks", parts: legend(&parts), bars: shown.iter().map(bar).collect() }
+                .draw(width)
+        })];
+    Some(section)
+}
+
+fn name(region: &RegionParts) -> String {
+    region.site.clone().unwrap_or_else(|| "before the first".to_owned())
+}

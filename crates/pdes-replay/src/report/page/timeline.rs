@@ -1,0 +1,408 @@
+//! A timeline in Chrome's trace-event form, as a page zooms it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use maud::{PreEscaped, html};
+use serde::{Deserialize, Serialize};
+
+use super::share;
+use crate::drawing::{COLOURS, count};
+use crate::page::Section;
+
+/// The most states and messages on a page: what comes later in time is left out.
+const MOST: usize = 200_000;
+
+/// Why a timeline cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum TimelineError {
+    /// The file cannot be read.
+    #[error("the timeline {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is no timeline.
+    #[error("the timeline {}: expected trace events in JSON (--timeline FILE.json): {message}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with its line and column.
+        message: String,
+    },
+    /// Nothing is in the file that could be drawn.
+    #[error("the timeline {} has no state of a rank (events of phase \"X\")", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Events as [the format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU) has them, in an
+/// object; or they are an array.
+#[derive(Deserialize)]
+struct Document {
+    #[serde(rename = "traceEvents")]
+    events: Vec<Event>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    ph: String,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    pid: u64,
+    #[serde(default)]
+    tid: u64,
+    /// Microseconds, and so on.
+    #[serde(default)]
+    ts: f64,
+    #[serde(default)]
+    dur: f64,
+    #[serde(default)]
+    id: Option<serde_json::Value>,
+    #[serde(default)]
+    args: Option<Arguments>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    name: Option<serde_json::Value>,
+}
+
+/// States of ranks, and messages between them, as the page's script takes them. Times are in nanoseconds from the first one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timeline {
+    /// The first time \[ns\].
+    origin: f64,
+    /// What states are called.
+    names: Vec<String>,
+    colours: Vec<String>,
+    rows: Vec<Row>,
+    /// The sender's row and time, the receiver's row and time.
+    messages: Vec<(usize, f64, usize, f64)>,
+    /// States and messages that are not here.
+    #[serde(skip)]
+    left_out: usize,
+}
+
+/// The states of a rank.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Row {
+    label: String,
+    /// Begin and length in nanoseconds, and the place of the name.
+    states: Vec<(f64, f64, usize)>,
+}
+
+/// A row by its process and thread.
+type Place = (u64, u64);
+
+/// What is found in a file.
+#[derive(Default)]
+struct Draft {
+    processes: BTreeMap<u64, String>,
+    threads: BTreeMap<Place, String>,
+    states: Vec<(f64, f64, Place, String)>,
+    messages: Vec<(Place, f64, Place, f64)>,
+}
+
+impl Timeline {
+    /// Reads trace events, plain or compressed (`.gz`). All of them are in memory meanwhile.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or has no trace events in it.
+    pub fn from_path(path: &Path) -> Result<Self, TimelineError> {
+        let text = text(path).map_err(|source| TimelineError::Read { path: path.to_owned(), source })?;
+        let is_array = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+        let events = if is_array {
+            serde_json::from_slice(&text)
+        } else {
+            serde_json::from_slice(&text).map(|document: Document| document.events)
+        };
+        let events = events
+            .map_err(|error| TimelineError::Form { path: path.to_owned(), message: error.to_string() })?;
+        Self::new(Draft::of(events)).ok_or_else(|| TimelineError::Empty { path: path.to_owned() })
+    }
+
+    /// Lays out what was found; `None` where there is no state.
+    fn new(mut draft: Draft) -> Option<Self> {
+        // Of states that begin together, the longer one has the other in it.
+        draft.states.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.total_cmp(&one.1)));
+        draft.messages.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let origin = draft.states.first()?.0;
+        let mut rows = draft.rows();
+        let left_out = draft.states.len().saturating_sub(MOST) + draft.messages.len().saturating_sub(MOST);
+        let mut names: Vec<String> = Vec::new();
+        let mut states = vec![Vec::new(); rows.labels.len()];
+        for (begin, length, place, name) in draft.states.into_iter().take(MOST) {
+            let name = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            states[rows.find(place)].push((rounded(begin - origin), rounded(begin - origin + length), name));
+        }
+        let messages = draft.messages.into_iter().take(MOST);
+        let messages = messages.map(|(from, sent, to, arrived)| {
+            (rows.find(from), rounded(sent - origin), rows.find(to), rounded(arrived - origin))
+        });
+        let messages = messages.collect();
+        let labels = std::mem::take(&mut rows.labels).into_iter().zip(states);
+        let rows = labels.map(|(label, states)| Row { label, states: flat(&states) }).collect();
+        let colours = colours(&names);
+        Some(Self { origin, names, colours, rows, messages, left_out })
+    }
+}
+
+/// The rows of a timeline: processes where there are several, else threads.
+struct Rows {
+    by_process: bool,
+    places: Vec<Place>,
+    labels: Vec<String>,
+}
+
+impl Rows {
+    fn place(&self, (process, thread): Place) -> Place {
+        if self.by_process { (process, 0) } else { (process, thread) }
+    }
+
+    fn find(&self, place: Place) -> usize {
+        self.places.binary_search(&self.place(place)).expect("each place has a row")
+    }
+}
+
+/// Cuts states, given by begin and end, where others lie in them: what is left does not overlap. Those that begin first come
+/// first, and of these the longer ones. Returns begins and lengths.
+fn flat(states: &[(f64, f64, usize)]) -> Vec<(f64, f64, usize)> {
+    let mut flat = Vec::new();
+    let mut put = |from: f64, to: f64, name: usize| {
+        if to > from {
+            flat.push((from, rounded(to - from), name));
+        }
+    };
+    let (mut open, mut at): (Vec<(f64, usize)>, f64) = (Vec::new(), f64::NEG_INFINITY);
+    for &(begin, end, name) in states {
+        while let Some(&(last, outer)) = open.last() {
+            put(at, last.min(begin), outer);
+            at = at.max(last.min(begin));
+            if last > begin {
+                break;
+            }
+            open.pop();
+        }
+        at = at.max(begin);
+        open.push((end, name));
+    }
+    while let Some((end, name)) = open.pop() {
+        put(at, end, name);
+        at = at.max(end);
+    }
+    flat
+}
+
+fn text(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut text = Vec::new();
+    if path.extension().is_some_and(|ending| ending == "gz") {
+        flate2::read::MultiGzDecoder::new(file).read_to_end(&mut text)?;
+    } else {
+        file.read_to_end(&mut text)?;
+    }
+    Ok(text)
+}
+
+impl Draft {
+    /// Finds the rows, in the order of processes and threads.
+    fn rows(&self) -> Rows {
+        let states = self.states.iter().map(|state| state.2);
+        let ends = self.messages.iter().flat_map(|&(from, _, to, _)| [from, to]);
+        let all: BTreeSet<Place> = states.chain(ends).collect();
+        let by_process = all.first().map(|place| place.0) != all.last().map(|place| place.0);
+        let mut rows = Rows { by_process, places: Vec::new(), labels: Vec::new() };
+        let places: BTreeSet<Place> = all.into_iter().map(|place| rows.place(place)).collect();
+        rows.places = places.into_iter().collect();
+        let by_process = by_process || rows.places.len() == 1;
+        let label = |place: &Place| {
+            let (label, number) = match by_process {
+                true => (self.processes.get(&place.0), place.0),
+                false => (self.threads.get(place), place.1),
+            };
+            label.cloned().unwrap_or_else(|| format!("rank {number}"))
+        };
+        rows.labels = rows.places.iter().map(label).collect();
+        rows
+    }
+
+    fn of(events: Vec<Event>) -> Self {
+        let mut draft = Self::default();
+        let mut sent: HashMap<String, (Place, f64)> = HashMap::new();
+        for event in events {
+            let (place, time) = ((event.pid, event.tid), event.ts * 1e3);
+            let flow = event.id.as_ref().map(ToString::to_string);
+            match (event.ph.as_str(), flow) {
+                // What does not last cannot be seen.
+                ("X", _) if event.dur > 0.0 => {
+                    let name = event.name.unwrap_or_default();
+                    draft.states.push((time, event.dur * 1e3, place, name));
+                }
+                ("M", _) => {
+                    let label = event.args.and_then(|arguments| arguments.name);
+                    let label = label.as_ref().and_then(|label| label.as_str().map(str::to_owned));
+                    match event.name.as_deref() {
+                        Some("process_name") => draft.processes.extend(label.map(|label| (place.0, label))),
+                        Some("thread_name") => draft.threads.extend(label.map(|label| (place, label))),
+                        _ => {}
+                    }
+                }
+                ("s", Some(flow)) => {
+                    sent.insert(flow, (place, time));
+                }
+                ("f", Some(flow)) => {
+                    let begin = sent.remove(&flow);
+                    draft.messages.extend(begin.map(|(from, begin)| (from, begin, place, time)));
+                }
+                _ => {}
+            }
+        }
+        draft
+    }
+}
+
+/// To a thousandth of a nanosecond, which is a picosecond.
+fn rounded(nanos: f64) -> f64 {
+    (nanos * 1e3).round() / 1e3
+}
+
+/// Parts of the time have the colours that they have in all drawings; other states take all in turn.
+fn colours(names: &[String]) -> Vec<String> {
+    let mut others = COLOURS.iter().cycle();
+    let colour = |name: &String| {
+        let colour = share::colour(name).or_else(|| others.next().copied()).unwrap_or(COLOURS[0]);
+        format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
+    };
+    names.iter().map(colour).collect()
+}
+
+pub(super) fn section(timeline: &Timeline) -> Section {
+    let mut section = Section::new("timeline", "Timeline");
+    // What stands in a script must not end it.
+    let data = serde_json::to_string(timeline).unwrap_or_default().replace('<', "\\u003c");
+    let states: usize = timeline.rows.iter().map(|row| row.states.len()).sum();
+    section.lead = html! {
+        p.note {
+            (count(states as u64)) " states of " (timeline.rows.len()) " ranks, " (count(timeline.messages.len() as u64)) " messages. Turn the wheel or press + and - to zoom, with Shift to zoom ranks; \
+             drag to move; a double click shows all."
+        }
+        @if timeline.left_out > 0 {
+            p.warning { (count(timeline.left_out as u64)) " later states and messages are left out: write a shorter window of time." }
+        }
+        div.timeline {
+            div.keys {
+                button type="button" data-key="in" title="closer" { "+" } button type="button" data-key="out" title="wider" { "-" }
+                button type="button" data-key="left" title="earlier" { "<" } button type="button" data-key="right" title="later" { ">" }
+                button type="button" data-key="all" { "all" }
+                output.note {}
+            }
+            canvas tabindex="0" aria-label="timeline of ranks" {}
+            p.swatches.note {
+                @for (name, colour) in timeline.names.iter().zip(&timeline.colours) { i style={ "background:" (colour) } {} (name) " " }
+            }
+        }
+        script type="application/json" id="timeline-data" { (PreEscaped(data)) }
+    };
+    section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Timeline, TimelineError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Timeline::from_path(file.path())
+    }
+
+    #[test]
+    fn states_and_messages_have_rows() {
+        let text = r#"{"displayTimeUnit":"ns","traceEvents":[
+            {"ph":"M","name":"thread_name","pid":0,"tid":3,"args":{"name":"rank 3 of x"}},
+            {"ph":"X","name":"recv","pid":0,"tid":3,"ts":2.5,"dur":1.25},
+            {"ph":"X","name":"compute","pid":0,"tid":1,"ts":2.0,"dur":0.5,"args":{"bytes":3}},
+            {"ph":"s","name":"message","cat":"m","id":7,"pid":0,"tid":1,"ts":2.5},
+            {"ph":"f","name":"message","cat":"m","id":7,"bp":"e","pid":0,"tid":3,"ts":3.75}]}"#;
+        let timeline = read(text).unwrap();
+        assert_eq!((timeline.origin, timeline.left_out), (2000.0, 0));
+        assert_eq!(timeline.names, ["compute", "recv"]);
+        let labels: Vec<_> = timeline.rows.iter().map(|row| row.label.as_str()).collect();
+        assert_eq!(labels, ["rank 1", "rank 3 of x"]);
+        assert_eq!(timeline.rows[1].states, [(500.0, 1250.0, 1)]);
+        assert_eq!(timeline.messages, [(0, 500.0, 1, 1750.0)]);
+        // The other form of the format.
+        let array = read(r#"[{"ph":"X","name":"</script>","pid":5,"ts":1,"dur":1},{"ph":"X","name":"b","pid":6,"ts":1,"dur":1}]"#).unwrap();
+        assert_eq!(array.rows[0].label, "rank 5");
+        let markup = section(&array).lead.into_string();
+        assert_eq!(markup.matches("</script>").count(), 1, "{markup}");
+    }
+
+    /// As ours are: a rank is a process, with its states in one thread and the ends of messages in another.
+    #[test]
+    fn ranks_are_processes_where_there_are_several() {
+        let text = r#"{"traceEvents":[
+            {"ph":"M","name":"process_name","pid":1,"tid":1,"args":{"name":"rank 0"}},
+            {"ph":"M","name":"process_sort_index","pid":1,"tid":1,"args":{"sort_index":0}},
+            {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"states"}},
+            {"ph":"M","name":"process_name","pid":2,"tid":3,"args":{"name":"rank 1"}},
+            {"ph":"X","name":"send","pid":1,"tid":1,"ts":0,"dur":1},
+            {"ph":"X","name":"recv","pid":2,"tid":3,"ts":0,"dur":9},
+            {"ph":"X","name":"late_sender","pid":2,"tid":3,"ts":0,"dur":4},
+            {"ph":"X","name":"sent","pid":1,"tid":2,"ts":0,"dur":0},
+            {"ph":"s","name":"message","id":0,"pid":1,"tid":2,"ts":0},
+            {"ph":"f","name":"message","id":0,"pid":2,"tid":4,"ts":9}]}"#;
+        let timeline = read(text).unwrap();
+        let labels: Vec<_> = timeline.rows.iter().map(|row| row.label.as_str()).collect();
+        assert_eq!(labels, ["rank 0", "rank 1"]);
+        let name = |name: &str| timeline.names.iter().position(|known| known == name).unwrap();
+        assert_eq!(
+            timeline.rows[1].states,
+            [(0.0, 4000.0, name("late_sender")), (4000.0, 5000.0, name("recv"))]
+        );
+        assert_eq!(timeline.messages, [(0, 0.0, 1, 9000.0)]);
+        assert_eq!(timeline.colours[name("late_sender")], "#e69f00", "as in all drawings");
+    }
+
+    #[test]
+    fn states_are_cut_where_others_lie_in_them() {
+        let states = [(0.0, 10.0, 0), (2.0, 8.0, 1), (3.0, 4.0, 2), (10.0, 11.0, 3), (13.0, 14.0, 0)];
+        let expected = [
+            (0.0, 2.0, 0),
+            (2.0, 1.0, 1),
+            (3.0, 1.0, 2),
+            (4.0, 4.0, 1),
+            (8.0, 2.0, 0),
+            (10.0, 1.0, 3),
+            (13.0, 1.0, 0),
+        ];
+        assert_eq!(flat(&states), expected);
+    }
+
+    #[test]
+    fn what_is_no_timeline_is_named() {
+        assert!(matches!(read("{\"a\": 1}"), Err(TimelineError::Form { .. })));
+        assert!(matches!(read("[]"), Err(TimelineError::Empty { .. })));
+        assert!(matches!(Timeline::from_path(Path::new("/none.json")), Err(TimelineError::Read { .. })));
+    }
+
+    #[test]
+    fn what_is_too_much_is_counted() {
+        let state = |number: usize| (number as f64, 1.0, (0, 0), "compute".to_owned());
+        let draft = Draft { states: (0..MOST + 5).map(state).collect(), ..Draft::default() };
+        let timeline = Timeline::new(draft).unwrap();
+        assert_eq!((timeline.rows[0].states.len(), timeline.left_out), (MOST, 5));
+    }
+}
