@@ -294,6 +294,7 @@ fn the_page_of_a_sweep_needs_nothing_else() {
     let text = std::fs::read_to_string(&path).unwrap();
     assert_self_contained(&text);
     assert_eq!(sections(&text), ["times", "runs"]);
+    assert!(std::fs::read(folder.path("out/sweep.parquet")).unwrap().starts_with(b"PAR1"));
     let Some(browser) = Browser::find() else { return };
     assert_eq!(browser.show(&path).complaints, Vec::<String>::new());
 }

@@ -65,5 +65,5 @@ pub use report::{
     SavedReport, SavedRun, TableRow, Timeline, TimelineError, peak_rss_bytes, write_json,
 };
 pub use scene::{Outcome, RunError, Scene};
-pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv};
+pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv, write_parquet};
 pub use validation::{Compared, Residual, Validation, ValidationError};

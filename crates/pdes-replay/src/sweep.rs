@@ -1,5 +1,6 @@
 //! Sweeps: one program on many machines, or with many settings, in one command.
 
+mod columns;
 mod grid;
 mod journal;
 mod page;
@@ -18,6 +19,7 @@ use crate::config::ConfigError;
 use crate::job::Job;
 use crate::report::{PortraitError, Report};
 use crate::scene::{RunError, Scene};
+pub use columns::write_parquet;
 use journal::Journal;
 pub use table::write_csv;
 

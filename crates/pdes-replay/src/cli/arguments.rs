@@ -148,7 +148,7 @@ pub(crate) struct RunArguments {
 pub(crate) struct SweepArguments {
     /// What is varied (TOML).
     pub(crate) sweep: PathBuf,
-    /// Where the results go: sweep.csv, sweep.html, and runs.jsonl, from which a sweep that was stopped goes on.
+    /// Where the results go: sweep.csv, sweep.parquet, sweep.html, and runs.jsonl, from which a sweep that was stopped goes on.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
     /// Runs at the same time; by default as many as there are cores.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
-use pdes_replay::{Results, Sweep, write_csv};
+use pdes_replay::{Results, Sweep, write_csv, write_parquet};
 
 use super::arguments::SweepArguments;
 use super::{Misuse, progress};
@@ -37,10 +37,13 @@ fn write(results: &Results, arguments: &SweepArguments) -> Result<()> {
     let table = arguments.output.join("sweep.csv");
     let file = File::create(&table).with_context(|| table.display().to_string())?;
     write_csv(results, BufWriter::new(file)).with_context(|| table.display().to_string())?;
+    let columns = arguments.output.join("sweep.parquet");
+    let file = File::create(&columns).with_context(|| columns.display().to_string())?;
+    write_parquet(results, BufWriter::new(file)).with_context(|| columns.display().to_string())?;
     let page = arguments.output.join("sweep.html");
     let title = arguments.sweep.file_stem().unwrap_or_default().to_string_lossy();
     results.write_page(&title, &page)?;
-    tracing::info!("wrote {} and {}", table.display(), page.display());
+    tracing::info!("wrote {}, {} and {}", table.display(), columns.display(), page.display());
     Ok(())
 }
 
