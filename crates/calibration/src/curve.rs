@@ -1,0 +1,155 @@
+//! Durations that are piecewise linear in the size of a message.
+
+use crate::line::Line;
+use crate::observation::Point;
+
+/// A duration that is linear in the size between breakpoints, where it may jump.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// By growing threshold; the first one also holds for all smaller sizes.
+    segments: Vec<Segment>,
+}
+
+/// A part of a curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segment {
+    /// It holds for sizes above this one \[B\], up to and including the threshold of the next segment.
+    pub above: u64,
+    /// The duration.
+    pub line: Line,
+}
+
+/// How far medians lie from a curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Residuals {
+    /// Sizes that were measured.
+    pub sizes: usize,
+    /// The median of their distances to the curve, relative to the curve.
+    pub median: f64,
+    /// The largest distance.
+    pub worst: f64,
+    /// Half of what lies between nine of ten observations of a size from below and from above, relative to their median: the
+    /// median over the sizes. It says how far a curve can be trusted that goes through all medians.
+    pub spread: f64,
+}
+
+impl Curve {
+    /// Makes a curve of segments in growing order; `None` where there are none, or their thresholds do not grow.
+    pub fn new(segments: Vec<Segment>) -> Option<Self> {
+        let grows = segments.windows(2).all(|pair| pair[0].above < pair[1].above);
+        (!segments.is_empty() && grows).then_some(Self { segments })
+    }
+
+    /// Returns the segments by growing threshold; there is at least one.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Returns the line that holds for a size.
+    pub fn line(&self, bytes: u64) -> Line {
+        let after = self.segments.partition_point(|segment| segment.above < bytes);
+        self.segments[after.max(1) - 1].line
+    }
+
+    /// Returns the duration for a size \[s\].
+    pub fn at(&self, bytes: u64) -> f64 {
+        self.line(bytes).at(bytes as f64)
+    }
+
+    /// Returns the thresholds of all segments but the first.
+    pub fn breakpoints(&self) -> impl Iterator<Item = u64> {
+        self.segments[1..].iter().map(|segment| segment.above)
+    }
+
+    /// Returns the residuals of points within each segment; `None` where none are.
+    pub fn residuals(&self, points: &[Point]) -> Vec<Option<Residuals>> {
+        let ends = self.breakpoints().map(Some).chain([None]);
+        let mut rest = points;
+        let of_segment = |end: Option<u64>| {
+            let count = end.map_or(rest.len(), |end| rest.partition_point(|point| point.amount <= end));
+            let (own, others) = rest.split_at(count);
+            rest = others;
+            self.residuals_of(own)
+        };
+        ends.map(of_segment).collect()
+    }
+
+    fn residuals_of(&self, points: &[Point]) -> Option<Residuals> {
+        let mut distances: Vec<f64> = points.iter().map(|point| self.error(point).abs()).collect();
+        distances.sort_by(f64::total_cmp);
+        let mut spreads: Vec<f64> =
+            points.iter().map(|point| (point.high_s - point.low_s) / (2.0 * point.median_s)).collect();
+        spreads.sort_by(f64::total_cmp);
+        Some(Residuals {
+            sizes: points.len(),
+            median: *distances.get(points.len() / 2)?,
+            worst: *distances.last()?,
+            spread: spreads[points.len() / 2],
+        })
+    }
+
+    /// Returns how much longer than the curve a median is, relative to the curve.
+    pub fn error(&self, point: &Point) -> f64 {
+        let expected = self.at(point.amount);
+        (point.median_s - expected) / expected
+    }
+
+    /// Makes a breakpoint between two measured sizes lie where the machine is known to change: before `bytes`. Without
+    /// such a breakpoint nothing changes.
+    pub(crate) fn snap(&mut self, bytes: u64, points: &[Point]) {
+        let Some(last) = bytes.checked_sub(1) else { return };
+        let amounts = || points.iter().map(|point| point.amount);
+        let before = amounts().rev().find(|&amount| amount <= last).unwrap_or(0);
+        let next = amounts().find(|&amount| amount >= bytes).unwrap_or(u64::MAX);
+        if let Some(segment) =
+            self.segments[1..].iter_mut().find(|segment| (before..next).contains(&segment.above))
+        {
+            segment.above = last;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve() -> Curve {
+        let segment = |above, constant_s, slope_s| Segment { above, line: Line { constant_s, slope_s } };
+        Curve::new(vec![segment(0, 1.0, 0.0), segment(100, 2.0, 0.5)]).unwrap()
+    }
+
+    fn point(amount: u64, median_s: f64) -> Point {
+        Point { amount, median_s, low_s: median_s * 0.9, high_s: median_s * 1.1, count: 3 }
+    }
+
+    #[test]
+    fn a_segment_holds_above_its_threshold() {
+        let curve = curve();
+        assert_eq!([0, 1, 100, 101, 200].map(|bytes| curve.at(bytes)), [1.0, 1.0, 1.0, 52.5, 102.0]);
+        assert_eq!(Curve::new(Vec::new()), None);
+        assert_eq!(Curve::new([curve.segments(), curve.segments()].concat()), None);
+    }
+
+    #[test]
+    fn residuals_by_segment() {
+        let points = [point(0, 1.1), point(1, 1.0), point(100, 0.7), point(200, 102.0)];
+        let [first, second] = curve().residuals(&points)[..] else { panic!("two segments") };
+        let first = first.unwrap();
+        assert_eq!((first.sizes, second.unwrap().worst), (3, 0.0));
+        assert!((first.median - 0.1).abs() < 1e-12 && (first.worst - 0.3).abs() < 1e-12, "{first:?}");
+        assert!((first.spread - 0.1).abs() < 1e-12, "{first:?}");
+        assert_eq!(curve().residuals(&points[..3])[1], None);
+    }
+
+    #[test]
+    fn a_breakpoint_moves_between_its_sizes_only() {
+        let points = [point(64, 1.0), point(100, 1.0), point(128, 1.0), point(256, 1.0)];
+        let snapped = |bytes| {
+            let mut curve = curve();
+            curve.snap(bytes, &points);
+            curve.breakpoints().next().unwrap()
+        };
+        assert_eq!([101, 111, 128].map(snapped), [100, 110, 127]);
+        assert_eq!([0, 64, 100, 129, 1000].map(snapped), [100; 5]);
+    }
+}

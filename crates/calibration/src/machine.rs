@@ -1,0 +1,412 @@
+//! The parameters of a machine, fitted to measurements.
+
+use std::collections::BTreeSet;
+
+use crate::curve::{Curve, Residuals, Segment};
+use crate::line::Line;
+use crate::observation::{Measurements, Operation, Point};
+use crate::segmentation;
+use crate::threshold::Thresholds;
+
+/// A latency and a time per byte that are as good as none, and yet numbers above 0 as the network model wants them: 1 ps and
+/// 1 fs per byte.
+const LEAST: Line = Line { constant_s: 1e-12, slope_s: 1e-15 };
+/// What overheads may take none of: they cannot take all of a message's time, as something must be left to the network.
+const FREE: Line = Line { constant_s: 0.0, slope_s: 0.0 };
+/// The least part of a message's latency, and of its time per byte, that is left to the network.
+const NETWORK_SHARE: f64 = 0.05;
+/// Medians that are further than this from their curve, relative to it, are worth a warning.
+const LARGE_RESIDUAL: f64 = 0.1;
+/// A bandwidth from smaller messages than this is hardly one \[B\].
+const LARGE_MESSAGE: u64 = 1 << 16;
+
+/// What messages cost on a machine, as the model of messages has it.
+///
+/// A message of `n` bytes below `detached_below` whose receiver waits takes `send(n) + network(n) + receive(n)`, a larger one
+/// `network(n)`: this sum is the fitted time of a message, half of a ping-pong. On a real machine the sender's and the
+/// receiver's work overlap with the transfer, so that `send` and `receive` as measured may be more than the whole. Then they
+/// are made smaller, in proportion, until a twentieth is left to the network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The time of a message: half of a ping-pong.
+    pub one_way: Fitted,
+    /// Of that, what the network takes.
+    pub network: Curve,
+    /// What a blocking send takes of messages below `detached_below`.
+    pub send: Option<Fitted>,
+    /// What a non-blocking send takes.
+    pub isend: Option<Fitted>,
+    /// What a receive takes of messages below `detached_below`.
+    pub receive: Option<Fitted>,
+    /// Where the ways of sending change.
+    pub thresholds: Thresholds,
+    /// The time of a test in vain \[s\].
+    pub test_s: Option<f64>,
+    /// The time of a look for a message in vain \[s\].
+    pub iprobe_s: Option<f64>,
+    /// What a core computes [flop/s].
+    pub speed: Option<f64>,
+    /// The time per message of many in flight together.
+    pub streams: Vec<Point>,
+    /// Smaller messages than this had no ping-pong: their time is the sum of both overheads and the time of their bytes.
+    pub composed_below: Option<u64>,
+}
+
+/// A curve, and the points that it was fitted to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// What was measured.
+    pub operation: Operation,
+    /// Medians by growing size.
+    pub points: Vec<Point>,
+    /// The curve.
+    pub curve: Curve,
+}
+
+/// Why no machine can be fitted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FitError {
+    /// Without ping-pong nothing is known of the time of a message.
+    #[error(
+        "found {found}, expected ping-pong of two processes: osu_latency, IMB PingPong, SKaMPI Pingpong_Send_Recv, or \
+         observations of `pingpong`"
+    )]
+    NoPingPong {
+        /// What was found.
+        found: String,
+    },
+    /// A line needs two sizes.
+    #[error("found ping-pong of one size, {size} B, expected at least two")]
+    OneSize {
+        /// The size \[B\].
+        size: u64,
+    },
+}
+
+impl Fitted {
+    fn new(operation: Operation, points: Vec<Point>, least: Line) -> Option<Self> {
+        let curve = segmentation::fit(&points, least)?;
+        Some(Self { operation, points, curve })
+    }
+
+    /// Returns what the curve is of: a message, or a call.
+    pub fn name(&self) -> &'static str {
+        match self.operation {
+            Operation::PingPong => "message",
+            Operation::Send | Operation::SendLate => "MPI_Send",
+            Operation::Receive => "MPI_Recv",
+            Operation::Isend => "MPI_Isend",
+            other => other.name(),
+        }
+    }
+
+    /// Returns what durations are multiplied by for the curve: half of a ping-pong is a message.
+    pub(crate) fn scale(&self) -> f64 {
+        if self.operation == Operation::PingPong { 0.5 } else { 1.0 }
+    }
+
+    /// Returns the residuals of each segment; `None` where nothing was measured.
+    pub fn residuals(&self) -> Vec<Option<Residuals>> {
+        self.curve.residuals(&self.points)
+    }
+}
+
+impl Machine {
+    /// Fits a machine.
+    ///
+    /// `O(n^2)` in the number of sizes, but of the first 1200 only.
+    ///
+    /// # Errors
+    /// Where there is no ping-pong of two sizes.
+    pub fn fit(measurements: &Measurements) -> Result<Self, FitError> {
+        let (points, composed_below) = message_times(measurements)?;
+        let error = FitError::NoPingPong { found: found(measurements) };
+        let mut one_way = Fitted::new(Operation::PingPong, points, LEAST).ok_or(error)?;
+        let thresholds = Thresholds::find(measurements, &one_way.curve);
+        one_way.curve.snap(thresholds.detached_below, &one_way.points);
+        let detached = |operation| {
+            let mut points = measurements.points(operation);
+            points.retain(|point| point.amount < thresholds.detached_below);
+            Fitted::new(operation, points, FREE)
+        };
+        let send = detached(Operation::SendLate).or_else(|| detached(Operation::Send));
+        let receive = detached(Operation::Receive);
+        let split = Split::new(&one_way.curve, [&send, &receive], thresholds.detached_below);
+        let adjusted = |fitted: Option<Fitted>, curve: Curve| fitted.map(|fitted| Fitted { curve, ..fitted });
+        let only = |operation| measurements.points(operation).first().copied();
+        Ok(Self {
+            one_way,
+            network: split.network,
+            send: adjusted(send, split.send),
+            receive: adjusted(receive, split.receive),
+            isend: Fitted::new(Operation::Isend, measurements.points(Operation::Isend), FREE),
+            thresholds,
+            test_s: only(Operation::Test).map(|point| point.median_s),
+            iprobe_s: only(Operation::Iprobe).map(|point| point.median_s),
+            speed: only(Operation::Compute).map(|point| point.amount as f64 / point.median_s),
+            streams: measurements.points(Operation::Stream),
+            composed_below,
+        })
+    }
+
+    /// Returns what was fitted.
+    pub fn fits(&self) -> impl Iterator<Item = &Fitted> {
+        [Some(&self.one_way), self.send.as_ref(), self.isend.as_ref(), self.receive.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+
+    /// Returns the latency of the network \[s\]: that of a message of no bytes.
+    pub fn latency_s(&self) -> f64 {
+        self.network.segments()[0].line.constant_s
+    }
+
+    /// Returns the bandwidth of the network [B/s]: that of the largest messages.
+    pub fn bandwidth(&self) -> f64 {
+        let segments = self.network.segments();
+        1.0 / segments[segments.len() - 1].line.slope_s
+    }
+
+    /// Returns what the model has for the time per message of many in flight together \[s\]: what takes longest of the
+    /// network, the sender and the receiver.
+    pub fn stream_s(&self, bytes: u64) -> f64 {
+        let is_detached = bytes < self.thresholds.detached_below;
+        let network = self.network.line(bytes).slope_s * bytes as f64;
+        let sender = self.isend.as_ref().map_or(0.0, |fitted| fitted.curve.at(bytes));
+        let receiver =
+            self.receive.as_ref().filter(|_| is_detached).map_or(0.0, |fitted| fitted.curve.at(bytes));
+        network.max(sender).max(receiver)
+    }
+
+    /// Returns sentences on what is not to be trusted.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for fitted in self.fits() {
+            for (segment, residuals) in fitted.curve.segments().iter().zip(fitted.residuals()) {
+                let Some(residuals) = residuals.filter(|residuals| residuals.median > LARGE_RESIDUAL) else {
+                    continue;
+                };
+                warnings.push(format!(
+                    "{} above {} B: half of the medians are more than {:.0} % away from the fit",
+                    fitted.name(),
+                    segment.above,
+                    100.0 * residuals.median
+                ));
+            }
+        }
+        let largest = self.one_way.points.last().map_or(0, |point| point.amount);
+        if largest < LARGE_MESSAGE {
+            warnings.push(format!(
+                "the bandwidth is that of messages of up to {largest} B; expected some of {LARGE_MESSAGE} B and more"
+            ));
+        }
+        if let Some(bytes) = self.composed_below {
+            warnings.push(format!(
+                "there is no ping-pong of less than {bytes} B: the time of such messages is the sum of what both sides do"
+            ));
+        }
+        warnings
+    }
+}
+
+/// Names the operations that were measured.
+fn found(measurements: &Measurements) -> String {
+    let names: BTreeSet<_> =
+        measurements.observations.iter().map(|observation| observation.operation).collect();
+    let names: Vec<&str> = names.into_iter().map(Operation::name).collect();
+    if names.is_empty() { "no observations".to_owned() } else { names.join(", ") }
+}
+
+/// Returns the times of messages, half of each ping-pong, and the size below which they had to be composed of overheads.
+fn message_times(measurements: &Measurements) -> Result<(Vec<Point>, Option<u64>), FitError> {
+    let half = |point: Point| Point {
+        median_s: point.median_s / 2.0,
+        low_s: point.low_s / 2.0,
+        high_s: point.high_s / 2.0,
+        ..point
+    };
+    let points: Vec<Point> = measurements.points(Operation::PingPong).into_iter().map(half).collect();
+    let first = match points[..] {
+        [] => return Err(FitError::NoPingPong { found: found(measurements) }),
+        [only] => return Err(FitError::OneSize { size: only.amount }),
+        [first, ..] => first.amount,
+    };
+    let composed = composed(measurements, &points, first);
+    let composed_below = (!composed.is_empty()).then_some(first);
+    Ok((composed.into_iter().chain(points).collect(), composed_below))
+}
+
+/// Returns times of messages below the first size with ping-pong, where overheads were measured; as in SimGrid's
+/// calibration, which has ping-pong of synchronous messages only.
+fn composed(measurements: &Measurements, points: &[Point], first: u64) -> Vec<Point> {
+    let fitted = |operation| Fitted::new(operation, measurements.points(operation), FREE);
+    let (Some(send), Some(receive)) = (fitted(Operation::Send), fitted(Operation::Receive)) else {
+        return Vec::new();
+    };
+    let Some(large) = segmentation::fit(points, LEAST) else { return Vec::new() };
+    let time = |point: &Point| {
+        let per_byte = large.line(first).slope_s;
+        let median_s = point.median_s + receive.curve.at(point.amount) + per_byte * point.amount as f64;
+        Point { median_s, low_s: median_s, high_s: median_s, ..*point }
+    };
+    let both = |point: &&Point| point.amount < first && point.amount >= receive.points[0].amount;
+    send.points.iter().filter(both).map(time).collect()
+}
+
+/// The time of a message, split between the sender, the network and the receiver.
+struct Split {
+    network: Curve,
+    send: Curve,
+    receive: Curve,
+}
+
+impl Split {
+    fn new(one_way: &Curve, overheads: [&Option<Fitted>; 2], detached_below: u64) -> Self {
+        let curves = overheads.map(|fitted| fitted.as_ref().map(|fitted| &fitted.curve));
+        let mut thresholds: BTreeSet<u64> = [0, detached_below.saturating_sub(1)].into();
+        thresholds.extend(one_way.breakpoints());
+        let of_overheads = curves.iter().flatten().flat_map(|curve| curve.breakpoints());
+        thresholds.extend(of_overheads.filter(|&above| above < detached_below));
+        let parts = |above: u64| {
+            let whole = one_way.line(above + 1);
+            let is_detached = above + 1 < detached_below;
+            let measured =
+                curves.map(|curve| curve.filter(|_| is_detached).map_or(FREE, |curve| curve.line(above + 1)));
+            let [send, receive] = within(measured, whole);
+            [whole.minus(send).minus(receive), send, receive].map(|line| Segment { above, line })
+        };
+        let parts: Vec<[Segment; 3]> = thresholds.into_iter().map(parts).collect();
+        let curve = |part: usize| {
+            let segments = parts.iter().map(|parts| parts[part]).collect();
+            Curve::new(segments).expect("thresholds grow, and 0 is one of them")
+        };
+        Self { network: curve(0), send: curve(1), receive: curve(2) }
+    }
+}
+
+/// Makes two lines smaller, in proportion, where they leave too little of the whole.
+fn within(parts: [Line; 2], whole: Line) -> [Line; 2] {
+    let factor = |value: fn(&Line) -> f64| {
+        let (sum, most) = (parts.iter().map(value).sum::<f64>(), (1.0 - NETWORK_SHARE) * value(&whole));
+        if sum > most { most / sum } else { 1.0 }
+    };
+    let constant = factor(|line| line.constant_s);
+    let slope = factor(|line| line.slope_s);
+    parts.map(|line| Line { constant_s: line.constant_s * constant, slope_s: line.slope_s * slope })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threshold::Evidence;
+
+    /// Sizes by factors of 1.2 up to 4 MiB.
+    fn sizes() -> impl Iterator<Item = u64> {
+        (0..=80).map(|place| (1.2_f64.powi(place) * 2.0) as u64)
+    }
+
+    fn send(bytes: u64) -> f64 {
+        2e-7 + bytes as f64 * 5e-11
+    }
+
+    fn receive(bytes: u64) -> f64 {
+        1e-7 + bytes as f64 * 4e-11
+    }
+
+    fn network(bytes: u64) -> f64 {
+        let bytes = bytes as f64;
+        if bytes < 8000.0 { 1e-6 + bytes * 1e-10 } else { 5e-6 + bytes * 8e-11 }
+    }
+
+    fn whole(bytes: u64) -> f64 {
+        if bytes < 8000 { send(bytes) + network(bytes) + receive(bytes) } else { network(bytes) }
+    }
+
+    fn measured(overheads: f64) -> Measurements {
+        let mut measurements = Measurements::default();
+        for size in sizes() {
+            let mut push = |operation, duration| measurements.push(operation, size, 0.0, duration);
+            push(Operation::PingPong, 2.0 * whole(size));
+            let waits = size >= 8000;
+            push(Operation::SendLate, if waits { 1e-3 } else { send(size) * overheads });
+            push(Operation::Receive, if waits { network(size) } else { receive(size) * overheads });
+            push(Operation::Isend, send(size) * overheads);
+        }
+        measurements.push(Operation::Compute, 1000, 0.0, 1e-6);
+        measurements.push(Operation::Test, 0, 0.0, 5e-8);
+        measurements
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-6, "found {found}, expected {expected}");
+    }
+
+    #[test]
+    fn a_machine_is_found_again() {
+        let machine = Machine::fit(&measured(1.0)).unwrap();
+        let first = sizes().find(|&size| size >= 8000).unwrap();
+        let expected =
+            Thresholds { detached_below: first, eager_below: first, evidence: Evidence::LateReceiver };
+        assert_eq!(machine.thresholds, expected);
+        assert_eq!(machine.network.breakpoints().collect::<Vec<_>>(), [first - 1]);
+        for size in sizes() {
+            close(machine.network.at(size), network(size));
+            close(machine.isend.as_ref().unwrap().curve.at(size), send(size));
+        }
+        for size in sizes().filter(|&size| size < first) {
+            close(machine.send.as_ref().unwrap().curve.at(size), send(size));
+            close(machine.receive.as_ref().unwrap().curve.at(size), receive(size));
+        }
+        close(machine.latency_s(), 1e-6);
+        close(machine.bandwidth(), 1.0 / 8e-11);
+        close(machine.speed.unwrap(), 1e9);
+        assert_eq!((machine.test_s, machine.iprobe_s, machine.warnings()), (Some(5e-8), None, Vec::new()));
+    }
+
+    #[test]
+    fn overheads_leave_something_to_the_network() {
+        let machine = Machine::fit(&measured(5.0)).unwrap();
+        let [send, receive] = [&machine.send, &machine.receive].map(|fitted| &fitted.as_ref().unwrap().curve);
+        for size in sizes().filter(|&size| size < 8000) {
+            close(send.at(size) + machine.network.at(size) + receive.at(size), whole(size));
+            let Line { constant_s, slope_s } = machine.network.line(size);
+            close(constant_s, NETWORK_SHARE * 1.3e-6);
+            close(slope_s, NETWORK_SHARE * 1.9e-10);
+        }
+        assert!(!machine.warnings().is_empty(), "sends are not as measured");
+    }
+
+    #[test]
+    fn small_messages_without_ping_pong_are_composed() {
+        let mut measurements = Measurements::default();
+        for size in sizes() {
+            if size < 8000 {
+                measurements.push(Operation::Send, size, 0.0, send(size));
+                measurements.push(Operation::Receive, size, 0.0, receive(size));
+            } else {
+                measurements.push(Operation::PingPong, size, 0.0, 2.0 * network(size));
+            }
+        }
+        let machine = Machine::fit(&measurements).unwrap();
+        let first = sizes().find(|&size| size >= 8000).unwrap();
+        assert_eq!((machine.composed_below, machine.thresholds.detached_below), (Some(first), first));
+        for size in sizes().filter(|&size| size < 8000) {
+            close(machine.one_way.curve.at(size), send(size) + receive(size) + size as f64 * 8e-11);
+        }
+        assert_eq!(machine.warnings().len(), 1);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let mut measurements = Measurements::default();
+        let found = |found: &str| Err(FitError::NoPingPong { found: found.to_owned() });
+        assert_eq!(Machine::fit(&measurements), found("no observations"));
+        measurements.push(Operation::Stream, 8, 0.0, 1.0);
+        measurements.push(Operation::Isend, 8, 0.0, 1.0);
+        assert_eq!(Machine::fit(&measurements), found("isend, stream"));
+        measurements.push(Operation::PingPong, 8, 0.0, 1.0);
+        assert_eq!(Machine::fit(&measurements), Err(FitError::OneSize { size: 8 }));
+        measurements.push(Operation::PingPong, 16, 0.0, 1.0);
+        assert_eq!(Machine::fit(&measurements).unwrap().warnings().len(), 1, "16 B are not large");
+    }
+}

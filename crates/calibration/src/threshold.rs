@@ -1,0 +1,170 @@
+//! Sizes from which on the MPI library does otherwise.
+
+use crate::curve::Curve;
+use crate::observation::{Measurements, Operation, Point};
+
+/// A send to a receiver that is late lasts longer than this many messages where it waits. Measurements make receivers later.
+const WAITS: f64 = 2.0;
+/// A call that lasts at least this part of a message has waited for its data. What copies only lasts less.
+const MOVES_DATA: f64 = 0.8;
+/// A jump of the duration by this factor is one between protocols, where nothing else tells.
+const JUMP: f64 = 1.1;
+
+/// Where a threshold comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Sends to a late receiver wait from there on.
+    LateReceiver,
+    /// Sends last about as long as their message from there on.
+    SendDurations,
+    /// Sends of smaller messages were measured by themselves, larger ones in ping-pong only.
+    Coverage,
+    /// The time of a message jumps there.
+    Jump,
+    /// No size that was measured is beyond it.
+    NoneFound,
+}
+
+/// Sizes below which messages are sent in other ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// A smaller message does not make its sender wait \[B\].
+    pub detached_below: u64,
+    /// The data of a smaller message does not wait for its receive \[B\].
+    pub eager_below: u64,
+    /// Where `detached_below` comes from.
+    pub evidence: Evidence,
+}
+
+impl Thresholds {
+    /// Finds them in measurements, where `one_way` is the time of a message.
+    pub(crate) fn find(measurements: &Measurements, one_way: &Curve) -> Self {
+        let (detached_below, evidence) = detached(measurements, one_way);
+        let received = measurements.points(Operation::Receive);
+        let small: Vec<Point> = received.into_iter().filter(|point| point.amount < detached_below).collect();
+        let moved = first(&small, |point| point.median_s >= MOVES_DATA * one_way.at(point.amount));
+        let eager_below = moved.unwrap_or(detached_below);
+        Self { detached_below, eager_below, evidence }
+    }
+}
+
+fn detached(measurements: &Measurements, one_way: &Curve) -> (u64, Evidence) {
+    let [late, prompt] =
+        [Operation::SendLate, Operation::Send].map(|operation| measurements.points(operation));
+    let largest = |points: &[Point]| points.last().map_or(0, |point| point.amount);
+    let longer = |points: &[Point], times: f64| {
+        first(points, |point| point.median_s > times * one_way.at(point.amount))
+    };
+    if !late.is_empty() {
+        return match longer(&late, WAITS) {
+            Some(bytes) => (bytes, Evidence::LateReceiver),
+            None => (largest(&late) + 1, Evidence::NoneFound),
+        };
+    }
+    let whole = measurements.points(Operation::PingPong);
+    if !prompt.is_empty() {
+        return match (longer(&prompt, MOVES_DATA), whole.iter().find(|point| point.amount > largest(&prompt)))
+        {
+            (Some(bytes), _) => (bytes, Evidence::SendDurations),
+            (None, Some(point)) => (point.amount, Evidence::Coverage),
+            (None, None) => (largest(&prompt) + 1, Evidence::NoneFound),
+        };
+    }
+    let jump = |above: u64| one_way.line(above + 1).at(above as f64) / one_way.at(above);
+    let jumps = one_way.breakpoints().map(|above| (above, jump(above)));
+    match jumps.max_by(|one, other| one.1.total_cmp(&other.1)) {
+        Some((above, factor)) if factor >= JUMP => (above + 1, Evidence::Jump),
+        _ => (largest(&whole) + 1, Evidence::NoneFound),
+    }
+}
+
+/// Returns the size from which on something holds: the one with the fewest points on the wrong side of it, of several the
+/// smallest; `None` where that is beyond all.
+fn first(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<u64> {
+    let mut wrong = points.iter().filter(|point| !holds(point)).count();
+    let mut best = (wrong, 0);
+    for (place, point) in points.iter().enumerate() {
+        if holds(point) {
+            wrong += 1;
+        } else {
+            wrong -= 1;
+        }
+        if wrong < best.0 {
+            best = (wrong, place + 1);
+        }
+    }
+    points.get(best.1).map(|point| point.amount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::Segment;
+    use crate::line::Line;
+
+    fn one_way() -> Curve {
+        let segment = |above, constant_s| Segment { above, line: Line { constant_s, slope_s: 1e-10 } };
+        Curve::new(vec![segment(0, 1e-6), segment(2000, 1.2e-6), segment(9000, 3e-6)]).unwrap()
+    }
+
+    type Durations = fn(u64) -> f64;
+
+    fn measured(durations: &[(Operation, Durations)], largest: u64) -> Measurements {
+        let mut measurements = Measurements::default();
+        for size in (0..).map(|place| 500 * place).take_while(|&size| size <= largest) {
+            measurements.push(Operation::PingPong, size, 0.0, 2.0 * one_way().at(size));
+            durations
+                .iter()
+                .for_each(|(operation, duration)| measurements.push(*operation, size, 0.0, duration(size)));
+        }
+        measurements
+    }
+
+    fn found(measurements: &Measurements) -> (u64, u64, Evidence) {
+        let Thresholds { detached_below, eager_below, evidence } = Thresholds::find(measurements, &one_way());
+        (detached_below, eager_below, evidence)
+    }
+
+    #[test]
+    fn sends_that_wait_for_a_late_receiver() {
+        // One size below and one above are disturbed.
+        let late: Durations = |size| match size {
+            1000 => 90e-6,
+            12_000 => 1e-7,
+            size if size < 6000 => 3e-7,
+            _ => 50e-6,
+        };
+        assert_eq!(
+            found(&measured(&[(Operation::SendLate, late)], 20_000)),
+            (6000, 6000, Evidence::LateReceiver)
+        );
+        assert_eq!(
+            found(&measured(&[(Operation::SendLate, |_| 3e-7)], 5500)),
+            (5501, 5501, Evidence::NoneFound)
+        );
+        // Receives that last as long as the whole message move its data.
+        let receive: Durations = |size| if size < 3000 { 3e-7 } else { 1.3e-6 + size as f64 * 1e-10 };
+        let both = measured(&[(Operation::SendLate, late), (Operation::Receive, receive)], 20_000);
+        assert_eq!(found(&both), (6000, 3000, Evidence::LateReceiver));
+    }
+
+    #[test]
+    fn sends_that_last_as_long_as_their_message() {
+        let send: Durations = |size| if size < 6000 { 4e-7 } else { 4e-6 + size as f64 * 1e-10 };
+        assert_eq!(
+            found(&measured(&[(Operation::Send, send)], 20_000)),
+            (6000, 6000, Evidence::SendDurations)
+        );
+        let mut partly = measured(&[(Operation::Send, |_| 4e-7)], 5000);
+        partly.push(Operation::PingPong, 5100, 0.0, 1e-5);
+        assert_eq!(found(&partly), (5100, 5100, Evidence::Coverage));
+    }
+
+    #[test]
+    fn the_largest_jump_of_a_message() {
+        assert_eq!(found(&measured(&[], 20_000)), (9001, 9001, Evidence::Jump));
+        let smooth = Curve::new(one_way().segments()[..1].to_vec()).unwrap();
+        let found = Thresholds::find(&measured(&[], 1000), &smooth);
+        assert_eq!((found.detached_below, found.evidence), (1001, Evidence::NoneFound));
+    }
+}
