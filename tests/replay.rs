@@ -6,6 +6,8 @@ mod acquisition;
 mod agreement;
 #[path = "replay/arrivals.rs"]
 mod arrivals;
+#[path = "replay/calibration.rs"]
+mod calibration;
 #[path = "replay/checkpoints.rs"]
 mod checkpoints;
 #[path = "replay/collectives.rs"]

@@ -1,5 +1,8 @@
 //! The command under `mpirun`, or what the variable `MPIRUN` says.
 
+#[path = "processes/calibration.rs"]
+mod calibration;
+
 use std::path::Path;
 use std::time::Duration;
 

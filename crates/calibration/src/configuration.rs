@@ -92,7 +92,7 @@ impl Machine {
              detached_below_bytes = {}\neager_below_bytes = {}\n",
             describe(thresholds.evidence),
             thresholds.detached_below,
-            thresholds.eager_below
+            thresholds.detached_below
         );
         let overheads = [("send", &self.send), ("isend", &self.isend), ("receive", &self.receive)];
         for (name, Fitted { curve, .. }) in

@@ -19,7 +19,7 @@ pub struct Segment {
     pub line: Line,
 }
 
-/// How far medians lie from a curve.
+/// How far what was measured lies from a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Residuals {
     /// Sizes that were measured.
@@ -78,7 +78,7 @@ impl Curve {
         let mut distances: Vec<f64> = points.iter().map(|point| self.error(point).abs()).collect();
         distances.sort_by(f64::total_cmp);
         let mut spreads: Vec<f64> =
-            points.iter().map(|point| (point.high_s - point.low_s) / (2.0 * point.median_s)).collect();
+            points.iter().map(|point| (point.high_s - point.low_s) / (2.0 * point.typical_s)).collect();
         spreads.sort_by(f64::total_cmp);
         Some(Residuals {
             sizes: points.len(),
@@ -88,10 +88,10 @@ impl Curve {
         })
     }
 
-    /// Returns how much longer than the curve a median is, relative to the curve.
+    /// Returns how much longer than the curve a point is, relative to the curve.
     pub fn error(&self, point: &Point) -> f64 {
         let expected = self.at(point.amount);
-        (point.median_s - expected) / expected
+        (point.typical_s - expected) / expected
     }
 
     /// Makes a breakpoint between two measured sizes lie where the machine is known to change: before `bytes`. Without
@@ -118,8 +118,8 @@ mod tests {
         Curve::new(vec![segment(0, 1.0, 0.0), segment(100, 2.0, 0.5)]).unwrap()
     }
 
-    fn point(amount: u64, median_s: f64) -> Point {
-        Point { amount, median_s, low_s: median_s * 0.9, high_s: median_s * 1.1, count: 3 }
+    fn point(amount: u64, typical_s: f64) -> Point {
+        Point { amount, typical_s, low_s: typical_s * 0.9, high_s: typical_s * 1.1, count: 3 }
     }
 
     #[test]

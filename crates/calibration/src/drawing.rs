@@ -13,6 +13,8 @@ use crate::observation::{Observation, Point};
 const WIDTH: u32 = 920;
 /// Observations that one drawing shows; of more, equally spaced ones are drawn.
 const MOST_OBSERVATIONS: usize = 2500;
+/// What is further from a fit is drawn at the edge [%].
+const MOST_PERCENT: f64 = 60.0;
 /// Points of a curve, of which there is one for each pixel or so.
 const CURVE_POINTS: u32 = 900;
 const DATA: RGBColor = RGBColor(0, 114, 178);
@@ -32,7 +34,7 @@ pub(crate) fn durations(fitted: &Fitted, observations: &[Observation]) -> Option
     let scale = fitted.scale();
     let curve = &fitted.curve;
     let times = observations.iter().map(|observation| observation.duration_s * scale);
-    let times = micros_range(times.chain(fitted.points.iter().map(|point| point.median_s)))?;
+    let times = micros_range(times.chain(fitted.points.iter().map(|point| point.typical_s)))?;
     drawn(400, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(12)
@@ -45,17 +47,18 @@ pub(crate) fn durations(fitted: &Fitted, observations: &[Observation]) -> Option
             let place = (position(observation.amount), observation.duration_s * scale * 1e6);
             Circle::new(place, 1, DATA.mix(0.2).filled())
         }))?;
-        medians(&mut chart, &fitted.points, |point| point.median_s * 1e6)?;
+        medians(&mut chart, &fitted.points, |point| point.typical_s * 1e6)?;
         draw_curve(&mut chart, &fitted.points, curve, |bytes| curve.at(bytes) * 1e6)
     })
 }
 
 /// Draws how far medians lie from their curve, in percent of the curve, with lines from the tenth of each size that is shortest
-/// to the tenth that is longest.
+/// to the tenth that is longest; what is more than 60 % away stands at the edge.
 pub(crate) fn residuals(fitted: &Fitted) -> Option<String> {
     let percent = |point: &Point, duration: f64| 100.0 * (duration / fitted.curve.at(point.amount) - 1.0);
-    let largest = fitted.points.iter().map(|point| percent(point, point.median_s).abs()).fold(5.0, f64::max);
-    let range = -1.3 * largest..1.3 * largest;
+    let largest = fitted.points.iter().map(|point| percent(point, point.typical_s).abs()).fold(5.0, f64::max);
+    let most = (1.3 * largest).min(MOST_PERCENT);
+    let range = -most..most;
     (!fitted.points.is_empty()).then_some(())?;
     drawn(240, |area| {
         let mut chart: Residuals<'_, '_> = ChartBuilder::on(area)
@@ -76,7 +79,8 @@ pub(crate) fn residuals(fitted: &Fitted) -> Option<String> {
             PathElement::new([(place, within(point.low_s)), (place, within(point.high_s))], DATA.mix(0.35))
         }))?;
         chart.draw_series(fitted.points.iter().map(|point| {
-            Circle::new((position(point.amount), percent(point, point.median_s)), 2, DATA.filled())
+            let distance = percent(point, point.typical_s).clamp(range.start, range.end);
+            Circle::new((position(point.amount), distance), 2, DATA.filled())
         }))?;
         let ends = sizes(&fitted.points);
         chart.draw_series([PathElement::new([(ends.start, 0.0), (ends.end, 0.0)], FIT.stroke_width(2))])?;
@@ -89,7 +93,7 @@ pub(crate) fn streams(machine: &Machine) -> Option<String> {
     let points: Vec<Point> = machine.streams.iter().filter(|point| point.amount > 0).copied().collect();
     let rate = |bytes: u64, seconds: f64| bytes as f64 / seconds / 1e6;
     let model = |bytes: u64| rate(bytes, machine.stream_s(bytes));
-    let rates = points.iter().flat_map(|point| [rate(point.amount, point.median_s), model(point.amount)]);
+    let rates = points.iter().flat_map(|point| [rate(point.amount, point.typical_s), model(point.amount)]);
     let range = range(rates.filter(|rate| rate.is_finite()))?;
     drawn(400, |area| {
         let mut chart = ChartBuilder::on(area)
@@ -98,7 +102,7 @@ pub(crate) fn streams(machine: &Machine) -> Option<String> {
             .y_label_area_size(84)
             .build_cartesian_2d(sizes(&points).log_scale(), range.log_scale())?;
         mesh(&mut chart, "bandwidth [MB/s]")?;
-        medians(&mut chart, &points, |point| rate(point.amount, point.median_s))?;
+        medians(&mut chart, &points, |point| rate(point.amount, point.typical_s))?;
         draw_curve(&mut chart, &points, &machine.network, model)
     })
 }

@@ -172,7 +172,7 @@ mod tests {
     /// Reads a text, and returns the points of an operation: amounts and durations.
     pub(super) fn points(text: &str, operation: Operation) -> Vec<(u64, f64)> {
         let measurements = read_text(text, Path::new("file")).unwrap();
-        measurements.points(operation).iter().map(|point| (point.amount, point.median_s)).collect()
+        measurements.points(operation).iter().map(|point| (point.amount, point.typical_s)).collect()
     }
 
     /// Reads a text that is wrong, and returns the error.

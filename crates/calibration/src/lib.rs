@@ -1,7 +1,8 @@
 //! Parameters of a machine from measurements of its messages.
 //!
 //! [`Measurements`] are durations of ping-pong, of calls of MPI and of streams: read from files of known benchmarks
-//! ([`read`]), or made by two processes. [`Machine::fit`] finds curves that are piecewise linear in the size of a message,
+//! ([`read`]), or, with the feature `mpi`, made by two
+//! processes as a [`Plan`] says. [`Machine::fit`] finds curves that are piecewise linear in the size of a message,
 //! with breakpoints where the data have them, and the sizes at which the MPI library changes its protocol;
 //! [`Machine::to_toml`] writes them as a configuration that a replay can use.
 //!
@@ -24,8 +25,11 @@ mod drawing;
 mod format;
 mod line;
 mod machine;
+#[cfg(feature = "mpi")]
+mod measure;
 mod observation;
 mod page;
+mod plan;
 mod segmentation;
 mod threshold;
 
@@ -33,5 +37,8 @@ pub use curve::{Curve, Residuals, Segment};
 pub use format::{FormatError, read, read_text, write_observations};
 pub use line::Line;
 pub use machine::{FitError, Fitted, Machine};
+#[cfg(feature = "mpi")]
+pub use measure::{MeasureError, measure};
 pub use observation::{Measurements, Observation, Operation, Point};
+pub use plan::{Experiment, Plan};
 pub use threshold::{Evidence, Thresholds};

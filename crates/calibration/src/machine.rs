@@ -8,9 +8,11 @@ use crate::observation::{Measurements, Operation, Point};
 use crate::segmentation;
 use crate::threshold::Thresholds;
 
-/// A latency and a time per byte that are as good as none, and yet numbers above 0 as the network model wants them: 1 ps and
-/// 1 fs per byte.
-const LEAST: Line = Line { constant_s: 1e-12, slope_s: 1e-15 };
+/// A latency that is as good as none, and yet above 0 as the network model wants it \[s\].
+const LEAST_LATENCY: f64 = 1e-12;
+/// No piece has a bandwidth that is so many times the bytes per second of any message: what does not grow with the size is
+/// disturbed, not fast.
+const BEYOND_BEST: f64 = 10.0;
 /// What overheads may take none of: they cannot take all of a message's time, as something must be left to the network.
 const FREE: Line = Line { constant_s: 0.0, slope_s: 0.0 };
 /// The least part of a message's latency, and of its time per byte, that is left to the network.
@@ -112,20 +114,34 @@ impl Fitted {
 }
 
 impl Machine {
-    /// Fits a machine.
+    /// Fits a machine to the medians of measurements.
+    ///
+    /// # Errors
+    /// Where there is no ping-pong of two sizes.
+    pub fn fit(measurements: &Measurements) -> Result<Self, FitError> {
+        Self::fit_at(measurements, 0.5)
+    }
+
+    /// Fits a machine to durations that this part of the observations of a size does not exceed. Where a machine is busy with
+    /// other work, which makes durations longer, a small part tells more of the machine than the median.
     ///
     /// `O(n^2)` in the number of sizes, but of the first 1200 only.
     ///
     /// # Errors
     /// Where there is no ping-pong of two sizes.
-    pub fn fit(measurements: &Measurements) -> Result<Self, FitError> {
-        let (points, composed_below) = message_times(measurements)?;
+    ///
+    /// # Panics
+    /// Where the quantile is not in 0 to 1.
+    pub fn fit_at(measurements: &Measurements, quantile: f64) -> Result<Self, FitError> {
+        let points_of = |operation| measurements.points_at(operation, quantile);
+        let (points, composed_below) = message_times(measurements, quantile)?;
         let error = FitError::NoPingPong { found: found(measurements) };
-        let mut one_way = Fitted::new(Operation::PingPong, points, LEAST).ok_or(error)?;
-        let thresholds = Thresholds::find(measurements, &one_way.curve);
+        let least = least(&points);
+        let mut one_way = Fitted::new(Operation::PingPong, points, least).ok_or(error)?;
+        let thresholds = Thresholds::find(measurements, quantile, &one_way.curve);
         one_way.curve.snap(thresholds.detached_below, &one_way.points);
         let detached = |operation| {
-            let mut points = measurements.points(operation);
+            let mut points = points_of(operation);
             points.retain(|point| point.amount < thresholds.detached_below);
             Fitted::new(operation, points, FREE)
         };
@@ -133,18 +149,18 @@ impl Machine {
         let receive = detached(Operation::Receive);
         let split = Split::new(&one_way.curve, [&send, &receive], thresholds.detached_below);
         let adjusted = |fitted: Option<Fitted>, curve: Curve| fitted.map(|fitted| Fitted { curve, ..fitted });
-        let only = |operation| measurements.points(operation).first().copied();
+        let only = |operation| points_of(operation).first().copied();
         Ok(Self {
             one_way,
             network: split.network,
             send: adjusted(send, split.send),
             receive: adjusted(receive, split.receive),
-            isend: Fitted::new(Operation::Isend, measurements.points(Operation::Isend), FREE),
+            isend: Fitted::new(Operation::Isend, points_of(Operation::Isend), FREE),
             thresholds,
-            test_s: only(Operation::Test).map(|point| point.median_s),
-            iprobe_s: only(Operation::Iprobe).map(|point| point.median_s),
-            speed: only(Operation::Compute).map(|point| point.amount as f64 / point.median_s),
-            streams: measurements.points(Operation::Stream),
+            test_s: only(Operation::Test).map(|point| point.typical_s),
+            iprobe_s: only(Operation::Iprobe).map(|point| point.typical_s),
+            speed: only(Operation::Compute).map(|point| point.amount as f64 / point.typical_s),
+            streams: points_of(Operation::Stream),
             composed_below,
         })
     }
@@ -187,7 +203,7 @@ impl Machine {
                     continue;
                 };
                 warnings.push(format!(
-                    "{} above {} B: half of the medians are more than {:.0} % away from the fit",
+                    "{} above {} B: half of the sizes are more than {:.0} % away from the fit",
                     fitted.name(),
                     segment.above,
                     100.0 * residuals.median
@@ -199,6 +215,13 @@ impl Machine {
             warnings.push(format!(
                 "the bandwidth is that of messages of up to {largest} B; expected some of {LARGE_MESSAGE} B and more"
             ));
+        }
+        let segments = self.one_way.curve.segments();
+        if segments[segments.len() - 1].line.slope_s <= least(&self.one_way.points).slope_s {
+            warnings.push(
+                "the time of the largest messages does not grow with their size: the bandwidth is not known"
+                    .to_owned(),
+            );
         }
         if let Some(bytes) = self.composed_below {
             warnings.push(format!(
@@ -217,37 +240,44 @@ fn found(measurements: &Measurements) -> String {
     if names.is_empty() { "no observations".to_owned() } else { names.join(", ") }
 }
 
+/// Returns what no piece of the time of a message is below.
+fn least(points: &[Point]) -> Line {
+    let best = points.iter().map(|point| point.amount as f64 / point.typical_s).fold(1.0, f64::max);
+    Line { constant_s: LEAST_LATENCY, slope_s: 1.0 / (BEYOND_BEST * best) }
+}
+
 /// Returns the times of messages, half of each ping-pong, and the size below which they had to be composed of overheads.
-fn message_times(measurements: &Measurements) -> Result<(Vec<Point>, Option<u64>), FitError> {
+fn message_times(measurements: &Measurements, quantile: f64) -> Result<(Vec<Point>, Option<u64>), FitError> {
     let half = |point: Point| Point {
-        median_s: point.median_s / 2.0,
+        typical_s: point.typical_s / 2.0,
         low_s: point.low_s / 2.0,
         high_s: point.high_s / 2.0,
         ..point
     };
-    let points: Vec<Point> = measurements.points(Operation::PingPong).into_iter().map(half).collect();
+    let points: Vec<Point> =
+        measurements.points_at(Operation::PingPong, quantile).into_iter().map(half).collect();
     let first = match points[..] {
         [] => return Err(FitError::NoPingPong { found: found(measurements) }),
         [only] => return Err(FitError::OneSize { size: only.amount }),
         [first, ..] => first.amount,
     };
-    let composed = composed(measurements, &points, first);
+    let composed = composed(measurements, quantile, &points, first);
     let composed_below = (!composed.is_empty()).then_some(first);
     Ok((composed.into_iter().chain(points).collect(), composed_below))
 }
 
 /// Returns times of messages below the first size with ping-pong, where overheads were measured; as in SimGrid's
 /// calibration, which has ping-pong of synchronous messages only.
-fn composed(measurements: &Measurements, points: &[Point], first: u64) -> Vec<Point> {
-    let fitted = |operation| Fitted::new(operation, measurements.points(operation), FREE);
+fn composed(measurements: &Measurements, quantile: f64, points: &[Point], first: u64) -> Vec<Point> {
+    let fitted = |operation| Fitted::new(operation, measurements.points_at(operation, quantile), FREE);
     let (Some(send), Some(receive)) = (fitted(Operation::Send), fitted(Operation::Receive)) else {
         return Vec::new();
     };
-    let Some(large) = segmentation::fit(points, LEAST) else { return Vec::new() };
+    let Some(large) = segmentation::fit(points, least(points)) else { return Vec::new() };
     let time = |point: &Point| {
         let per_byte = large.line(first).slope_s;
-        let median_s = point.median_s + receive.curve.at(point.amount) + per_byte * point.amount as f64;
-        Point { median_s, low_s: median_s, high_s: median_s, ..*point }
+        let typical_s = point.typical_s + receive.curve.at(point.amount) + per_byte * point.amount as f64;
+        Point { typical_s, low_s: typical_s, high_s: typical_s, ..*point }
     };
     let both = |point: &&Point| point.amount < first && point.amount >= receive.points[0].amount;
     send.points.iter().filter(both).map(time).collect()
@@ -345,8 +375,7 @@ mod tests {
     fn a_machine_is_found_again() {
         let machine = Machine::fit(&measured(1.0)).unwrap();
         let first = sizes().find(|&size| size >= 8000).unwrap();
-        let expected =
-            Thresholds { detached_below: first, eager_below: first, evidence: Evidence::LateReceiver };
+        let expected = Thresholds { detached_below: first, evidence: Evidence::LateReceiver };
         assert_eq!(machine.thresholds, expected);
         assert_eq!(machine.network.breakpoints().collect::<Vec<_>>(), [first - 1]);
         for size in sizes() {
@@ -397,6 +426,21 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_does_not_grow_gives_no_bandwidth() {
+        let mut measurements = Measurements::default();
+        sizes()
+            .for_each(|size| measurements.push(Operation::PingPong, size, 0.0, 2.0 * whole(size).min(2e-5)));
+        let machine = Machine::fit(&measurements).unwrap();
+        let largest = sizes().last().unwrap() as f64;
+        close(machine.bandwidth(), 10.0 * largest / 2e-5);
+        assert!(
+            machine.warnings().iter().any(|warning| warning.contains("does not grow")),
+            "{:?}",
+            machine.warnings()
+        );
+    }
+
+    #[test]
     fn what_is_missing_is_named() {
         let mut measurements = Measurements::default();
         let found = |found: &str| Err(FitError::NoPingPong { found: found.to_owned() });
@@ -406,7 +450,7 @@ mod tests {
         assert_eq!(Machine::fit(&measurements), found("isend, stream"));
         measurements.push(Operation::PingPong, 8, 0.0, 1.0);
         assert_eq!(Machine::fit(&measurements), Err(FitError::OneSize { size: 8 }));
-        measurements.push(Operation::PingPong, 16, 0.0, 1.0);
+        measurements.push(Operation::PingPong, 16, 0.0, 1.5);
         assert_eq!(Machine::fit(&measurements).unwrap().warnings().len(), 1, "16 B are not large");
     }
 }

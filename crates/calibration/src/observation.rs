@@ -105,8 +105,8 @@ pub struct Measurements {
 pub struct Point {
     /// Bytes or flops.
     pub amount: u64,
-    /// The median duration \[s\].
-    pub median_s: f64,
+    /// The duration that stands for all \[s\]: their median, or another quantile.
+    pub typical_s: f64,
     /// Nine of ten observations last at least so long \[s\].
     pub low_s: f64,
     /// Nine of ten observations last at most so long \[s\].
@@ -136,18 +136,28 @@ impl Measurements {
         }
     }
 
-    /// Returns the observations of an operation, by growing amount. `O(n log n)`.
+    /// Returns the observations of an operation, by growing amount, each with its median. `O(n log n)`.
     pub fn points(&self, operation: Operation) -> Vec<Point> {
+        self.points_at(operation, 0.5)
+    }
+
+    /// Returns the observations of an operation, by growing amount, each with the duration that this part of them does not
+    /// exceed (0.5: the median). `O(n log n)`.
+    ///
+    /// # Panics
+    /// Where the quantile is not in 0 to 1.
+    pub fn points_at(&self, operation: Operation, quantile: f64) -> Vec<Point> {
+        assert!((0.0..=1.0).contains(&quantile), "{quantile} is a part of all");
         let of_operation = self.observations.iter().filter(|observation| observation.operation == operation);
         let mut durations: Vec<(u64, f64)> =
             of_operation.map(|observation| (observation.amount, observation.duration_s)).collect();
         durations.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-        durations.chunk_by(|one, other| one.0 == other.0).map(Point::of_sorted).collect()
+        durations.chunk_by(|one, other| one.0 == other.0).map(|own| Point::of_sorted(own, quantile)).collect()
     }
 }
 
 impl Point {
-    fn of_sorted(observations: &[(u64, f64)]) -> Self {
+    fn of_sorted(observations: &[(u64, f64)], quantile: f64) -> Self {
         let at = |share: f64| {
             let place = share * (observations.len() - 1) as f64;
             let (below, above) = (place.floor() as usize, place.ceil() as usize);
@@ -156,7 +166,7 @@ impl Point {
         };
         Self {
             amount: observations[0].0,
-            median_s: at(0.5),
+            typical_s: at(quantile),
             low_s: at(0.1),
             high_s: at(0.9),
             count: observations.len(),
@@ -179,9 +189,10 @@ mod tests {
         measurements.push(Operation::PingPong, 4, 0.0, 8.0);
         let points = measurements.points(Operation::PingPong);
         let expected =
-            |amount, median_s, low_s, high_s, count| Point { amount, median_s, low_s, high_s, count };
+            |amount, typical_s, low_s, high_s, count| Point { amount, typical_s, low_s, high_s, count };
         assert_eq!(points, [expected(4, 7.5, 7.1, 7.9, 2), expected(8, 3.0, 1.4, 4.6, 5)]);
         assert!(measurements.points(Operation::Test).is_empty());
+        assert_eq!(measurements.points_at(Operation::PingPong, 0.25)[1].typical_s, 2.0);
     }
 
     #[test]

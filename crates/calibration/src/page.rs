@@ -30,7 +30,7 @@ impl Machine {
                     (self.summary())
                     @for warning in self.warnings() { p.warning { (warning) } }
                     p.key.note {
-                        i style="background:#0072b2" {} "medians by size, and single observations"
+                        i style="background:#0072b2" {} "what stands for each size, and single observations"
                         i style="background:#d55e00" {} "fit"
                         i style="background:#787878" {} "breakpoints"
                     }

@@ -19,6 +19,8 @@ const MOST_SEGMENTS: usize = 10;
 const FEWEST_SIZES: usize = 4;
 /// Relative errors below this are not worth a breakpoint.
 const RESOLUTION: f64 = 0.002;
+/// A size that lies further from its neighbours than most do by this factor, and by this part of them, is disturbed.
+const OUTLIER: (f64, f64) = (8.0, 0.1);
 /// Of more sizes than this, some stand for their neighbours.
 const MOST_SIZES: usize = 1200;
 
@@ -27,7 +29,7 @@ const MOST_SIZES: usize = 1200;
 ///
 /// `O(n^2 k)` in the number of sizes, of which there are at most 1200, and of segments, of which there are at most 10.
 pub(crate) fn fit(points: &[Point], least: Line) -> Option<Curve> {
-    let sizes = Sizes::new(points);
+    let sizes = Sizes::new(&without_outliers(points));
     let count = sizes.chosen.len();
     if count == 0 {
         return None;
@@ -45,6 +47,24 @@ pub(crate) fn fit(points: &[Point], least: Line) -> Option<Curve> {
     Curve::new(segments.collect())
 }
 
+/// Leaves out sizes that are far from the median of the five around them, which takes a duration that grows, or jumps, as it is
+/// (Hampel's filter): squares of errors would make breakpoints of them. Those at both ends stay.
+fn without_outliers(points: &[Point]) -> Vec<Point> {
+    let sorted = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let distance = |window: &[Point]| {
+        let middle = sorted(window.iter().map(|point| point.typical_s).collect())[2];
+        (window[2].typical_s / middle - 1.0).abs()
+    };
+    let distances: Vec<f64> = points.windows(5).map(distance).collect();
+    let Some(&usual) = sorted(distances.clone()).get(distances.len() / 2) else { return points.to_vec() };
+    let most = (OUTLIER.0 * usual).max(OUTLIER.1);
+    let stays = |place: usize| place < 2 || distances.get(place - 2).is_none_or(|&distance| distance <= most);
+    (0..points.len()).filter(|&place| stays(place)).map(|place| points[place]).collect()
+}
+
 /// Sizes and durations, some of which stand for their neighbours where there are many.
 struct Sizes {
     /// Size and duration of the one in the middle.
@@ -59,7 +79,7 @@ impl Sizes {
         let chunks = || points.chunks(together);
         // A mean would lie between the two sides of a jump.
         let middle =
-            |chunk: &[Point]| (chunk[chunk.len() / 2].amount as f64, chunk[chunk.len() / 2].median_s);
+            |chunk: &[Point]| (chunk[chunk.len() / 2].amount as f64, chunk[chunk.len() / 2].typical_s);
         Self {
             chosen: chunks().map(middle).collect(),
             last: chunks().map(|chunk| chunk[chunk.len() - 1].amount).collect(),
@@ -153,8 +173,8 @@ mod tests {
 
     fn points(sizes: impl IntoIterator<Item = u64>, duration: impl Fn(u64) -> f64) -> Vec<Point> {
         let point = |amount| {
-            let median_s = duration(amount);
-            Point { amount, median_s, low_s: median_s, high_s: median_s, count: 1 }
+            let typical_s = duration(amount);
+            Point { amount, typical_s, low_s: typical_s, high_s: typical_s, count: 1 }
         };
         sizes.into_iter().map(point).collect()
     }
@@ -182,6 +202,18 @@ mod tests {
                 "{segment:?}"
             );
         }
+    }
+
+    #[test]
+    fn disturbed_sizes_make_no_breakpoints() {
+        let truth = |bytes: u64| 1e-6 + bytes as f64 * 1e-9;
+        let mut points = points((0..60).map(|place| (1.2_f64.powi(place) * 10.0) as u64), truth);
+        points[20].typical_s *= 3.0;
+        points[40].typical_s *= 100.0;
+        points[41].typical_s *= 100.0;
+        let curve = fit(&points, ZERO).unwrap();
+        assert_eq!(curve.segments().len(), 1, "{curve:?}");
+        assert!((curve.at(1_000_000) / truth(1_000_000) - 1.0).abs() < 1e-6, "{curve:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::observation::{Measurements, Operation, Point};
 
 /// A send to a receiver that is late lasts longer than this many messages where it waits. Measurements make receivers later.
 const WAITS: f64 = 2.0;
-/// A call that lasts at least this part of a message has waited for its data. What copies only lasts less.
+/// A send that lasts at least this part of a message has waited for its data to go. What copies only lasts less.
 const MOVES_DATA: f64 = 0.8;
 /// A jump of the duration by this factor is one between protocols, where nothing else tells.
 const JUMP: f64 = 1.1;
@@ -25,46 +25,39 @@ pub enum Evidence {
     NoneFound,
 }
 
-/// Sizes below which messages are sent in other ways.
+/// The size below which messages are sent in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// A smaller message does not make its sender wait \[B\].
+    /// A smaller message does not make its sender wait \[B\]. Its data does not wait for its receive either: what a receive of
+    /// it takes was measured, where it was, when the data had had the time to come.
     pub detached_below: u64,
-    /// The data of a smaller message does not wait for its receive \[B\].
-    pub eager_below: u64,
-    /// Where `detached_below` comes from.
+    /// Where this comes from.
     pub evidence: Evidence,
 }
 
 impl Thresholds {
     /// Finds them in measurements, where `one_way` is the time of a message.
-    pub(crate) fn find(measurements: &Measurements, one_way: &Curve) -> Self {
-        let (detached_below, evidence) = detached(measurements, one_way);
-        let received = measurements.points(Operation::Receive);
-        let small: Vec<Point> = received.into_iter().filter(|point| point.amount < detached_below).collect();
-        let moved = first(&small, |point| point.median_s >= MOVES_DATA * one_way.at(point.amount));
-        let eager_below = moved.unwrap_or(detached_below);
-        Self { detached_below, eager_below, evidence }
+    pub(crate) fn find(measurements: &Measurements, quantile: f64, one_way: &Curve) -> Self {
+        let (detached_below, evidence) = detached(measurements, quantile, one_way);
+        Self { detached_below, evidence }
     }
 }
 
-fn detached(measurements: &Measurements, one_way: &Curve) -> (u64, Evidence) {
+fn detached(measurements: &Measurements, quantile: f64, one_way: &Curve) -> (u64, Evidence) {
     let [late, prompt] =
-        [Operation::SendLate, Operation::Send].map(|operation| measurements.points(operation));
+        [Operation::SendLate, Operation::Send].map(|operation| measurements.points_at(operation, quantile));
     let largest = |points: &[Point]| points.last().map_or(0, |point| point.amount);
-    let longer = |points: &[Point], times: f64| {
-        first(points, |point| point.median_s > times * one_way.at(point.amount))
-    };
     if !late.is_empty() {
-        return match longer(&late, WAITS) {
+        // Whoever waits always does; others may be disturbed.
+        return match first(&late, |point| point.low_s > WAITS * one_way.at(point.amount)) {
             Some(bytes) => (bytes, Evidence::LateReceiver),
             None => (largest(&late) + 1, Evidence::NoneFound),
         };
     }
-    let whole = measurements.points(Operation::PingPong);
+    let whole = measurements.points_at(Operation::PingPong, quantile);
     if !prompt.is_empty() {
-        return match (longer(&prompt, MOVES_DATA), whole.iter().find(|point| point.amount > largest(&prompt)))
-        {
+        let moved = first(&prompt, |point| point.typical_s >= MOVES_DATA * one_way.at(point.amount));
+        return match (moved, whole.iter().find(|point| point.amount > largest(&prompt))) {
             (Some(bytes), _) => (bytes, Evidence::SendDurations),
             (None, Some(point)) => (point.amount, Evidence::Coverage),
             (None, None) => (largest(&prompt) + 1, Evidence::NoneFound),
@@ -80,7 +73,7 @@ fn detached(measurements: &Measurements, one_way: &Curve) -> (u64, Evidence) {
 
 /// Returns the size from which on something holds: the one with the fewest points on the wrong side of it, of several the
 /// smallest; `None` where that is beyond all.
-fn first(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<u64> {
+pub(crate) fn first(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<u64> {
     let mut wrong = points.iter().filter(|point| !holds(point)).count();
     let mut best = (wrong, 0);
     for (place, point) in points.iter().enumerate() {
@@ -120,9 +113,9 @@ mod tests {
         measurements
     }
 
-    fn found(measurements: &Measurements) -> (u64, u64, Evidence) {
-        let Thresholds { detached_below, eager_below, evidence } = Thresholds::find(measurements, &one_way());
-        (detached_below, eager_below, evidence)
+    fn found(measurements: &Measurements) -> (u64, Evidence) {
+        let Thresholds { detached_below, evidence } = Thresholds::find(measurements, 0.5, &one_way());
+        (detached_below, evidence)
     }
 
     #[test]
@@ -134,37 +127,24 @@ mod tests {
             size if size < 6000 => 3e-7,
             _ => 50e-6,
         };
-        assert_eq!(
-            found(&measured(&[(Operation::SendLate, late)], 20_000)),
-            (6000, 6000, Evidence::LateReceiver)
-        );
-        assert_eq!(
-            found(&measured(&[(Operation::SendLate, |_| 3e-7)], 5500)),
-            (5501, 5501, Evidence::NoneFound)
-        );
-        // Receives that last as long as the whole message move its data.
-        let receive: Durations = |size| if size < 3000 { 3e-7 } else { 1.3e-6 + size as f64 * 1e-10 };
-        let both = measured(&[(Operation::SendLate, late), (Operation::Receive, receive)], 20_000);
-        assert_eq!(found(&both), (6000, 3000, Evidence::LateReceiver));
+        assert_eq!(found(&measured(&[(Operation::SendLate, late)], 20_000)), (6000, Evidence::LateReceiver));
+        assert_eq!(found(&measured(&[(Operation::SendLate, |_| 3e-7)], 5500)), (5501, Evidence::NoneFound));
     }
 
     #[test]
     fn sends_that_last_as_long_as_their_message() {
         let send: Durations = |size| if size < 6000 { 4e-7 } else { 4e-6 + size as f64 * 1e-10 };
-        assert_eq!(
-            found(&measured(&[(Operation::Send, send)], 20_000)),
-            (6000, 6000, Evidence::SendDurations)
-        );
+        assert_eq!(found(&measured(&[(Operation::Send, send)], 20_000)), (6000, Evidence::SendDurations));
         let mut partly = measured(&[(Operation::Send, |_| 4e-7)], 5000);
         partly.push(Operation::PingPong, 5100, 0.0, 1e-5);
-        assert_eq!(found(&partly), (5100, 5100, Evidence::Coverage));
+        assert_eq!(found(&partly), (5100, Evidence::Coverage));
     }
 
     #[test]
     fn the_largest_jump_of_a_message() {
-        assert_eq!(found(&measured(&[], 20_000)), (9001, 9001, Evidence::Jump));
+        assert_eq!(found(&measured(&[], 20_000)), (9001, Evidence::Jump));
         let smooth = Curve::new(one_way().segments()[..1].to_vec()).unwrap();
-        let found = Thresholds::find(&measured(&[], 1000), &smooth);
+        let found = Thresholds::find(&measured(&[], 1000), 0.5, &smooth);
         assert_eq!((found.detached_below, found.evidence), (1001, Evidence::NoneFound));
     }
 }

@@ -26,14 +26,14 @@ impl Truth {
         self.segments[after.max(1) - 1].line.at(bytes as f64)
     }
 
-    /// Measures ping-pong, each size several times, with errors of this relative standard deviation; one in twenty
+    /// Measures ping-pong, each size several times, with errors of this relative standard deviation; one in forty
     /// observations is disturbed and lasts up to ten times as long.
     fn measure(&self, sizes: &[u64], noise: f64, random: &mut fastrand::Rng) -> Measurements {
         let mut measurements = Measurements::default();
         for &size in sizes {
             for _ in 0..9 {
                 let normal: f64 = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
-                let disturbed = if random.u8(..) < 13 { 1.0 + 9.0 * random.f64() } else { 1.0 };
+                let disturbed = if random.u8(..) < 6 { 1.0 + 9.0 * random.f64() } else { 1.0 };
                 let duration = self.at(size) * (1.0 + noise * normal) * disturbed;
                 measurements.push(Operation::PingPong, size, 0.0, 2.0 * duration);
             }

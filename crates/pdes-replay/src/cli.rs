@@ -1,6 +1,7 @@
 //! The command line.
 
 mod arguments;
+mod calibrate;
 mod goal;
 mod platform;
 mod processes;
@@ -42,6 +43,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Sweep(arguments)) => conclude(sweep::run(arguments), None),
         Some(Command::Validate(arguments)) => conclude(validate::run(arguments), None),
         Some(Command::Report(arguments)) => conclude(report::run(arguments), None),
+        Some(Command::Calibrate(arguments)) => conclude(calibrate::run(arguments), None),
     }
 }
 

@@ -128,7 +128,7 @@ mod tests {
 
     fn points(text: &str, name: &str, operation: Operation) -> Vec<(u64, f64)> {
         let measurements = read_text(text, Path::new(name)).unwrap();
-        measurements.points(operation).iter().map(|point| (point.amount, point.median_s)).collect()
+        measurements.points(operation).iter().map(|point| (point.amount, point.typical_s)).collect()
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Validate(super::validate::ValidateArguments),
     /// Shows where the time of a run went, and who waited for whom, or what a second run changes: as a table, a page, or pictures.
     Report(super::report::ReportArguments),
+    /// Measures messages between two processes, or reads measurements, and writes a machine to replay on.
+    Calibrate(super::calibrate::CalibrateArguments),
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,188 @@
+//! The command that makes a machine of measurements.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use calibration::{Machine, Measurements, write_observations};
+use clap::Args;
+
+use super::{Misuse, processes};
+
+/// The largest message that MPI's counts allow in every library \[B\].
+const LARGEST: u64 = 1 << 30;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Run by two processes, as in `mpirun -np 2 pdes-replay calibrate -o machine.toml`, it measures; with --from it \
+    reads."
+)]
+pub(crate) struct CalibrateArguments {
+    /// The machine: a configuration for --config. A page of the same name (.html) shows data, fits and residuals.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Reads measurements: output of osu_latency, osu_bw, IMB or SKaMPI, CSV or JSON of SimGrid's calibration, or
+    /// observations of --data.
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    from: Vec<PathBuf>,
+    /// Writes every observation into this directory (observations.csv).
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// What a core computes, in flops per second, instead of what was measured.
+    #[arg(long, value_name = "FLOPS")]
+    speed: Option<f64>,
+    /// The part of the observations of a size that is no longer than the duration that stands for them: 0.5 takes the median, less
+    /// where other work makes many of them longer.
+    #[arg(long, value_name = "PART", default_value_t = 0.5)]
+    quantile: f64,
+    #[command(flatten)]
+    plan: PlanArguments,
+}
+
+/// How much is measured.
+#[derive(Debug, Args)]
+struct PlanArguments {
+    /// The largest message in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 22, conflicts_with = "from")]
+    largest: u64,
+    /// Sizes above 16 B.
+    #[arg(long, value_name = "N", default_value_t = 120, conflicts_with = "from")]
+    sizes: u32,
+    /// How often each experiment is visited, in random order; each visit makes four observations.
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "from")]
+    visits: u32,
+    /// What sizes and order are drawn from.
+    #[arg(long, value_name = "SEED", default_value_t = 1, conflicts_with = "from")]
+    seed: u64,
+}
+
+/// Measures or reads, fits, and writes the machine.
+pub(crate) fn run(arguments: &CalibrateArguments) -> Result<()> {
+    check(arguments)?;
+    if arguments.from.is_empty() {
+        // The process that measures with the first one has nothing to write.
+        return measure(&arguments.plan)?.map_or(Ok(()), |measurements| write(arguments, measurements));
+    }
+    // Files are read by one process, however many there are.
+    if processes::is_not_the_first() {
+        return Ok(());
+    }
+    write(arguments, read(&arguments.from)?)
+}
+
+fn check(arguments: &CalibrateArguments) -> Result<(), Misuse> {
+    let CalibrateArguments { speed, quantile, plan, .. } = arguments;
+    if !(0.0..=1.0).contains(quantile) {
+        return Err(Misuse(format!("--quantile: found {quantile}, expected a number from 0 to 1")));
+    }
+    if let Some(speed) = speed.filter(|speed| !(speed.is_finite() && *speed > 0.0)) {
+        return Err(Misuse(format!("--speed: found {speed}, expected a number of flops above 0")));
+    }
+    if !(1..=LARGEST).contains(&plan.largest) {
+        return Err(Misuse(format!("--largest: found {}, expected 1 to {LARGEST} bytes", plan.largest)));
+    }
+    if plan.sizes == 0 || plan.visits == 0 {
+        return Err(Misuse("--sizes and --visits: found 0, expected at least 1".to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(feature = "mpi")]
+fn measure(plan: &PlanArguments) -> Result<Option<Measurements>> {
+    use std::sync::atomic::AtomicU64;
+    use std::time::SystemTime;
+
+    use super::progress;
+
+    let plan =
+        calibration::Plan { seed: plan.seed, largest: plan.largest, sizes: plan.sizes, visits: plan.visits };
+    let (done, all) = (AtomicU64::new(0), plan.experiments().len() as u64);
+    let measured = match processes::is_not_the_first() {
+        true => calibration::measure(&plan, &done),
+        false => progress::watch_count(&done, all, "experiments", || calibration::measure(&plan, &done)),
+    };
+    let mut measured = measured?;
+    if let Some(measurements) = &mut measured {
+        let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        measurements.notes.insert(0, ("date".to_owned(), date));
+    }
+    Ok(measured)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn measure(_: &PlanArguments) -> Result<Option<Measurements>> {
+    processes::join()?;
+    anyhow::bail!(
+        "this program was built without MPI and cannot measure; build it with `cargo build --release --features mpi`, or read \
+         measurements with --from FILE"
+    )
+}
+
+fn read(files: &[PathBuf]) -> Result<Measurements> {
+    let mut measurements = Measurements::default();
+    for file in files {
+        let mut found = calibration::read(file)?;
+        found.notes.push((format!("from {}", file.display()), describe(&found)));
+        measurements.extend(found);
+    }
+    Ok(measurements)
+}
+
+/// Says how many observations there are of what.
+fn describe(measurements: &Measurements) -> String {
+    let count = |operation: calibration::Operation| {
+        let found =
+            measurements.observations.iter().filter(|observation| observation.operation == operation).count();
+        (found > 0).then(|| format!("{found} {operation}"))
+    };
+    calibration::Operation::ALL.into_iter().filter_map(count).collect::<Vec<_>>().join(", ")
+}
+
+fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Result<()> {
+    if let Some(directory) = &arguments.data {
+        keep(directory, &measurements)?;
+    }
+    if arguments.quantile != 0.5 {
+        let quantile =
+            format!("{} of the observations of a size are not longer than the fit takes", arguments.quantile);
+        measurements.notes.push(("quantile".to_owned(), quantile));
+    }
+    measurements.notes.push(("program".to_owned(), format!("pdes-replay {}", env!("CARGO_PKG_VERSION"))));
+    let mut machine = Machine::fit_at(&measurements, arguments.quantile)?;
+    machine.speed = arguments.speed.or(machine.speed);
+    let output = &arguments.output;
+    std::fs::write(output, machine.to_toml(&measurements.notes))
+        .with_context(|| output.display().to_string())?;
+    let page = output.with_extension("html");
+    let title = output.file_stem().unwrap_or_default().to_string_lossy();
+    std::fs::write(&page, machine.to_page(&title, &measurements))
+        .with_context(|| page.display().to_string())?;
+    tracing::info!("wrote {} and {}", output.display(), page.display());
+    machine.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    print(&machine)
+}
+
+/// Keeps every observation.
+fn keep(directory: &Path, measurements: &Measurements) -> Result<()> {
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let file = directory.join("observations.csv");
+    let output = File::create(&file).with_context(|| file.display().to_string())?;
+    write_observations(measurements, BufWriter::new(output)).with_context(|| file.display().to_string())?;
+    tracing::info!("wrote {}", file.display());
+    Ok(())
+}
+
+/// Prints what the machine is.
+fn print(machine: &Machine) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    let (thresholds, segments) = (machine.thresholds, machine.one_way.curve.segments().len());
+    writeln!(output, "latency: {:.3} us", machine.latency_s() * 1e6)?;
+    writeln!(output, "bandwidth: {:.4} GB/s", machine.bandwidth() / 1e9)?;
+    writeln!(output, "segments: {segments} of {} sizes", machine.one_way.points.len())?;
+    writeln!(output, "sends wait from: {} B", thresholds.detached_below)?;
+    if let Some(speed) = machine.speed {
+        writeln!(output, "speed: {:.4} Gflop/s", speed / 1e9)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! From measurements to a machine that a replay can use.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use pdes_core::Progress;
+use pdes_replay::{Config, Scene};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+
+use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
+
+/// Where sends begin to wait.
+const WAITS_FROM: u64 = 4097;
+
+fn send(bytes: u64) -> f64 {
+    2e-7 + bytes as f64 * 5e-11
+}
+
+fn receive(bytes: u64) -> f64 {
+    if bytes <= 512 { 1e-7 } else { 1.5e-7 + bytes as f64 * 4e-11 }
+}
+
+/// What a message takes on the way.
+fn network(bytes: u64) -> f64 {
+    let size = bytes as f64;
+    match bytes {
+        0..=1000 => 1e-6 + size * 4e-10,
+        1001..=4096 => 1.5e-6 + size * 2e-10,
+        _ => 6e-6 + size * 1e-10,
+    }
+}
+
+fn one_way(bytes: u64) -> f64 {
+    if bytes < WAITS_FROM { send(bytes) + network(bytes) + receive(bytes) } else { network(bytes) }
+}
+
+/// Sizes by a factor of 1.15, and those beside the breakpoints.
+fn sizes() -> Vec<u64> {
+    let mut sizes: Vec<u64> = (0..100).map(|place| (1.15_f64.powi(place) * 2.0) as u64).collect();
+    sizes.extend([0, 1, 512, 513, 1000, 1001, WAITS_FROM - 1, WAITS_FROM]);
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Observations of a machine without noise.
+fn observations() -> String {
+    let mut text = "# mpi: a library\noperation,amount,start_s,duration_s\n".to_owned();
+    for size in sizes() {
+        let waits = size >= WAITS_FROM;
+        let mut push =
+            |operation: &str, seconds: f64| writeln!(text, "{operation},{size},0,{seconds:e}").unwrap();
+        push("pingpong", 2.0 * one_way(size));
+        push("send_late", if waits { 1e-2 } else { send(size) });
+        push("recv", if waits { network(size) } else { receive(size) });
+        push("isend", 3e-7);
+    }
+    text.push_str("compute,1000,0,1e-6\ntest,0,0,5e-8\niprobe,0,0,4e-8\n");
+    text
+}
+
+/// The simulated time [s] of a trace on the machine.
+fn replay(machine: &Path, trace: &Path, model: &str) -> f64 {
+    let mut config = Config::from_path(machine).unwrap();
+    config.set_path("trace", "path", trace);
+    config.set(&format!("network.model={model}")).unwrap();
+    let job = config.resolve().unwrap();
+    let scene = Scene::load(&job).unwrap();
+    let outcome = scene.replay(&Progress::new(1)).unwrap();
+    outcome.simulated_time().to_string().parse().unwrap()
+}
+
+fn expect(found: f64, expected: f64, what: &str) {
+    assert!((found / expected - 1.0).abs() < 1e-5, "found {found}, expected {expected}: {what}");
+}
+
+#[test]
+fn a_replay_takes_what_was_measured() {
+    let folder = Folder::new();
+    let observations = folder.write("observations.csv", &observations());
+    let machine = folder.path("machine.toml");
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "--output"]).arg(&machine).arg("--from").arg(&observations);
+    let assert = calibrate.arg("--data").arg(folder.path("data")).assert().code(DONE);
+    assert
+        .stdout(contains("sends wait from: 4097 B"))
+        .stderr(contains("machine.html").and(contains("WARN").not()));
+    assert!(std::fs::read_to_string(folder.path("machine.html")).unwrap().contains("<svg"));
+    let kept = std::fs::read_to_string(folder.path("data/observations.csv")).unwrap();
+    assert!(kept.contains("# mpi: a library\n") && kept.lines().count() > 400, "{kept}");
+    for size in sizes() {
+        let rounds = format!("0 send 1 0 {size}\n1 recv 0 0 {size}\n1 send 0 0 {size}\n0 recv 1 0 {size}\n")
+            .repeat(10);
+        let trace = folder.write("trace.txt", &format!("0 init\n1 init\n{rounds}"));
+        for model in ["flow", "loggps"] {
+            let what = format!("ping-pong of {size} B with {model}");
+            expect(replay(&machine, &trace, model), 20.0 * one_way(size), &what);
+        }
+        // A millisecond of computation, after which the message is there, or begins to come.
+        let late = format!("0 init\n1 init\n0 send 1 0 {size}\n1 compute 1e6\n1 recv 0 0 {size}\n");
+        let trace = folder.write("late.txt", &late);
+        let rest = if size < WAITS_FROM { receive(size) } else { network(size) };
+        expect(replay(&machine, &trace, "flow"), 1e-3 + rest, &format!("{size} B, received late"));
+        if size < WAITS_FROM {
+            let alone = folder.write("alone.txt", &format!("0 init\n1 init\n0 isend 1 0 {size}\n"));
+            expect(replay(&machine, &alone, "loggps"), 3e-7, &format!("isend of {size} B"));
+        }
+    }
+}
+
+#[test]
+fn files_of_several_benchmarks_together() {
+    let folder = Folder::new();
+    let mut latency = "# OSU MPI Latency Test v7.2\n# Size  Avg Latency(us)\n".to_owned();
+    let mut bandwidth = "# OSU MPI Bandwidth Test v7.2\n# Size  Bandwidth (MB/s)\n".to_owned();
+    for size in (0..20).map(|power| 1 << power) {
+        writeln!(latency, "{size} {}", 1e6 * network(size)).unwrap();
+        writeln!(bandwidth, "{size} {}", 1e4 * size as f64 / (100.0 + size as f64)).unwrap();
+    }
+    let files = [folder.write("latency.txt", &latency), folder.write("bandwidth.txt", &bandwidth)];
+    let machine = folder.path("machine.toml");
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "-o"]).arg(&machine).arg("--speed=2e9").arg("--from").args(&files);
+    calibrate.assert().code(DONE).stdout(contains("speed: 2.0000 Gflop/s"));
+    let text = std::fs::read_to_string(&machine).unwrap();
+    for line in ["latency.txt: 20 pingpong", "bandwidth.txt: 20 stream", "speed = 2e9"] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let page = std::fs::read_to_string(folder.path("machine.html")).unwrap();
+    assert!(page.contains("Streams in one direction"), "{page}");
+    // Streams alone say nothing of a message.
+    let mut streams = command();
+    streams.args(["calibrate", "-o"]).arg(&machine).arg("--from").arg(&files[1]);
+    streams.assert().code(FAILED).stderr(contains("found stream, expected ping-pong"));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let folder = Folder::new();
+    let machine = folder.path("machine.toml");
+    let calibrate = |arguments: &[&str]| {
+        let mut command = command();
+        command.args(["calibrate", "-o"]).arg(&machine).args(arguments);
+        command.assert()
+    };
+    let text = folder.write("notes.txt", "hello\n");
+    let assert = calibrate(&["--from", &text.to_string_lossy()]).code(FAILED);
+    assert
+        .stderr(contains("notes.txt: found \"hello\" at the beginning, expected the output of osu_latency"));
+    calibrate(&["--speed=0"]).code(MISUSE).stderr(contains("--speed: found 0"));
+    calibrate(&["--quantile=2"]).code(MISUSE).stderr(contains("--quantile: found 2"));
+    calibrate(&["--largest=0"]).code(MISUSE).stderr(contains("--largest: found 0"));
+    calibrate(&["--visits=0"]).code(MISUSE).stderr(contains("expected at least 1"));
+    calibrate(&["--seed=2", "--from=x"]).code(MISUSE);
+    assert!(!machine.exists());
+}
+
+/// Who wants to measure is told what that takes.
+#[test]
+#[cfg_attr(feature = "mpi", ignore = "the program has MPI")]
+fn a_program_without_mpi_cannot_measure() {
+    let folder = Folder::new();
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "-o"]).arg(folder.path("machine.toml"));
+    calibrate
+        .assert()
+        .code(FAILED)
+        .stderr(contains("built without MPI and cannot measure").and(contains("--from")));
+}
