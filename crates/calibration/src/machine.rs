@@ -1,23 +1,19 @@
 //! The parameters of a machine, fitted to measurements.
 
-use std::collections::BTreeSet;
+mod message;
+mod split;
 
-use crate::curve::{Curve, Residuals, Segment};
+use crate::curve::{Curve, Residuals};
 use crate::line::Line;
 use crate::observation::{Measurements, Operation, Point};
 use crate::segmentation;
 use crate::threshold::Thresholds;
+use message::{found, least, message_times};
+use split::Split;
 
-/// A latency that is as good as none, and yet above 0 as the network model wants it \[s\].
-const LEAST_LATENCY: f64 = 1e-12;
-/// No piece has a bandwidth that is so many times the bytes per second of any message: what does not grow with the size is
-/// disturbed, not fast.
-const BEYOND_BEST: f64 = 10.0;
-/// What overheads may take none of: they cannot take all of a message's time, as something must be left to the network.
+/// Overheads may be none.
 const FREE: Line = Line { constant_s: 0.0, slope_s: 0.0 };
-/// The least part of a message's latency, and of its time per byte, that is left to the network.
-const NETWORK_SHARE: f64 = 0.05;
-/// Medians that are further than this from their curve, relative to it, are worth a warning.
+/// Points that are further than this from their curve, relative to it, are worth a warning.
 const LARGE_RESIDUAL: f64 = 0.1;
 /// A bandwidth from smaller messages than this is hardly one \[B\].
 const LARGE_MESSAGE: u64 = 1 << 16;
@@ -232,101 +228,9 @@ impl Machine {
     }
 }
 
-/// Names the operations that were measured.
-fn found(measurements: &Measurements) -> String {
-    let names: BTreeSet<_> =
-        measurements.observations.iter().map(|observation| observation.operation).collect();
-    let names: Vec<&str> = names.into_iter().map(Operation::name).collect();
-    if names.is_empty() { "no observations".to_owned() } else { names.join(", ") }
-}
-
-/// Returns what no piece of the time of a message is below.
-fn least(points: &[Point]) -> Line {
-    let best = points.iter().map(|point| point.amount as f64 / point.typical_s).fold(1.0, f64::max);
-    Line { constant_s: LEAST_LATENCY, slope_s: 1.0 / (BEYOND_BEST * best) }
-}
-
-/// Returns the times of messages, half of each ping-pong, and the size below which they had to be composed of overheads.
-fn message_times(measurements: &Measurements, quantile: f64) -> Result<(Vec<Point>, Option<u64>), FitError> {
-    let half = |point: Point| Point {
-        typical_s: point.typical_s / 2.0,
-        low_s: point.low_s / 2.0,
-        high_s: point.high_s / 2.0,
-        ..point
-    };
-    let points: Vec<Point> =
-        measurements.points_at(Operation::PingPong, quantile).into_iter().map(half).collect();
-    let first = match points[..] {
-        [] => return Err(FitError::NoPingPong { found: found(measurements) }),
-        [only] => return Err(FitError::OneSize { size: only.amount }),
-        [first, ..] => first.amount,
-    };
-    let composed = composed(measurements, quantile, &points, first);
-    let composed_below = (!composed.is_empty()).then_some(first);
-    Ok((composed.into_iter().chain(points).collect(), composed_below))
-}
-
-/// Returns times of messages below the first size with ping-pong, where overheads were measured; as in SimGrid's
-/// calibration, which has ping-pong of synchronous messages only.
-fn composed(measurements: &Measurements, quantile: f64, points: &[Point], first: u64) -> Vec<Point> {
-    let fitted = |operation| Fitted::new(operation, measurements.points_at(operation, quantile), FREE);
-    let (Some(send), Some(receive)) = (fitted(Operation::Send), fitted(Operation::Receive)) else {
-        return Vec::new();
-    };
-    let Some(large) = segmentation::fit(points, least(points)) else { return Vec::new() };
-    let time = |point: &Point| {
-        let per_byte = large.line(first).slope_s;
-        let typical_s = point.typical_s + receive.curve.at(point.amount) + per_byte * point.amount as f64;
-        Point { typical_s, low_s: typical_s, high_s: typical_s, ..*point }
-    };
-    let both = |point: &&Point| point.amount < first && point.amount >= receive.points[0].amount;
-    send.points.iter().filter(both).map(time).collect()
-}
-
-/// The time of a message, split between the sender, the network and the receiver.
-struct Split {
-    network: Curve,
-    send: Curve,
-    receive: Curve,
-}
-
-impl Split {
-    fn new(one_way: &Curve, overheads: [&Option<Fitted>; 2], detached_below: u64) -> Self {
-        let curves = overheads.map(|fitted| fitted.as_ref().map(|fitted| &fitted.curve));
-        let mut thresholds: BTreeSet<u64> = [0, detached_below.saturating_sub(1)].into();
-        thresholds.extend(one_way.breakpoints());
-        let of_overheads = curves.iter().flatten().flat_map(|curve| curve.breakpoints());
-        thresholds.extend(of_overheads.filter(|&above| above < detached_below));
-        let parts = |above: u64| {
-            let whole = one_way.line(above + 1);
-            let is_detached = above + 1 < detached_below;
-            let measured =
-                curves.map(|curve| curve.filter(|_| is_detached).map_or(FREE, |curve| curve.line(above + 1)));
-            let [send, receive] = within(measured, whole);
-            [whole.minus(send).minus(receive), send, receive].map(|line| Segment { above, line })
-        };
-        let parts: Vec<[Segment; 3]> = thresholds.into_iter().map(parts).collect();
-        let curve = |part: usize| {
-            let segments = parts.iter().map(|parts| parts[part]).collect();
-            Curve::new(segments).expect("thresholds grow, and 0 is one of them")
-        };
-        Self { network: curve(0), send: curve(1), receive: curve(2) }
-    }
-}
-
-/// Makes two lines smaller, in proportion, where they leave too little of the whole.
-fn within(parts: [Line; 2], whole: Line) -> [Line; 2] {
-    let factor = |value: fn(&Line) -> f64| {
-        let (sum, most) = (parts.iter().map(value).sum::<f64>(), (1.0 - NETWORK_SHARE) * value(&whole));
-        if sum > most { most / sum } else { 1.0 }
-    };
-    let constant = factor(|line| line.constant_s);
-    let slope = factor(|line| line.slope_s);
-    parts.map(|line| Line { constant_s: line.constant_s * constant, slope_s: line.slope_s * slope })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::split::NETWORK_SHARE;
     use super::*;
     use crate::threshold::Evidence;
 

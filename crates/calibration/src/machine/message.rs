@@ -1,0 +1,68 @@
+//! The times of messages: what the whole of a machine is fitted to.
+
+use std::collections::BTreeSet;
+
+use super::{FREE, FitError, Fitted};
+use crate::line::Line;
+use crate::observation::{Measurements, Operation, Point};
+use crate::segmentation;
+
+/// A latency that is as good as none, and yet above 0 as the network model wants it \[s\].
+const LEAST_LATENCY: f64 = 1e-12;
+/// No piece has a bandwidth that is so many times the bytes per second of any message: what does not grow with the size is
+/// disturbed, not fast.
+const BEYOND_BEST: f64 = 10.0;
+
+/// Names the operations that were measured.
+pub(super) fn found(measurements: &Measurements) -> String {
+    let names: BTreeSet<_> =
+        measurements.observations.iter().map(|observation| observation.operation).collect();
+    let names: Vec<&str> = names.into_iter().map(Operation::name).collect();
+    if names.is_empty() { "no observations".to_owned() } else { names.join(", ") }
+}
+
+/// Returns what no piece of the time of a message is below.
+pub(super) fn least(points: &[Point]) -> Line {
+    let best = points.iter().map(|point| point.amount as f64 / point.typical_s).fold(1.0, f64::max);
+    Line { constant_s: LEAST_LATENCY, slope_s: 1.0 / (BEYOND_BEST * best) }
+}
+
+/// Returns the times of messages, half of each ping-pong, and the size below which they had to be composed of overheads.
+pub(super) fn message_times(
+    measurements: &Measurements,
+    quantile: f64,
+) -> Result<(Vec<Point>, Option<u64>), FitError> {
+    let half = |point: Point| Point {
+        typical_s: point.typical_s / 2.0,
+        low_s: point.low_s / 2.0,
+        high_s: point.high_s / 2.0,
+        ..point
+    };
+    let points: Vec<Point> =
+        measurements.points_at(Operation::PingPong, quantile).into_iter().map(half).collect();
+    let first = match points[..] {
+        [] => return Err(FitError::NoPingPong { found: found(measurements) }),
+        [only] => return Err(FitError::OneSize { size: only.amount }),
+        [first, ..] => first.amount,
+    };
+    let composed = composed(measurements, quantile, &points, first);
+    let composed_below = (!composed.is_empty()).then_some(first);
+    Ok((composed.into_iter().chain(points).collect(), composed_below))
+}
+
+/// Returns times of messages below the first size with ping-pong, where overheads were measured; as in SimGrid's
+/// calibration, which has ping-pong of synchronous messages only.
+fn composed(measurements: &Measurements, quantile: f64, points: &[Point], first: u64) -> Vec<Point> {
+    let fitted = |operation| Fitted::new(operation, measurements.points_at(operation, quantile), FREE);
+    let (Some(send), Some(receive)) = (fitted(Operation::Send), fitted(Operation::Receive)) else {
+        return Vec::new();
+    };
+    let Some(large) = segmentation::fit(points, least(points)) else { return Vec::new() };
+    let time = |point: &Point| {
+        let per_byte = large.line(first).slope_s;
+        let typical_s = point.typical_s + receive.curve.at(point.amount) + per_byte * point.amount as f64;
+        Point { typical_s, low_s: typical_s, high_s: typical_s, ..*point }
+    };
+    let both = |point: &&Point| point.amount < first && point.amount >= receive.points[0].amount;
+    send.points.iter().filter(both).map(time).collect()
+}
