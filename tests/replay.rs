@@ -36,6 +36,8 @@ mod parts;
 mod processes;
 #[path = "replay/reference.rs"]
 mod reference;
+#[path = "replay/schema.rs"]
+mod schema;
 #[path = "replay/sweep.rs"]
 mod sweep;
 #[path = "replay/trace_commands.rs"]

@@ -194,7 +194,7 @@ fn collective_algorithms_are_configured_and_reported() {
     with(&["mpi.table={ scan = [] }"])
         .assert()
         .code(MISUSE)
-        .stderr(contains("expected one of barrier, bcast"));
+        .stderr(contains("expected \"barrier\", \"bcast\""));
     with(&["mpi.allreduce=rab1"]).assert().code(FAILED).stderr(contains("a power of two of ranks, found 3"));
 }
 
@@ -204,10 +204,16 @@ fn misuse_is_told_from_failure() {
         (&[], "nothing to replay"),
         (&["--bogus"], "--bogus"),
         (&["--trace", "x"], "[platform] file: is missing"),
-        (&["--platform", "x", "--set", "trace.pth=1"], "unknown field `pth`"),
+        (
+            &["--platform", "x", "--set", "trace.pth=1"],
+            "--set trace.pth=1: [trace] has no key \"pth\"; did you mean \"path\"?",
+        ),
         (&["--trace", "x", "--platform", "x", "--set", "nonsense"], "section.key=value"),
         (&["--trace", "x", "--platform", "x", "--threads", "0"], "found 0, expected 1 to"),
-        (&["--trace", "x", "--platform", "x", "--model", "fluid"], "expected \"flow\" or \"loggps\""),
+        (
+            &["--trace", "x", "--platform", "x", "--model", "fluid"],
+            "expected \"flow\", \"loggps\" or \"loggops\"",
+        ),
         (&["--config", "no/such/file.toml"], "no/such/file.toml"),
     ];
     for (arguments, words) in cases {
@@ -220,6 +226,9 @@ fn a_wrong_configuration_file_is_shown_with_its_line() {
     let folder = Folder::new();
     let config = folder.write("run.toml", "[trace]\npath = 'x'\n[engine]\nthreads = 'two'\n");
     command().arg("--config").arg(config).assert().code(MISUSE).stderr(contains("line 4"));
+    let typo = folder.write("typo.toml", "[trace]\npath = 'x'\n  [network]\n  preset = 'lv8'\n");
+    let told = "typo.toml:4:12: [network] preset: found \"lv8\"; did you mean \"lv08\"?";
+    command().arg("--config").arg(typo).assert().code(MISUSE).stderr(contains(told));
 }
 
 #[test]

@@ -101,7 +101,11 @@ fn what_cannot_be_a_sweep_says_why() {
         ("config = 'run.toml'\n", "nothing to vary"),
         ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = 2\n", "expected a list"),
         ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = []\n", "has no values"),
-        ("config = 'run.toml'\n[grid]\nnetwork.latencyfactor = [1]\n", "latencyfactor"),
+        (
+            "config = 'run.toml'\n[grid]\nnetwork.latencyfactor = [1]\n",
+            "sweep.toml:3:9: [grid.network] has no key \"latencyfactor\"; did you mean \"latency_factor\"?",
+        ),
+        ("[[axis]]\nname = 'x'\nvalues = [{ label = 'a', network.preset = 'lv8' }]\n", "sweep.toml:3:43: "),
         ("config = 'run.toml'\n[grid]\nnetwork.latency_factor = [1, -2]\n", "the run -2"),
         ("confg = 'run.toml'\n", "confg"),
         ("config = 'nowhere.toml'\n[grid]\nnetwork.model = ['flow']\n", "nowhere.toml"),

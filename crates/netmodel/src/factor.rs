@@ -1,9 +1,11 @@
 //! Factors that depend on the size of a message.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use pdes_core::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use thiserror::Error;
@@ -146,6 +148,16 @@ impl Serialize for FactorTable {
         } else {
             serializer.collect_str(self)
         }
+    }
+}
+
+impl JsonSchema for FactorTable {
+    fn schema_name() -> Cow<'static, str> {
+        "FactorTable".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, { "type": "string" }] })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The parameters of the network model, and the sets of them that SimGrid has names for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::FactorTable;
@@ -41,7 +42,7 @@ pub(crate) const LOOPBACK_BANDWIDTH: f64 = 1e10;
 const PRECISION_S: f64 = 1e-9;
 
 /// Sets of parameters that SimGrid has names for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// Factors by message size, measured with MPI on Gigabit Ethernet: what smpirun takes (network_smpi.cpp).
@@ -85,7 +86,7 @@ pub struct NetworkParameters {
 }
 
 /// How flows use a fat pipe.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FatPipes {
     /// When the most demanding flow fills the pipe, all flows on it stop where they are (lmm/maxmin.cpp): a flow of a

@@ -1,5 +1,6 @@
 //! What a machine is made of: hosts that compute and links that carry.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A machine that computes.
@@ -29,7 +30,7 @@ pub struct Link {
 /// How the flows on a link share its capacity.
 ///
 /// A split-duplex link `X` is two shared links, `X_UP` and `X_DOWN`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
     /// The flows divide the capacity among them.

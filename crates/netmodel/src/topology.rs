@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::LinkId;
@@ -68,7 +69,7 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
 }
 
 /// Whose rule the routes of fat trees and dragonflies follow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoutingRule {
     /// SimGrid's, with its peculiarities: on the way down a fat tree with parallel cables below the top, it goes on counting ports

@@ -73,6 +73,15 @@ const TIMES: [(&str, f64); 9] = [
 ];
 
 impl Dimension {
+    /// Names the unit of a number without one.
+    pub(crate) const fn si_unit(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "B/s",
+            Self::Time => "s",
+            Self::Speed => "flop/s",
+        }
+    }
+
     /// Names the units of this kind, for messages.
     pub(crate) const fn units(self) -> &'static str {
         match self {

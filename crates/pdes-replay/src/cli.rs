@@ -8,6 +8,7 @@ mod processes;
 mod progress;
 mod report;
 mod run;
+mod schema;
 mod summary;
 mod sweep;
 mod trace;
@@ -44,6 +45,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Validate(arguments)) => conclude(validate::run(arguments), None),
         Some(Command::Report(arguments)) => conclude(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => conclude(calibrate::run(arguments), None),
+        Some(Command::Schema { document }) => conclude(schema::run(*document), None),
     }
 }
 

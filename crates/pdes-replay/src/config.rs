@@ -1,15 +1,19 @@
 //! The configuration of a run: a TOML file, with overrides from the command line.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use netmodel::maxmin::Scope;
-use netmodel::{FactorTable, FatPipes, PlatformDescription, Preset, RoutingRule};
-use serde::Deserialize;
-
 use crate::job::Job;
+use sections::Sections;
 
+mod loggops;
+pub(crate) mod names;
 mod resolve;
+pub(crate) mod schema;
+mod sections;
+mod shapes;
+
+pub use loggops::LogGopsSection;
+pub use names::{NameKind, Origin, UnknownName};
 
 /// A configuration that is being put together.
 ///
@@ -31,7 +35,15 @@ pub enum ConfigError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The file is not TOML, or holds an unknown key or a value of the wrong type.
+    /// There is a key or a choice that no configuration has.
+    #[error("{origin}: {unknown}")]
+    Unknown {
+        /// Where it stands.
+        origin: Origin,
+        /// What it is, and what may have been meant.
+        unknown: Box<UnknownName>,
+    },
+    /// The file is not TOML, or holds a value of the wrong type.
     #[error("the configuration {}: {message}", path.display())]
     File {
         /// The file.
@@ -42,7 +54,7 @@ pub enum ConfigError {
     /// An override is not `section.key=value`.
     #[error("found --set {0:?}, expected section.key=value, such as network.preset=lv08")]
     Override(String),
-    /// The configuration with its overrides holds an unknown key or a value of the wrong type.
+    /// The configuration with its overrides holds a value of the wrong type.
     #[error("the configuration with its overrides: {0}")]
     Merged(String),
     /// A value is missing, out of range, or not available.
@@ -69,9 +81,10 @@ impl Config {
             path: path.to_owned(),
             message: error.to_string().trim_end().to_owned(),
         };
+        let mut table: toml::Table = toml::from_str(&text).map_err(file_error)?;
+        names::check_file(path, &text, &table, &schema::CONFIG)?;
         // Read once for the errors with lines; the overrides go into the table.
         let _: Sections = toml::from_str(&text).map_err(file_error)?;
-        let mut table: toml::Table = toml::from_str(&text).map_err(file_error)?;
         anchor(&mut table, path.parent().unwrap_or(Path::new("")));
         Ok(Self { table })
     }
@@ -79,7 +92,7 @@ impl Config {
     /// Applies an override `section.key=value`. A value that is not TOML is a string.
     ///
     /// # Errors
-    /// Where the text has another form.
+    /// Where the text has another form, or a key or a choice that no configuration has.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
         let bad = || ConfigError::Override(assignment.to_owned());
         let (name, value) = assignment.split_once('=').ok_or_else(bad)?;
@@ -90,7 +103,14 @@ impl Config {
         let value = value.trim();
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"));
         let parsed = parsed.ok().and_then(|mut table| table.remove("value"));
-        self.insert(section, key, parsed.unwrap_or_else(|| toml::Value::String(value.to_owned())));
+        let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+        let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
+        let sections = toml::Table::from_iter([(section.to_owned(), keys.into())]);
+        names::check(&sections, &schema::CONFIG).map_err(|unknown| {
+            let origin = Origin::Setting(assignment.to_owned());
+            ConfigError::Unknown { origin, unknown }
+        })?;
+        self.insert(section, key, value);
         Ok(())
     }
 
@@ -155,7 +175,18 @@ impl Config {
         self.clone().sections().map(|_| ())
     }
 
+    /// Returns the section for GOAL schedules.
+    ///
+    /// # Errors
+    /// Where a key is unknown, or a value of the wrong type.
+    pub fn loggops(&self) -> Result<LogGopsSection, ConfigError> {
+        let table = self.section("loggops").cloned().unwrap_or_default();
+        table.try_into().map_err(|error: toml::de::Error| ConfigError::Merged(error.message().to_owned()))
+    }
+
     fn sections(self) -> Result<Sections, ConfigError> {
+        names::check(&self.table, &schema::CONFIG)
+            .map_err(|unknown| ConfigError::Unknown { origin: Origin::Merged, unknown })?;
         let error = |error: toml::de::Error| ConfigError::Merged(error.to_string().trim_end().to_owned());
         self.table.try_into().map_err(error)
     }
@@ -203,146 +234,3 @@ const PARTITIONS: [&str; 2] = ["blocks", "auto"];
 
 /// Keys of the section `platform` that exclude each other.
 const OTHER_PLATFORM: [(&str, &str); 2] = [("file", "topology"), ("topology", "file")];
-
-/// The sections of a configuration as they stand in the file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Sections {
-    trace: TraceSection,
-    platform: PlatformSection,
-    network: NetworkSection,
-    mpi: MpiSection,
-    engine: EngineSection,
-    parallel: ParallelSection,
-    analysis: AnalysisSection,
-    checkpoint: CheckpointSection,
-    output: OutputSection,
-    /// Parameters of the model for GOAL schedules, which are not replayed as traces.
-    loggops: Option<toml::Table>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct TraceSection {
-    path: Option<PathBuf>,
-    ranks: Option<u32>,
-    memory_budget_bytes: Option<u64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct PlatformSection {
-    file: Option<PathBuf>,
-    topology: Option<toml::Table>,
-    host: Option<toml::Value>,
-    link: Option<toml::Value>,
-    route: Option<toml::Value>,
-    hosts: Option<PathBuf>,
-    routing: Option<RoutingRule>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct NetworkSection {
-    model: Option<String>,
-    preset: Option<Preset>,
-    epoch_s: Option<toml::Value>,
-    regions: Option<toml::Value>,
-    latency_factor: Option<FactorTable>,
-    bandwidth_factor: Option<FactorTable>,
-    weight_s: Option<f64>,
-    tcp_gamma: Option<f64>,
-    cross_traffic: Option<bool>,
-    fat_pipes: Option<FatPipes>,
-    solve_scope: Option<Scope>,
-    precision_s: Option<f64>,
-    loopback_bandwidth: Option<f64>,
-    loopback_latency_s: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct MpiSection {
-    collectives: Option<String>,
-    barrier: Option<String>,
-    bcast: Option<String>,
-    reduce: Option<String>,
-    allreduce: Option<String>,
-    gather: Option<String>,
-    scatter: Option<String>,
-    allgather: Option<String>,
-    allgatherv: Option<String>,
-    alltoall: Option<String>,
-    alltoallv: Option<String>,
-    reduce_scatter: Option<String>,
-    table: BTreeMap<String, Vec<TableRow>>,
-    envelope_bytes: Option<u64>,
-    detached_below_bytes: Option<u64>,
-    eager_below_bytes: Option<u64>,
-    send_overhead: Option<String>,
-    isend_overhead: Option<String>,
-    receive_overhead: Option<String>,
-    test_s: Option<f64>,
-    test_grows: Option<bool>,
-    iprobe_s: Option<f64>,
-    outcomes: Option<String>,
-    communicators_cost: Option<bool>,
-}
-
-/// A row of a decision table of the user.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TableRow {
-    ranks_below: Option<u32>,
-    bytes_below: Option<u64>,
-    algorithm: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct EngineSection {
-    threads: Option<usize>,
-    run_ahead_s: Option<toml::Value>,
-    fast_forward: Option<bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct ParallelSection {
-    partition: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct AnalysisSection {
-    waits: Option<bool>,
-    histograms: Option<bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct CheckpointSection {
-    directory: Option<PathBuf>,
-    every: Option<String>,
-    resume: Option<bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct OutputSection {
-    report: Option<PathBuf>,
-    profile: Option<PathBuf>,
-}
-
-impl PlatformSection {
-    /// The platform that the section describes itself, if it does.
-    fn inline(&self) -> Result<Option<PlatformDescription>, toml::de::Error> {
-        let Some(topology) = &self.topology else { return Ok(None) };
-        let mut table = toml::Table::new();
-        table.insert("topology".to_owned(), toml::Value::Table(topology.clone()));
-        for (key, value) in [("host", &self.host), ("link", &self.link), ("route", &self.route)] {
-            table.extend(value.clone().map(|value| (key.to_owned(), value)));
-        }
-        table.try_into().map(Some)
-    }
-}

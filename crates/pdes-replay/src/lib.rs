@@ -49,7 +49,8 @@ mod sweep;
 mod validation;
 
 pub use checkpoint::{CheckpointError, CheckpointSummary, Checkpoints, Stop};
-pub use config::{Config, ConfigError};
+pub use config::schema::{config_schema, platform_schema};
+pub use config::{Config, ConfigError, LogGopsSection, NameKind, Origin, UnknownName};
 pub use contention::{Contention, HostPair, Order, SharedMachine};
 pub use deadlock::{Deadlock, Link};
 pub use digest::Digest;
@@ -65,5 +66,5 @@ pub use report::{
     SavedReport, SavedRun, TableRow, Timeline, TimelineError, peak_rss_bytes, write_json,
 };
 pub use scene::{Outcome, RunError, Scene};
-pub use sweep::{Found, Results, Row, Sweep, SweepError, write_csv, write_parquet};
+pub use sweep::{Found, Results, Row, Sweep, SweepError, sweep_schema, write_csv, write_parquet};
 pub use validation::{Compared, Residual, Validation, ValidationError};

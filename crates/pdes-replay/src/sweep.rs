@@ -5,6 +5,7 @@ mod grid;
 mod journal;
 mod page;
 mod plot;
+mod schema;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::report::{PortraitError, Report};
 use crate::scene::{RunError, Scene};
 pub use columns::write_parquet;
 use journal::Journal;
+pub use schema::sweep_schema;
 pub use table::write_csv;
 
 /// A grid of runs: every combination of the values of its axes.
@@ -86,7 +88,7 @@ pub enum SweepError {
         /// What is wrong.
         source: ConfigError,
     },
-    /// The configuration on which all runs are based.
+    /// The configuration on which all runs are based, or a key of the sweep that no configuration has.
     #[error(transparent)]
     Base(#[from] ConfigError),
 }

@@ -198,26 +198,11 @@ fn find(operation: Operation, algorithm: &str) -> Option<usize> {
 
 fn known(operation: Operation, algorithm: &str) -> Result<usize, SelectionError> {
     find(operation, algorithm).ok_or_else(|| {
-        let distance = |name: &&'static str| edit_distance(algorithm, name);
+        let found = algorithm.to_lowercase();
+        let distance = |name: &&'static str| strsim::levenshtein(&found, &name.to_lowercase());
         let nearest = operation.algorithms().min_by_key(distance).unwrap_or_default();
         SelectionError::Unknown { operation, found: algorithm.to_owned(), nearest }
     })
-}
-
-/// The number of characters to insert, delete or replace, whatever their case.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let (from, to) = (from.to_ascii_lowercase(), to.to_ascii_lowercase());
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (line, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, b) in to.chars().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

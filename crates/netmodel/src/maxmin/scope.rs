@@ -8,12 +8,13 @@
 //!
 //! The flows are followed only where a link may be left out: elsewhere both scopes give the same rates.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MaxMin;
 
 /// Which links a solve takes into account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// All that a change reaches: the allocation is max-min fair after every solve.

@@ -70,6 +70,9 @@
 //! route = [{ src = "a", dst = "b", links = [{ up = "up" }, "core"], symmetrical = true }]
 //! ```
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::assembly::Assembly;
@@ -85,7 +88,7 @@ pub(crate) mod fields;
 use fields::TopologyFields;
 
 /// A platform as a TOML file describes it; a table of another file can hold one too.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlatformDescription {
     /// What routes messages.
@@ -109,6 +112,16 @@ pub enum TopologyDescription {
     Graph,
     /// A regular network.
     Cluster(Box<ClusterDescription>),
+}
+
+impl JsonSchema for TopologyDescription {
+    fn schema_name() -> Cow<'static, str> {
+        "TopologyDescription".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        TopologyFields::json_schema(generator)
+    }
 }
 
 /// Many equal hosts on a regular network.
@@ -159,7 +172,7 @@ pub enum Shape {
 }
 
 /// How the flows on a link, and its two directions, share it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CableSharing {
     /// All flows of both directions divide the bandwidth.
@@ -172,14 +185,16 @@ pub enum CableSharing {
 }
 
 /// The link of a flat cluster that all messages between its hosts cross.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackboneDescription {
     /// Capacity [B/s].
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
+    #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
     /// Latency in seconds.
     #[serde(default, deserialize_with = "plain::<_, Time>")]
+    #[schemars(with = "Time")]
     pub latency: f64,
     /// How flows share it.
     #[serde(default)]
@@ -187,25 +202,28 @@ pub struct BackboneDescription {
 }
 
 /// The link of each host of a cluster that its messages to itself cross; each flow has the whole of it.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoopbackDescription {
     /// Capacity [B/s].
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
+    #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
     /// Latency in seconds.
     #[serde(default, deserialize_with = "plain::<_, Time>")]
+    #[schemars(with = "Time")]
     pub latency: f64,
 }
 
 /// A host of a graph.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostDescription {
     /// The name.
     pub name: String,
     /// What one core computes [flop/s].
     #[serde(deserialize_with = "plain::<_, Speed>")]
+    #[schemars(with = "Speed")]
     pub speed: f64,
     /// The number of cores.
     #[serde(default = "one")]
@@ -217,16 +235,18 @@ fn one() -> u32 {
 }
 
 /// A link of a graph.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkDescription {
     /// The name.
     pub name: String,
     /// Capacity [B/s].
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
+    #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
     /// Latency in seconds.
     #[serde(default, deserialize_with = "plain::<_, Time>")]
+    #[schemars(with = "Time")]
     pub latency: f64,
     /// How flows and directions share it.
     #[serde(default)]
@@ -234,7 +254,7 @@ pub struct LinkDescription {
 }
 
 /// A route of a graph.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteDescription {
     /// The host that sends.
@@ -253,7 +273,7 @@ fn yes() -> bool {
 }
 
 /// One link of a route.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     deny_unknown_fields,

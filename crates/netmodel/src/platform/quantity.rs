@@ -1,7 +1,9 @@
 //! Quantities in TOML: a number in SI units, or a string with a unit.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use crate::unit::{Dimension, UnitError};
@@ -15,6 +17,16 @@ macro_rules! quantity {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(QuantityVisitor($dimension)).map(Self)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                schema($dimension)
             }
         }
 
@@ -49,6 +61,17 @@ where
     Q: Deserialize<'de> + Into<f64>,
 {
     Q::deserialize(deserializer).map(Into::into)
+}
+
+/// Describes what [`QuantityVisitor`] reads; `x-unit` is that of a number.
+fn schema(dimension: Dimension) -> Schema {
+    json_schema!({
+        "anyOf": [
+            { "type": "number", "minimum": 0 },
+            { "type": "string", "description": format!("a number with one of the units {}", dimension.units()) },
+        ],
+        "x-unit": dimension.si_unit(),
+    })
 }
 
 struct QuantityVisitor(Dimension);

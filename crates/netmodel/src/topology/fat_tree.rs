@@ -7,7 +7,7 @@ use crate::LinkId;
 use crate::layout::NetworkShape;
 
 /// One level of a fat tree: how its nodes are tied to those of the level below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTreeLevel {
     /// Children of each node of this level.

@@ -32,6 +32,12 @@ pub(crate) enum Command {
     Report(super::report::ReportArguments),
     /// Measures messages between two processes, or reads measurements, and writes a machine to replay on.
     Calibrate(super::calibrate::CalibrateArguments),
+    /// Prints the JSON schema of a kind of TOML file, by which editors complete it.
+    Schema {
+        /// The kind of file.
+        #[arg(value_enum, default_value_t = super::schema::Document::Config)]
+        document: super::schema::Document,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ::goal::{EmptyMessage, Engine, LogGops, NANOSECOND, Outcome, Schedule, simulate};
 use anyhow::{Context, Result};
 use pdes_replay::{Config, ConfigError, RankEnd, peak_rss_bytes, write_json};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Misuse;
 
@@ -16,21 +16,6 @@ use super::Misuse;
 const MODEL: &str = "loggops";
 /// What is hashed, and how: a change of either changes this number.
 const SCHEME: &[u8] = b"pdes-replay goal digest 1";
-
-/// The section `[loggops]`: times in nanoseconds.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(non_snake_case, reason = "the model's names differ in case only")]
-struct Section {
-    L: Option<f64>,
-    o: Option<f64>,
-    g: Option<f64>,
-    G: Option<f64>,
-    O: Option<f64>,
-    S: Option<u64>,
-    empty: Option<String>,
-    engine: Option<String>,
-}
 
 /// Returns whether a configuration is about a schedule in GOAL.
 pub(crate) fn is_wanted(config: &Config) -> bool {
@@ -115,9 +100,7 @@ fn path(config: &Config) -> Option<PathBuf> {
 
 /// Reads the section `[loggops]`.
 fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
-    let table = config.section(MODEL).cloned().unwrap_or_default();
-    let section: Section =
-        table.try_into().map_err(|error: toml::de::Error| ConfigError::Merged(error.message().to_owned()))?;
+    let section = config.loggops()?;
     let defaults = LogGops::default();
     let parameters = LogGops {
         latency: picos("L", section.L, defaults.latency)?,

@@ -8,7 +8,10 @@ use mpi_model::{Outcomes, Overhead, Parameters};
 use netmodel::NetworkParameters;
 use pdes_core::{Bytes, RunAhead, SimDuration};
 
-use super::{ConfigError, EngineSection, MpiSection, NetworkSection, PlatformSection, Sections};
+use super::ConfigError;
+use super::sections::{
+    EngineSection, ModelName, MpiSection, NetworkSection, OutcomesName, PlatformSection, Sections,
+};
 use crate::job::{Job, Model, PlatformSource};
 use crate::partition::PartitionSource;
 
@@ -94,11 +97,12 @@ fn platform_source(section: PlatformSection) -> Result<PlatformSource, ConfigErr
 }
 
 fn model(section: &NetworkSection) -> Result<Model, ConfigError> {
-    match section.model.as_deref() {
-        None | Some("flow") => Ok(Model::Flow),
-        Some("loggps") => Ok(Model::LogGps),
-        Some(other) => {
-            let message = format!("found {other:?}, expected \"flow\" or \"loggps\"");
+    match section.model {
+        None | Some(ModelName::Flow) => Ok(Model::Flow),
+        Some(ModelName::LogGps) => Ok(Model::LogGps),
+        Some(ModelName::LogGops) => {
+            let message =
+                "found \"loggops\", which is for GOAL schedules: a trace needs \"flow\" or \"loggps\"";
             Err(value("network", "model", message))
         }
     }
@@ -178,21 +182,14 @@ fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
         test: section.test_s.map_or(Ok(defaults.test), |seconds| duration("test_s", seconds))?,
         test_grows: section.test_grows.unwrap_or(defaults.test_grows),
         iprobe: section.iprobe_s.map_or(Ok(defaults.iprobe), |seconds| duration("iprobe_s", seconds))?,
-        outcomes: outcomes(section.outcomes.as_deref())?,
+        outcomes: match section.outcomes {
+            None => Outcomes::default(),
+            Some(OutcomesName::Reenact) => Outcomes::Reenact,
+            Some(OutcomesName::Recorded) => Outcomes::Recorded,
+        },
         communicators_cost: section.communicators_cost.unwrap_or(defaults.communicators_cost),
         collectives: selection,
     })
-}
-
-fn outcomes(name: Option<&str>) -> Result<Outcomes, ConfigError> {
-    match name {
-        None => Ok(Outcomes::default()),
-        Some("reenact") => Ok(Outcomes::Reenact),
-        Some("recorded") => Ok(Outcomes::Recorded),
-        Some(other) => {
-            Err(value("mpi", "outcomes", format!("found {other:?}, expected \"reenact\" or \"recorded\"")))
-        }
-    }
 }
 
 /// Sizes stay below 2^48 bytes, as in traces, so that no sum of two overflows.

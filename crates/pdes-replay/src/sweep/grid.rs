@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::SweepError;
-use crate::config::{Config, ConfigError, anchor};
+use super::schema;
+use crate::config::{Config, ConfigError, anchor, names};
 
 /// A sweep as its file has it, with paths that are relative to the working directory.
 pub(super) struct Grid {
@@ -26,25 +28,33 @@ pub(super) struct Setting {
     sections: toml::Table,
 }
 
-#[derive(Deserialize)]
+/// A sweep of pdes-replay: what is varied.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct File {
+#[schemars(title = "pdes-replay sweep")]
+pub(super) struct File {
+    /// What all runs have in common: a configuration as of a run.
     config: Option<PathBuf>,
+    /// Values with names, each of which sets what it likes.
     #[serde(default)]
     axis: Vec<AxisSection>,
+    /// Keys of the configuration, each with a list of values.
     #[serde(default)]
+    #[schemars(schema_with = "schema::grid")]
     grid: toml::Table,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AxisSection {
+    /// The name of the axis in the results.
     name: String,
+    /// The values, in order.
     values: Vec<Labelled>,
 }
 
 #[derive(Deserialize)]
-struct Labelled {
+pub(super) struct Labelled {
     label: String,
     #[serde(flatten)]
     sections: toml::Table,
@@ -55,8 +65,10 @@ impl Grid {
         let source = |source| SweepError::File { path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(source)?;
         let form = |message: String| SweepError::Form { path: path.to_owned(), message };
-        let file: File =
-            toml::from_str(&text).map_err(|error| form(error.to_string().trim_end().to_owned()))?;
+        let form_of = |error: toml::de::Error| form(error.to_string().trim_end().to_owned());
+        let table: toml::Table = toml::from_str(&text).map_err(form_of)?;
+        names::check_file(path, &text, &table, &schema::sweep_schema())?;
+        let file: File = toml::from_str(&text).map_err(form_of)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut axes: Vec<Axis> = file.axis.into_iter().map(|axis| Axis::labelled(axis, directory)).collect();
         for (section, keys) in file.grid {

@@ -194,26 +194,12 @@ pub(super) fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> 
     if name.len() > 32 {
         return None;
     }
-    let distance = |known: &str| distance(known.to_lowercase().as_bytes(), name.to_lowercase().as_bytes());
+    let distance = |known: &str| strsim::levenshtein(&known.to_lowercase(), &name.to_lowercase());
     known
         .map(|known| (distance(known), known))
         .filter(|(distance, known)| *distance <= 2 && 2 * distance < known.len())
         .min()
         .map(|(_, known)| known)
-}
-
-/// Counts the insertions, deletions and substitutions between two words (Levenshtein).
-fn distance(from: &[u8], to: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in to.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]

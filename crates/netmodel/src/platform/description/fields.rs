@@ -1,5 +1,6 @@
 //! The fields of a topology in TOML, before it is known which of them its kind needs.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -12,13 +13,18 @@ use crate::topology::dragonfly::DragonflyShape;
 use crate::topology::fat_tree::FatTreeLevel;
 use crate::topology::product;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
+    /// Hosts, links and routes that the file lists.
     Graph,
+    /// `hosts` on one switch, or on a backbone.
     Cluster,
+    /// A torus with the sizes `dims`.
     Torus,
+    /// A fat tree with `levels`.
     FatTree,
+    /// A dragonfly of `groups` of `chassis` of `blades` of `nodes`.
     Dragonfly,
 }
 
@@ -47,29 +53,57 @@ pub(crate) enum FieldError {
 
 /// All fields that a topology can have. One flat list, not one per kind, so that the TOML reader points at the line
 /// of a bad value.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TopologyFields {
+    /// The kind of network, which decides what other fields there are.
     kind: Kind,
+    /// What begins the names of links.
+    #[schemars(extend("default" = "cluster"))]
     name: Option<String>,
+    /// What begins the names of hosts; a number from 0 follows.
+    #[schemars(extend("default" = "node-"))]
     prefix: Option<String>,
+    /// The number of hosts; of a `cluster`.
     hosts: Option<u32>,
+    /// The sizes of the dimensions, the first one varying fastest over the hosts; of a `torus`.
     dims: Option<Vec<u32>>,
+    /// The levels from the hosts up; of a `fat_tree`.
     levels: Option<Vec<FatTreeLevel>>,
+    /// The number of groups; of a `dragonfly`.
     groups: Option<u32>,
+    /// Chassis in a group; of a `dragonfly`.
     chassis: Option<u32>,
+    /// Blades, each with a router, in a chassis; of a `dragonfly`.
     blades: Option<u32>,
+    /// Hosts on a blade; of a `dragonfly`.
     nodes: Option<u32>,
+    /// Bandwidth of the cables between groups, in multiples of `bandwidth`; of a `dragonfly`.
+    #[schemars(extend("default" = 1))]
     blue: Option<u32>,
+    /// Bandwidth of the cables between the chassis of a group, in multiples of `bandwidth`; of a `dragonfly`.
+    #[schemars(extend("default" = 1))]
     black: Option<u32>,
+    /// Bandwidth of the cables inside a chassis, in multiples of `bandwidth`; of a `dragonfly`.
+    #[schemars(extend("default" = 1))]
     green: Option<u32>,
+    /// What one core of a host computes.
     speed: Option<Speed>,
+    /// The cores of each host.
+    #[schemars(extend("default" = 1))]
     cores: Option<u32>,
+    /// The bandwidth of a cable.
     bandwidth: Option<Bandwidth>,
+    /// The latency of a cable.
     latency: Option<Time>,
+    /// How the two directions of a cable share it; not `fat_pipe`.
+    #[schemars(extend("default" = "split_duplex"))]
     sharing: Option<CableSharing>,
+    /// A link that all messages between hosts cross; of a `cluster`.
     backbone: Option<BackboneDescription>,
+    /// The link of each host that its messages to itself cross.
     loopback: Option<LoopbackDescription>,
+    /// What one host or switch carries in both directions together.
     limiter: Option<Bandwidth>,
 }
 

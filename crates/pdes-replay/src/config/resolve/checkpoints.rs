@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::value;
 use crate::checkpoint::Checkpoints;
-use crate::config::{CheckpointSection, ConfigError};
+use crate::config::ConfigError;
+use crate::config::sections::CheckpointSection;
 use crate::job::Model;
 
 /// The time between two checkpoints where none is given.

@@ -2,7 +2,8 @@
 
 use mpi_model::collective::{Bounds, Operation, Selection, SelectionError, Selector};
 
-use super::{ConfigError, MpiSection, value};
+use super::{ConfigError, value};
+use crate::config::sections::MpiSection;
 
 /// The selector, then what is chosen for single operations.
 pub(super) fn selection(section: &MpiSection) -> Result<Selection, ConfigError> {

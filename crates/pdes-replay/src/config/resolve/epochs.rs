@@ -2,8 +2,9 @@
 
 use pdes_core::SimDuration;
 
-use super::super::{ConfigError, NetworkSection};
 use super::value;
+use crate::config::ConfigError;
+use crate::config::sections::NetworkSection;
 use crate::job::{Epoch, Model, RegionSource};
 
 /// Reads `epoch_s`.

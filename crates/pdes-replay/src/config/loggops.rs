@@ -1,0 +1,42 @@
+//! The section `[loggops]`: times in nanoseconds.
+
+use goal::{EmptyMessage, LogGops, NANOSECOND};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The parameters of the model `loggops` that a configuration gives; those of [`LogGops::default`] hold for the others.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[expect(non_snake_case, reason = "the model's names differ in case only")]
+pub struct LogGopsSection {
+    /// Latency.
+    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().latency)))]
+    pub L: Option<f64>,
+    /// Overhead of sender and receiver per message.
+    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead)))]
+    pub o: Option<f64>,
+    /// Gap between messages at an interface.
+    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().gap)))]
+    pub g: Option<f64>,
+    /// Gap per byte beyond the first.
+    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().gap_per_byte)))]
+    pub G: Option<f64>,
+    /// Overhead per byte beyond the first.
+    #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead_per_byte)))]
+    pub O: Option<f64>,
+    /// The largest message whose sender does not wait for the receive.
+    #[schemars(extend("x-unit" = "B", "default" = LogGops::default().eager_up_to))]
+    pub S: Option<u64>,
+    /// What a message of 0 bytes costs: a byte less than one of 1 byte, as in LogGOPSim, where `size - 1` wraps (`wraps`), or as much
+    /// (`one_byte`).
+    #[schemars(extend("enum" = ["wraps", "one_byte"], "default" = EmptyMessage::default().name()))]
+    pub empty: Option<String>,
+    /// By windows where that is exact (`auto`), or event after event (`ordered`); the result is the same.
+    #[schemars(extend("enum" = ["auto", "ordered"], "default" = "auto"))]
+    pub engine: Option<String>,
+}
+
+/// Times of the defaults are whole nanoseconds.
+fn nanos(picos: u64) -> u64 {
+    picos / NANOSECOND
+}

@@ -1,0 +1,73 @@
+//! JSON schemas of the files that a user writes, from the types that read them.
+
+use std::sync::LazyLock;
+
+use netmodel::PlatformDescription;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use super::sections::Sections;
+
+/// The schema of configurations, which every configuration is checked with.
+pub(crate) static CONFIG: LazyLock<Value> = LazyLock::new(generate::<Sections>);
+
+/// Returns the JSON schema (draft 7) of configurations.
+///
+/// Beside what JSON schema knows, `x-unit` is the unit of a number, `x-default` a default that is no value, and `x-page` the page of the
+/// documentation that says more.
+///
+/// ```
+/// let schema = pdes_replay::config_schema();
+/// assert_eq!(schema["properties"]["mpi"]["properties"]["envelope_bytes"]["default"], 16);
+/// ```
+pub fn config_schema() -> Value {
+    CONFIG.clone()
+}
+
+/// Returns the JSON schema (draft 7) of platforms in TOML.
+pub fn platform_schema() -> Value {
+    let mut schema = generate::<PlatformDescription>();
+    schema["title"] = json!("pdes-replay platform");
+    schema
+}
+
+/// Generates the schema of a type without references, as TOML has it: nothing is `null` there.
+pub(crate) fn generate<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+    let settings = settings.with_transform(RecursiveTransform(without_null));
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+fn without_null(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if object.get("default") == Some(&Value::Null) {
+        object.remove("default");
+    }
+    if let Some(Value::String(text)) = object.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    for list in ["type", "enum", "anyOf"] {
+        let Some(Value::Array(values)) = object.get_mut(list) else { continue };
+        values.retain(|value| *value != Value::Null && *value != "null" && value["type"] != "null");
+        if list != "enum" && values.len() == 1 {
+            replace_alternatives(object, list);
+        }
+    }
+}
+
+/// Puts the only alternative in the place of the alternatives; what stands beside them stays.
+fn replace_alternatives(object: &mut Map<String, Value>, list: &str) {
+    match object.remove(list).as_mut().map(|values| values[0].take()) {
+        Some(Value::Object(only)) => {
+            for (key, value) in only {
+                object.entry(key).or_insert(value);
+            }
+        }
+        Some(only) => {
+            object.insert(list.to_owned(), only);
+        }
+        None => {}
+    }
+}

@@ -1,0 +1,53 @@
+//! The JSON schema of sweeps.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use super::grid::{File, Labelled};
+use crate::config::schema::{CONFIG, generate};
+
+/// Returns the JSON schema (draft 7) of sweeps.
+pub fn sweep_schema() -> Value {
+    generate::<File>()
+}
+
+/// Each key of a configuration with a list of values.
+pub(super) fn grid(_: &mut SchemaGenerator) -> Schema {
+    let mut sections = sections();
+    for section in sections.iter_mut().flat_map(|(_, section)| section["properties"].as_object_mut()) {
+        for (_, key) in section {
+            let description = key["description"].clone();
+            *key = json!({ "type": "array", "minItems": 1, "items": key.take(), "description": description });
+        }
+    }
+    object(sections, &[])
+}
+
+/// The sections of a configuration, with a label.
+impl JsonSchema for Labelled {
+    fn schema_name() -> Cow<'static, str> {
+        "Labelled".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut sections = sections();
+        let label = json!({ "type": "string", "description": "The name of the value in the results." });
+        sections.insert("label".to_owned(), label);
+        object(sections, &["label"])
+    }
+}
+
+fn sections() -> serde_json::Map<String, Value> {
+    CONFIG["properties"].as_object().cloned().unwrap_or_default()
+}
+
+fn object(properties: serde_json::Map<String, Value>, required: &[&str]) -> Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
