@@ -26,6 +26,8 @@ mod exchanges;
 mod forward;
 #[path = "replay/goal.rs"]
 mod goal;
+#[path = "replay/manual.rs"]
+mod manual;
 #[path = "replay/matrix.rs"]
 mod matrix;
 #[path = "replay/pages.rs"]

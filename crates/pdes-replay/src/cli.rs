@@ -3,6 +3,7 @@
 mod arguments;
 mod calibrate;
 mod goal;
+mod manual;
 mod platform;
 mod processes;
 mod progress;
@@ -46,6 +47,8 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Report(arguments)) => conclude(report::run(arguments), None),
         Some(Command::Calibrate(arguments)) => conclude(calibrate::run(arguments), None),
         Some(Command::Schema { document }) => conclude(schema::run(*document), None),
+        Some(Command::Completions { shell }) => conclude(manual::completions(*shell), None),
+        Some(Command::Man { output }) => conclude(manual::man(output.as_deref()), None),
     }
 }
 

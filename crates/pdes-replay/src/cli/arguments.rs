@@ -38,6 +38,17 @@ pub(crate) enum Command {
         #[arg(value_enum, default_value_t = super::schema::Document::Config)]
         document: super::schema::Document,
     },
+    /// Prints what completes commands, flags and values in a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Prints the manual page of the program, or writes one for each command.
+    Man {
+        /// The directory, which exists, for the pages of all commands.
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
