@@ -1,0 +1,131 @@
+//! The tables of keys in the book come from the types that read the files.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{read, repository};
+
+const BEGIN: &str = "<!-- Made from the program's types by: UPDATE_BOOK=1 cargo test -p pdes-replay --test book reference -->\n";
+const END: &str = "<!-- end -->\n";
+
+#[test]
+fn the_configuration_is_that_of_the_program() {
+    let schema = pdes_replay::config_schema();
+    let page = Page("configuration.md");
+    let mut text = String::new();
+    for (name, section) in schema["properties"].as_object().unwrap() {
+        writeln!(text, "\n### `[{name}]`\n\n{}{}\n", sentence(section), page.link(section)).unwrap();
+        page.table(section, &format!("{name}."), &mut text);
+    }
+    page.check(&text);
+}
+
+#[test]
+fn the_fields_of_platforms_are_those_of_the_program() {
+    let schema = pdes_replay::platform_schema();
+    let page = Page("platforms.md");
+    let mut text = String::new();
+    for (name, field) in schema["properties"].as_object().unwrap() {
+        let (heading, fields) = if field["items"].is_object() {
+            (format!("[[{name}]]"), &field["items"])
+        } else {
+            (format!("[{name}]"), field)
+        };
+        writeln!(text, "\n### `{heading}`\n\n{}\n", sentence(field)).unwrap();
+        page.table(fields, "", &mut text);
+    }
+    page.check(&text);
+}
+
+/// A page with tables that are made.
+struct Page(&'static str);
+
+impl Page {
+    /// Compares the tables in the page with those made now, or puts these in their place.
+    fn check(&self, made: &str) {
+        let path = repository().join("docs").join(self.0);
+        let text = read(&path);
+        let (before, rest) = text.split_once(BEGIN).unwrap_or_else(|| panic!("{} lacks: {BEGIN}", self.0));
+        let (found, after) = rest.split_once(END).unwrap_or_else(|| panic!("{} lacks: {END}", self.0));
+        let made = format!("\n{}\n", made.trim_start());
+        if std::env::var_os("UPDATE_BOOK").is_some() {
+            std::fs::write(&path, format!("{before}{BEGIN}{made}{END}{after}")).unwrap();
+            return;
+        }
+        let differs = found.lines().zip(made.lines()).find(|(found, made)| found != made);
+        assert!(
+            found == made,
+            "docs/{} is not what the types say: UPDATE_BOOK=1 cargo test -p pdes-replay --test book reference\n{differs:#?}",
+            self.0
+        );
+    }
+
+    fn table(&self, section: &Value, prefix: &str, text: &mut String) {
+        let required: Vec<&Value> = section["required"].as_array().into_iter().flatten().collect();
+        text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+        for (key, schema) in section["properties"].as_object().unwrap() {
+            let default = if required.iter().any(|name| *name == key) {
+                "required".to_owned()
+            } else {
+                default(schema)
+            };
+            let (value, meaning, link) = (value(schema), sentence(schema), self.link(schema));
+            writeln!(text, "| `{prefix}{key}` | {value} | {default} | {meaning}{link} |").unwrap();
+        }
+    }
+
+    fn link(&self, schema: &Value) -> String {
+        let page = schema["x-page"].as_str().filter(|page| !page.starts_with(self.0));
+        page.map_or(String::new(), |page| {
+            let name = Path::new(page.split('#').next().unwrap()).file_stem().unwrap().to_str().unwrap();
+            format!(" ([{name}]({page}))")
+        })
+    }
+}
+
+/// What a value is: its choices where they are few, otherwise its type; and the unit of a number.
+fn value(schema: &Value) -> String {
+    let unit = schema["x-unit"].as_str().map_or(String::new(), |unit| format!(" [{unit}]"));
+    let mut kinds = kinds(schema);
+    for kind in kinds.iter_mut().filter(|kind| ["number", "integer"].contains(&kind.as_str())) {
+        kind.push_str(&unit);
+    }
+    kinds.join(", ")
+}
+
+fn kinds(schema: &Value) -> Vec<String> {
+    if let Some(alternatives) = ["oneOf", "anyOf"].iter().find_map(|list| schema[list].as_array()) {
+        return alternatives.iter().flat_map(kinds).collect();
+    }
+    match (&schema["const"], &schema["enum"]) {
+        (Value::String(name), _) => vec![format!("`{name:?}`")],
+        (_, Value::Array(names)) if names.len() > 8 => vec!["name".to_owned()],
+        (_, Value::Array(names)) => names.iter().map(|name| format!("`{name}`")).collect(),
+        _ => vec![schema["type"].as_str().map_or("table", kind).to_owned()],
+    }
+}
+
+/// The name of a type in TOML.
+fn kind(name: &str) -> &str {
+    match name {
+        "object" => "table",
+        "array" => "list",
+        other => other,
+    }
+}
+
+fn default(schema: &Value) -> String {
+    match (&schema["default"], &schema["x-default"]) {
+        (Value::Null, Value::String(text)) => text.clone(),
+        (Value::Null, _) => "none".to_owned(),
+        (Value::Number(number), _) if number.is_f64() => format!("`{:e}`", number.as_f64().unwrap()),
+        (value, _) => format!("`{value}`"),
+    }
+}
+
+/// The description as one line of a table.
+fn sentence(schema: &Value) -> &str {
+    schema["description"].as_str().unwrap_or_else(|| panic!("no description: {schema}"))
+}
