@@ -16,6 +16,8 @@ mod collectives;
 mod command_line;
 #[path = "replay/contention.rs"]
 mod contention;
+#[path = "replay/critical_paths.rs"]
+mod critical_paths;
 #[path = "replay/determinism.rs"]
 mod determinism;
 #[path = "replay/epochs.rs"]

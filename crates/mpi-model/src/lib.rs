@@ -38,6 +38,7 @@
 
 mod breakdown;
 pub mod collective;
+mod critical_path;
 mod distribution;
 mod error;
 mod machine;
@@ -54,9 +55,10 @@ mod wait_state;
 
 pub use breakdown::{Breakdown, Region, Share};
 pub use collective::{Selection, Selector};
+pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;
 pub use error::{ReplayError, ReplayErrorKind};
-pub use machine::{Machine, Work};
+pub use machine::{Machine, Passage, Work};
 pub use notice::Notice;
 pub use overhead::{Overhead, OverheadError};
 pub use parameters::{Outcomes, Parameters};

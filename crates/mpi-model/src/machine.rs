@@ -42,11 +42,35 @@ pub trait Machine: Sync {
     /// operations in closed form, which share their way with no other.
     fn transfer(&self, path: Self::Path, bytes: Bytes) -> Option<SimDuration>;
 
+    /// Returns what a message takes that shares its way with no other, in its parts; together they are what
+    /// [`transfer`](Machine::transfer) says. By default the latency is what a message of no bytes takes.
+    fn passage(&self, path: Self::Path, bytes: Bytes) -> Passage {
+        let time = |bytes| self.transfer(path, bytes).unwrap_or(SimDuration::from_picos(u64::MAX));
+        Passage::new(time(bytes), time(Bytes::ZERO))
+    }
+
     /// Returns how fast a rank computes [flop/s], where no order is made of it.
     fn speed(&self, rank: Rank) -> f64;
 
     /// Returns a number that tells the rank's node, with which some collective algorithms reckon, from the others.
     fn node(&self, rank: Rank) -> u32;
+}
+
+/// What a message takes alone on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// The part that does not depend on bandwidths.
+    pub latency: SimDuration,
+    /// The rest.
+    pub bandwidth: SimDuration,
+}
+
+impl Passage {
+    /// Cuts a time in two; a latency beyond the whole is the whole.
+    pub fn new(all: SimDuration, latency: SimDuration) -> Self {
+        let latency = latency.min(all);
+        Self { latency, bandwidth: SimDuration::from_picos(all.as_picos() - latency.as_picos()) }
+    }
 }
 
 /// What ranks have a machine do.

@@ -3,6 +3,7 @@
 mod arrivals;
 mod calls;
 mod cancel;
+mod causes;
 mod flights;
 mod mailbox;
 mod message;
@@ -13,6 +14,7 @@ mod pending;
 mod persistent;
 mod places;
 mod probe;
+mod shelf;
 mod snapshot;
 mod state;
 mod strand;
@@ -34,6 +36,7 @@ use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId, Re
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::{Message, Party, Token};
 use crate::wait_state::WaitState;
+use causes::Causes;
 use flights::Flights;
 use mailbox::Mailbox;
 use operation::Operation;
@@ -79,6 +82,8 @@ pub struct RankProcess<'t, M: Machine> {
     statistics: Statistics,
     /// For whom requests wait, where it is asked for where the time goes.
     partners: Option<Box<Partners>>,
+    /// What led to the clock and to what requests wait for, where critical paths are followed.
+    causes: Option<Box<Causes<M::Path>>>,
 }
 
 /// The state of a rank that only some calls, errors and machines need.
@@ -149,6 +154,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let requests = Requests::new(trace.slots());
         let partners =
             world.breaks_down.then(|| Box::new(Partners::new(requests.of_program(), world.pool.is_some())));
+        let causes = world.shelves.as_ref().map(|_| Box::new(Causes::new(me, requests.of_program())));
         Ok(Self {
             world,
             me,
@@ -169,6 +175,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             picos_per_flop: 1e12 / world.machine.speed(me),
             statistics: if world.breaks_down { Statistics::with_breakdown() } else { Statistics::default() },
             partners,
+            causes,
         })
     }
 
@@ -305,6 +312,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn end(&mut self, kind: ActionKind) -> Flow {
         self.statistics.add_action(kind, self.strand.clock - self.began);
         self.began = self.strand.clock;
+        self.spend(kind);
         Flow::Continue
     }
 
@@ -322,7 +330,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.complete(Pending::One { request, kind: ActionKind::Recv })
             }
             Action::Isend { to, bytes, slot } => {
-                self.isend(to, bytes, self.is_detached(bytes), self.request(slot), outbox);
+                let (detached, request) = (self.is_detached(bytes), self.request(slot));
+                self.isend(to, bytes, detached, (request, ActionKind::Isend), outbox);
                 Ok(self.end(ActionKind::Isend))
             }
             Action::Irecv { from, bytes, slot } => {
@@ -343,7 +352,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 }
                 if let Some(to) = both.to {
                     let detached = self.is_detached(both.send_bytes);
-                    self.isend(to, both.send_bytes, detached, self.requests.send(), outbox);
+                    let request = self.requests.send();
+                    self.isend(to, both.send_bytes, detached, (request, ActionKind::SendRecv), outbox);
                 }
                 if let Some(from) = both.from {
                     self.receive(from.index(), both.recv_bytes, self.requests.receive(), outbox)?;
@@ -552,6 +562,7 @@ impl<M: Machine> Process for RankProcess<'_, M> {
                     }
                     Party::Sender { received } => {
                         self.meet(request, WaitState::LateReceiver, received);
+                        self.hear_of_receive(request);
                         None
                     }
                 };
@@ -565,6 +576,10 @@ impl<M: Machine> Process for RankProcess<'_, M> {
                     *done = true;
                 }
                 return Ok(Wake::Ready);
+            }
+            Token::Piece { from, piece } => {
+                self.take_piece(from, piece);
+                return Ok(Wake::No);
             }
             Token::Looks { tests, probes } => {
                 self.world.set_looks(tests, probes);

@@ -12,7 +12,7 @@ use crate::statistics::ActionKind;
 ///
 /// Requests of the program keep the places that the trace gives them; two more serve blocking calls. The parts of
 /// collective operations are numbered apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct RequestId(NonZeroU32);
 

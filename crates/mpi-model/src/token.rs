@@ -4,7 +4,7 @@ mod wire;
 
 use std::num::NonZeroU32;
 
-use pdes_core::{Bytes, SimTime};
+use pdes_core::{Bytes, Rank, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CommId, PortId};
 
@@ -45,6 +45,14 @@ pub enum Token {
         at: SimTime,
         /// For which operation it was done; `None` for the program itself.
         operation: Option<OperationIndex>,
+    },
+    /// A piece of what led to a message, before the message: where the sender is in another process of the operating system,
+    /// and critical paths are followed.
+    Piece {
+        /// The sender.
+        from: Rank,
+        /// The bytes.
+        piece: Piece,
     },
     /// A rank of another process of the operating system has looked at requests or messages, which changes what looks
     /// cost: for all ranks of the receiver's process.
@@ -102,6 +110,9 @@ pub struct Message {
 }
 
 const _: () = assert!(size_of::<Token>() <= 48);
+
+/// Bytes of something larger than a token.
+pub(crate) type Piece = [u8; 32];
 
 /// Numbers the eager messages of a receiver that are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -109,6 +109,11 @@ impl LogGps {
         SimDuration::try_from_picos_f64(self.picos(path, size_on_the_wire))
     }
 
+    /// Returns the part of the time that does not depend on the bandwidth of the route, or `None` where it exceeds 106 days.
+    pub fn latency(&self, path: PathCost, size_on_the_wire: Bytes) -> Option<SimDuration> {
+        SimDuration::try_from_picos_f64(path.latency * self.factors.of(size_on_the_wire).latency)
+    }
+
     #[inline]
     fn picos(&self, path: PathCost, size_on_the_wire: Bytes) -> f64 {
         let factors = self.factors.of(size_on_the_wire);

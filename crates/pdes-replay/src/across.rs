@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use mpi_model::{Distributions, RankProcess, Statistics, Waiting};
+use mpi_model::{CriticalPath, Distributions, RankProcess, Statistics, Waiting};
 use netmodel::LogGps;
 use pdes_core::{Cluster, Ending, Partition, Process, Progress, Rank, Run, SimTime, Wire};
 use trace_mmap::TraceError;
@@ -13,7 +13,7 @@ use crate::job::{Job, Model};
 use crate::machine::PlacedMachine;
 use crate::partition::{Division, PartitionSource};
 use crate::report::peak_rss_bytes;
-use crate::scene::{Outcome, RunError, Scene};
+use crate::scene::{Outcome, RunError, Scene, last, last_path};
 
 /// Has all processes succeed, or fail, together: where one has failed, the others get [`RunError::Elsewhere`], and of
 /// several that have failed the first keeps its error, to tell it.
@@ -103,16 +103,24 @@ impl Scene {
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
         let world = self.world(&machine).beside(elsewhere.collect());
         let mine = engine.ranks(me, members, ranks);
+        let followed = self.job().critical_path.then(|| mine.iter().copied());
+        let world = match followed {
+            Some(ranks) => world.with_critical_paths(ranks),
+            None => world,
+        };
         let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
         let processes = agree(cluster, processes)?;
         let run = engine.run_across(cluster, ranks, processes, progress)?;
         let replay_time = started.elapsed();
         let sound = self.trace().integrity().map_err(|damage| TraceError::from(damage).into());
         agree(cluster, sound)?;
+        let path = last_path(&run.processes);
         let parts = self.gather_ending(cluster, &mine, run)?;
         let distributions = gather_distributions(cluster, world.distributions())?;
-        let outcome = || {
-            let mut outcome = Outcome { cuts, distributions, ..Outcome::empty(ranks, replay_time) };
+        let critical_path = gather_path(cluster, path)?;
+        let outcome = move || {
+            let mut outcome = Outcome { cuts, ..Outcome::empty(ranks, replay_time) };
+            (outcome.distributions, outcome.critical_path) = (distributions, critical_path);
             for (part, member) in parts.iter().zip(0..) {
                 outcome.take_in(&engine.ranks(member, members, ranks), part);
             }
@@ -206,6 +214,19 @@ fn gather_distributions(
         all.add(&part);
     }
     Ok(Some(all))
+}
+
+/// Finds the path that ends last among those of all processes, on the first one.
+fn gather_path(cluster: &mut Cluster, own: Option<CriticalPath>) -> Result<Option<CriticalPath>, RunError> {
+    let mut bytes = Vec::new();
+    own.iter().for_each(|path| path.write(&mut bytes));
+    let paths = cluster.gather(bytes)?.into_iter().enumerate().filter(|(_, part)| !part.is_empty());
+    Ok(last(paths.map(|(process, part)| {
+        let path = CriticalPath::read(&mut part.as_slice());
+        path.unwrap_or_else(|| {
+            panic!("the path of process {process} is that of another version of this program")
+        })
+    })))
 }
 
 type ReplayFailure = <RankProcess<'static, PlacedMachine<'static>> as Process>::Error;

@@ -1,12 +1,13 @@
 //! The machine whose links and cores are shared, and the arbiter that shares them out in the order of time.
 
-use mpi_model::{Machine, Notice, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
+use mpi_model::{Machine, Notice, Passage, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochError, EpochMachine};
 use netmodel::{EpochNetwork, FlowNetwork, HostId, LogGps, NetworkParameters, Platform, Regions, RouteError};
 use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
+use crate::machine::passage;
 use crate::scene::RunError;
 
 /// A platform on which ranks are placed, with contention: all work is ordered from a [`Contention`].
@@ -57,6 +58,11 @@ impl Machine for SharedMachine<'_> {
     fn transfer(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Option<SimDuration> {
         let path = self.alone.path(self.platform, src, dst).ok()?;
         self.alone.try_duration(path, bytes)
+    }
+
+    fn passage(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Passage {
+        let path = self.alone.path(self.platform, src, dst);
+        path.map_or(Passage::default(), |path| passage(&self.alone, path, bytes))
     }
 
     fn speed(&self, rank: Rank) -> f64 {

@@ -50,6 +50,8 @@ pub struct Job {
     pub waits: Option<bool>,
     /// Whether messages and waits are counted by their size and length.
     pub histograms: bool,
+    /// Whether ranks follow what leads to their clocks, to find the critical path of the run.
+    pub critical_path: bool,
     /// When checkpoints are written, if they are.
     pub checkpoints: Option<Checkpoints>,
     /// Where the report goes.

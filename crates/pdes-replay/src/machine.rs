@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use mpi_model::Machine;
+use mpi_model::{Machine, Passage};
 use netmodel::{LogGps, PathCost, Platform, RouteError};
 use pdes_core::{Bytes, Rank, SimDuration};
 
@@ -23,6 +23,13 @@ impl<'a> PlacedMachine<'a> {
     }
 }
 
+/// What a message takes that shares its route with no other, or the longest time where that is longer.
+pub(crate) fn passage(model: &LogGps, path: PathCost, bytes: Bytes) -> Passage {
+    const LONGEST: SimDuration = SimDuration::from_picos(u64::MAX);
+    let all = model.try_duration(path, bytes).unwrap_or(LONGEST);
+    Passage::new(all, model.latency(path, bytes).unwrap_or(LONGEST))
+}
+
 impl Machine for PlacedMachine<'_> {
     type Path = PathCost;
     type Order = Infallible;
@@ -35,6 +42,10 @@ impl Machine for PlacedMachine<'_> {
     #[inline]
     fn transfer(&self, path: PathCost, bytes: Bytes) -> Option<SimDuration> {
         self.model.try_duration(path, bytes)
+    }
+
+    fn passage(&self, path: PathCost, bytes: Bytes) -> Passage {
+        passage(&self.model, path, bytes)
     }
 
     fn speed(&self, rank: Rank) -> f64 {

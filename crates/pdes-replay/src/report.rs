@@ -2,6 +2,7 @@
 
 mod breakdown;
 mod column;
+mod critical_path;
 mod histograms;
 mod page;
 mod saved;
@@ -24,6 +25,7 @@ use crate::scene::{Outcome, Scene};
 pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::Column;
+pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use histograms::{Histogram, Histograms};
 pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
 pub use saved::{ReportError, SavedParameters, SavedReport};
@@ -98,6 +100,8 @@ pub struct Report {
     pub histograms: Option<Histograms>,
     /// The shape of the platform's network; null where not all hosts are in one cluster.
     pub topology: Option<Layout>,
+    /// What led to the end of the last rank; null where that was not asked for.
+    pub critical_path: Option<CriticalPath>,
     /// Outcomes that depended on simulated time, as of waitany, tests, and receives from any source.
     pub outcomes: Outcomes,
     /// Everything that can change the result beside the trace and the platform.
@@ -283,6 +287,7 @@ impl Report {
             breakdown: Breakdown::new(scene.trace(), outcome),
             histograms: outcome.distributions.as_ref().map(Histograms::from),
             topology: Layout::of(scene.platform()),
+            critical_path: outcome.critical_path.as_ref().map(CriticalPath::from),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(scene),
             warnings: scene.warnings(),

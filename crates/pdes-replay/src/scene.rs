@@ -1,12 +1,15 @@
 //! A run: what is loaded, what comes out, and what can go wrong.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use mpi_model::collective::SelectionError;
-use mpi_model::{Distributions, Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World};
+use mpi_model::{
+    CriticalPath, Distributions, Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World,
+};
 use netmodel::epoch::EpochError;
 use netmodel::{LogGps, Platform, PlatformError, RegionError, RouteError};
 use pdes_core::{
@@ -61,6 +64,8 @@ pub struct Outcome {
     pub epochs: Option<EpochSummary>,
     /// How messages and waits were distributed, where that was asked for.
     pub distributions: Option<Distributions>,
+    /// What led to the end of the last rank, where that was asked for.
+    pub critical_path: Option<CriticalPath>,
     /// What was not replayed; `None` where all was.
     pub fast_forward: Option<FastForward>,
     /// What checkpoints did; `None` where none were to be written.
@@ -318,6 +323,8 @@ impl Scene {
             Some("with the model \"flow\" what happens depends on more than how much later")
         } else if self.job.histograms {
             Some("histograms count every message (analysis.histograms)")
+        } else if self.job.critical_path {
+            Some("a critical path goes through every iteration (analysis.critical_path)")
         } else if self.trace.is_in_memory() {
             Some("only an archive has loops; convert the trace (trace convert)")
         } else {
@@ -345,7 +352,7 @@ impl Scene {
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
         let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
         let engine = self.engine(partition);
-        if self.job.fast_forward && !self.job.histograms {
+        if self.job.fast_forward && !self.job.histograms && !self.job.critical_path {
             let world = self.world(&machine).by_iterations();
             let processes = world.processes().map_err(|error| self.locate(error))?;
             if let Some((run, found)) = forward::run(&engine, processes, progress) {
@@ -373,9 +380,11 @@ impl Scene {
 
     /// The world of the trace on a machine.
     pub(crate) fn world<'a, M: Machine>(&'a self, machine: &'a M) -> World<'a, M> {
-        World::new(&self.trace, machine, &self.job.mpi)
+        let ranks = (0..self.trace.ranks()).map(Rank::new);
+        let world = World::new(&self.trace, machine, &self.job.mpi)
             .with_breakdowns(self.looks_at_waits())
-            .with_distributions(self.job.histograms)
+            .with_distributions(self.job.histograms);
+        if self.job.critical_path { world.with_critical_paths(ranks) } else { world }
     }
 
     /// The engine for a replay without contention.
@@ -450,6 +459,7 @@ impl Scene {
         match run.ending {
             Ending::Completed => {
                 let ends = run.processes.iter().map(Process::clock).collect();
+                let critical_path = last_path(&run.processes);
                 // One rank after the other, so that memory does not grow once more.
                 let statistics = run.processes.into_iter().map(RankProcess::into_statistics).collect();
                 Ok(Outcome {
@@ -459,6 +469,7 @@ impl Scene {
                     cuts: None,
                     epochs: None,
                     distributions: None,
+                    critical_path,
                     fast_forward: None,
                     checkpoints: None,
                     processes: 1,
@@ -482,6 +493,16 @@ impl Scene {
         };
         RunError::Replay { place, error }
     }
+}
+
+/// What led to the end of the last rank of these; of equals, the lowest.
+pub(crate) fn last_path<M: Machine>(processes: &[RankProcess<'_, M>]) -> Option<CriticalPath> {
+    last(processes.iter().filter_map(RankProcess::critical_path)).cloned()
+}
+
+/// The path that ends last; of equals, that of the lowest rank.
+pub(crate) fn last<P: Borrow<CriticalPath>>(paths: impl Iterator<Item = P>) -> Option<P> {
+    paths.min_by_key(|path| (std::cmp::Reverse(path.borrow().end()), path.borrow().rank()))
 }
 
 /// The numbers of ranks of the communicators of the ranks that a trace holds, each once.
@@ -517,6 +538,7 @@ impl Outcome {
             cuts: None,
             epochs: None,
             distributions: None,
+            critical_path: None,
             fast_forward: None,
             checkpoints: None,
             processes: 1,

@@ -19,7 +19,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         match *self.trace.call(id) {
             Call::Send { mode, to, bytes } => self.send_call(mode, to, bytes, outbox),
             Call::Isend { mode, to, bytes, slot } => {
-                self.isend_call(mode, to, bytes, self.request(slot), outbox);
+                self.isend_call(mode, to, bytes, (self.request(slot), ActionKind::Isend), outbox);
                 Ok(self.end(ActionKind::Isend))
             }
             Call::Recv { from, bytes } => {
@@ -32,7 +32,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 Ok(self.end(ActionKind::Irecv))
             }
             Call::SendRecv { to, send_bytes, from, recv_bytes } => {
-                self.isend_call(SendMode::Standard, to, send_bytes, self.requests.send(), outbox);
+                let request = (self.requests.send(), ActionKind::SendRecv);
+                self.isend_call(SendMode::Standard, to, send_bytes, request, outbox);
                 self.receive_call(from, recv_bytes, self.requests.receive(), outbox)?;
                 self.complete(self.both())
             }
@@ -93,12 +94,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         mode: SendMode,
         to: Option<OutIdx>,
         bytes: Bytes,
-        request: RequestId,
+        request: (RequestId, ActionKind),
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         match to {
             Some(to) => self.isend(to, bytes, self.is_detached_in(mode, bytes), request, outbox),
-            None => self.complete_at_once(request),
+            None => self.complete_at_once(request.0),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::machine::{Machine, Work};
 use crate::matching::{Context, Departure, Letter, Port, Receive, TagFilter};
 use crate::notice::Notice;
 use crate::request::{Awaited, Completion, Request, RequestId};
+use crate::statistics::ActionKind;
 use crate::token::{Lane, Message, Party, Token};
 use crate::wait_state::WaitState;
 
@@ -49,6 +50,7 @@ impl<M: Machine> RankProcess<'_, M> {
         if detached {
             self.strand.clock += self.world.parameters.send.cost(bytes);
         }
+        self.spend(ActionKind::Send);
         self.issue(self.address(to), bytes, detached, request, outbox);
         (!detached).then_some(request)
     }
@@ -59,10 +61,11 @@ impl<M: Machine> RankProcess<'_, M> {
         to: OutIdx,
         bytes: Bytes,
         detached: bool,
-        request: RequestId,
+        (request, kind): (RequestId, ActionKind),
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         self.strand.clock += self.world.parameters.isend.cost(bytes);
+        self.spend(kind);
         self.issue(self.address(to), bytes, detached, request, outbox);
     }
 
@@ -121,6 +124,7 @@ impl<M: Machine> RankProcess<'_, M> {
         if let Some(lane) = lane {
             let round = self.strand.next_round();
             let message = Message { posted: self.strand.clock, bytes, tag, communicator, reply, round };
+            self.send_path(to, &message, request, outbox);
             outbox.send(to, Token::Message { lane, message });
         }
     }
@@ -162,6 +166,7 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline]
     pub(super) fn new_receive(&mut self, capacity: Bytes, tag: Option<u32>, request: RequestId) -> Receive {
         let (round, posted) = (self.strand.next_round(), self.strand.clock);
+        self.keep_post(request);
         let wanted = TagFilter::new(tag);
         Receive { posted, round, request, action: self.strand.action, capacity, wanted }
     }
@@ -242,6 +247,8 @@ impl<M: Machine> RankProcess<'_, M> {
             return Err(self.clash(message, receive, kind));
         }
         self.meet(receive.request, WaitState::LateSender, posted);
+        let ready = (receive.request, receive.posted);
+        self.meet_cause(peer, path, (&message, departure), ready, outbox);
         self.sample(Quantity::Bytes, bytes.get());
         let received = reply.is_none().then_some(bytes);
         if let Departure::Flying(flight) = departure {

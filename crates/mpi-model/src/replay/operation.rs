@@ -1,5 +1,7 @@
 //! Collective operations in progress.
 
+use std::sync::Arc;
+
 use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CallId, CollectiveId, CommId, Communicator, Slot};
@@ -8,8 +10,10 @@ use super::partners::{Partner, Scope};
 use super::pending::Pending;
 use super::strand::Strand;
 use super::tag::{self, Side};
+use super::times::Alone;
 use super::{Failure, Outcome, RankProcess};
 use crate::collective::{Answer, Schedule, Step, Steps as _};
+use crate::critical_path::CriticalPath;
 use crate::machine::Machine;
 use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId};
 use crate::statistics::ActionKind;
@@ -43,6 +47,8 @@ pub(super) struct Operation<'t> {
     pub(super) request: Option<RequestId>,
     /// For whom it has waited.
     scope: Scope,
+    /// What led to where it is, unless it blocks.
+    path: Option<Arc<CriticalPath>>,
 }
 
 /// The action of the trace that an operation carries out.
@@ -153,6 +159,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             vain: 0,
             request,
             scope: request.map(|_| Partner::NOBODY),
+            path: request.and_then(|_| self.branch_path()),
         };
         self.operations[index.index()] = Some(Box::new(operation));
         match request {
@@ -208,7 +215,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let mut operation = taken.expect("an operation that is waited for is in progress");
         std::mem::swap(&mut self.strand, &mut operation.strand);
         self.swap_scope(&mut operation.scope);
+        self.swap_path(&mut operation.path);
         let ended = self.steps(index, &mut operation, outbox);
+        self.swap_path(&mut operation.path);
         self.swap_scope(&mut operation.scope);
         std::mem::swap(&mut self.strand, &mut operation.strand);
         if !ended? {
@@ -222,6 +231,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Some(request) => {
                 let completion = Completion { at: operation.strand.clock, received: None };
                 self.meet_operation(request, operation.scope);
+                self.end_path(request, operation.path);
                 self.requests.set(request, Request::Complete(completion));
             }
         }
@@ -245,7 +255,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             }
             match operation.next_step() {
                 Some(step) => self.step(step, index, operation, outbox)?,
-                None => return Ok(true),
+                None => {
+                    self.spend(operation.kind);
+                    return Ok(true);
+                }
             }
         }
     }
@@ -270,6 +283,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         match std::mem::replace(&mut operation.wait, Wait::Nothing) {
             Wait::Nothing | Wait::Work | Wait::Look { .. } => {}
             Wait::Hear(request) => {
+                self.gather_causes(|_| vec![request]);
                 if let Some(told) = self.take_part(request) {
                     self.wait_until(told.at, kind, told_by(told));
                 }
@@ -306,6 +320,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// among those that are complete at once, the order does not change the sum.
     fn take_parts(&mut self, kind: ActionKind, requests: &mut Vec<RequestId>) {
         let partner = self.last_partner(requests.iter().copied());
+        self.gather_causes(|_| requests.clone());
         let completions = requests.iter().filter_map(|&request| self.requests.take(request)).collect();
         requests.drain(..).for_each(|request| self.requests.release_part(request));
         self.settle_all(completions, kind, partner);
@@ -319,6 +334,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<(), Failure<M::Error>> {
         let parameters = self.world.parameters;
+        self.spend(operation.kind);
         match step {
             Step::Send { to, bytes } => {
                 if self.is_detached(bytes) {
@@ -359,11 +375,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Step::Wait { request } => operation.wait = Wait::Request(request as usize),
             Step::Tell { to, bytes } => {
                 let to = operation.communicator.group.member(to.get());
-                let delay = bytes.map_or(Ok(SimDuration::ZERO), |bytes| self.alone(to, bytes, 1))?;
-                self.tell(to, operation.communicator.id, operation.tag, delay, outbox)?;
+                let data = bytes.map_or(Ok(Alone::default()), |bytes| self.alone(to, bytes, 1))?;
+                let told = (operation.tag, operation.kind);
+                self.tell(to, operation.communicator.id, told, data, outbox)?;
                 if bytes.is_some_and(|bytes| !self.is_detached(bytes)) {
-                    self.strand.clock += delay;
-                    self.add_transfer(operation.kind, delay);
+                    self.strand.clock += data.time;
+                    self.add_transfer(operation.kind, data);
                 }
             }
             Step::Hear { from } => {
@@ -375,11 +392,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             }
             Step::Pass { peer, bytes, times } => {
                 let peer = operation.communicator.group.member(peer.get());
-                let time = self.alone(peer, bytes, times)?;
-                self.advance(Some(time), "a collective operation", || {
+                let data = self.alone(peer, bytes, times)?;
+                self.advance(Some(data.time), "a collective operation", || {
                     format!("{times} messages of {bytes}")
                 })?;
-                self.add_transfer(operation.kind, time);
+                self.add_transfer(operation.kind, data);
             }
             Step::Compute { flops } => {
                 if self.computes(flops, Some(index), outbox)? {
@@ -434,6 +451,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     ) {
         let to = operation.communicator.group.member(to.get());
         let tag = side.of(operation.tag);
+        self.spend(operation.kind);
         self.send_collective(to, operation.communicator.id, tag, bytes, request, outbox);
     }
 
@@ -551,6 +569,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             vain,
             request,
             scope,
+            path: None,
         })
     }
 }

@@ -4,6 +4,7 @@ use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
 use super::RankProcess;
+use super::times::Alone;
 use crate::distribution::{Quantity, Samples};
 use crate::machine::Machine;
 use crate::request::{Completion, Request, RequestId};
@@ -133,6 +134,9 @@ impl<M: Machine> RankProcess<'_, M> {
             if self.partners.is_some() {
                 self.account_for_request(request, at, kind);
             }
+            if self.causes.is_some() {
+                self.follow_request(request, at, kind);
+            }
             self.strand.clock = at;
         }
     }
@@ -141,6 +145,9 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn wait_until(&mut self, at: SimTime, kind: ActionKind, partner: Partner) {
         if at > self.strand.clock {
             self.account_for(at, kind, partner);
+            if self.causes.is_some() {
+                self.follow_due(at, kind);
+            }
             self.strand.clock = at;
         }
     }
@@ -215,9 +222,10 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     /// Takes in that time passes in an action of this kind in which data are under way.
-    pub(super) fn add_transfer(&mut self, kind: ActionKind, time: SimDuration) {
+    pub(super) fn add_transfer(&mut self, kind: ActionKind, data: Alone) {
         if self.partners.as_deref().is_some_and(|partners| partners.scope.is_none()) {
-            self.statistics.block(kind, WaitState::LateSender, SimDuration::ZERO, time);
+            self.statistics.block(kind, WaitState::LateSender, SimDuration::ZERO, data.time);
         }
+        self.pass_until_now(kind, data);
     }
 }

@@ -129,6 +129,7 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Completes all requests of a range, none of which is pending.
     fn take_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Flow {
         let partner = self.last_partner(Requests::between(from, to));
+        self.gather_causes(|_| Requests::between(from, to).collect());
         if self.world.parameters.receive.is_zero() {
             let last = self.requests.take_completions(from, to).map(|completion| completion.at).max();
             self.wait_until(last.unwrap_or(SimTime::ZERO), kind, partner.unwrap_or_default());
@@ -166,6 +167,7 @@ impl<M: Machine> RankProcess<'_, M> {
             scanned += 1;
         }
         let partner = self.last_partner(slots.iter().map(|&slot| self.request(slot)));
+        self.gather_causes(|rank| slots.iter().map(|&slot| rank.request(slot)).collect());
         let completions = slots.iter().filter_map(|&slot| self.requests.take(self.request(slot))).collect();
         self.settle_all(completions, kind, partner);
         self.end(kind)
@@ -188,6 +190,7 @@ impl<M: Machine> RankProcess<'_, M> {
         self.flush_samples();
         self.statistics.finish(self.strand.clock - self.began);
         self.began = self.strand.clock;
+        self.spend(ActionKind::Finalize);
         Ok(Flow::Pause(Pause::Finished))
     }
 }

@@ -6,6 +6,7 @@ use trace_mmap::{OutIdx, SendMode, Slot, Source};
 
 use super::{Failure, RankProcess};
 use crate::machine::Machine;
+use crate::statistics::ActionKind;
 use crate::token::Token;
 
 /// What a persistent request does each time it is started.
@@ -29,7 +30,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let request = self.request(slot);
         match self.rare().persistent.get(&request).copied() {
             Some(Persistent::Send { mode, to, bytes }) => {
-                self.isend_call(mode, to, bytes, request, outbox);
+                self.isend_call(mode, to, bytes, (request, ActionKind::Start), outbox);
                 Ok(())
             }
             Some(Persistent::Receive { from, bytes }) => self.receive_call(from, bytes, request, outbox),

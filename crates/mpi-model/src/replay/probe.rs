@@ -1,6 +1,6 @@
 //! Probes: looks for messages that no receive has taken.
 
-use pdes_core::SimTime;
+use pdes_core::{Rank, SimTime};
 use trace_mmap::{Call, CallId, Incoming, Source};
 
 use super::mailbox::Wanted;
@@ -10,6 +10,7 @@ use super::{Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::request::Awaited;
 use crate::statistics::ActionKind;
+use crate::token::Message;
 use crate::wait_state::WaitState;
 
 impl<M: Machine> RankProcess<'_, M> {
@@ -25,6 +26,7 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn probe_any(&mut self, call: CallId, kind: ActionKind, granted: bool) -> Outcome<M::Error> {
         match self.first_probed(call) {
             Some(at) if granted => {
+                self.gather_probed(call);
                 self.wait_until(at, kind, Partner { ready: at, state: WaitState::LateSender });
                 Ok(self.end(kind))
             }
@@ -72,13 +74,19 @@ impl<M: Machine> RankProcess<'_, M> {
     /// When the first message was sent that a probe finds, as far as is known. Where the trace says whose message it found,
     /// it is that rank's, because what follows in the trace receives it by name.
     pub(super) fn first_probed(&self, call: CallId) -> Option<SimTime> {
+        self.first_message(call).map(|(_, message)| message.posted)
+    }
+
+    /// The first message that a probe finds, and from whom it is.
+    pub(super) fn first_message(&self, call: CallId) -> Option<(Rank, &Message)> {
         let from = self.probed_source(call);
         let wanted = self.wanted(from)?;
         match (&self.mailbox, from) {
-            (Some(mailbox), _) => mailbox.first(wanted).map(|(_, message)| message.posted),
+            (Some(mailbox), _) => mailbox.first(wanted),
             (None, Source::Rank(channel)) => {
-                let port = self.trace.incoming()[channel.index()].port;
-                self.ports.first(port.index(), wanted.tag).map(|message| message.posted)
+                let incoming = &self.trace.incoming()[channel.index()];
+                let message = self.ports.first(incoming.port.index(), wanted.tag)?;
+                Some((incoming.peer, message))
             }
             (None, _) => None,
         }

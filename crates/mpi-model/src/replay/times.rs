@@ -5,56 +5,71 @@ use trace_mmap::CommId;
 
 use super::{Failure, RankProcess, path};
 use crate::error::ReplayErrorKind;
-use crate::machine::Machine;
+use crate::machine::{Machine, Passage};
 use crate::matching::{Context, Departure, Letter, Receive};
 use crate::request::{Awaited, Completion, Request, RequestId};
+use crate::statistics::ActionKind;
 use crate::token::{Lane, Message, Token};
 
+/// What messages take that share their way with no other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Alone {
+    /// In total.
+    pub(super) time: SimDuration,
+    /// Of it, in the libraries of both sides.
+    pub(super) overhead: SimDuration,
+    /// The rest.
+    pub(super) passage: Passage,
+}
+
 impl<M: Machine> RankProcess<'_, M> {
+    /// Returns the way to a rank, which is looked up once.
+    pub(super) fn way(&mut self, to: Rank) -> Result<M::Path, Failure<M::Error>> {
+        if let Some(way) = self.rare().ways.get(&to) {
+            return Ok(*way);
+        }
+        let way = path(self.world, self.me, to).map_err(|kind| self.fail(kind))?;
+        self.rare().ways.insert(to, way);
+        Ok(way)
+    }
+
     /// Returns what so many messages to a rank take one after the other, alone on their way, the overheads of both sides
     /// included.
-    pub(super) fn alone(
-        &mut self,
-        to: Rank,
-        bytes: Bytes,
-        times: u64,
-    ) -> Result<SimDuration, Failure<M::Error>> {
-        let way = match self.rare().ways.get(&to) {
-            Some(way) => *way,
-            None => {
-                let way = path(self.world, self.me, to).map_err(|kind| self.fail(kind))?;
-                self.rare().ways.insert(to, way);
-                way
-            }
-        };
-        let parameters = self.world.parameters;
+    pub(super) fn alone(&mut self, to: Rank, bytes: Bytes, times: u64) -> Result<Alone, Failure<M::Error>> {
+        let way = self.way(to)?;
+        let (parameters, machine) = (self.world.parameters, self.world.machine);
         let mut each = parameters.isend.cost(bytes);
         if self.is_detached(bytes) {
             each += parameters.receive.cost(bytes);
         }
-        let transfer = self.world.machine.transfer(way, bytes + parameters.envelope);
+        let wire = bytes + parameters.envelope;
+        let transfer = machine.transfer(way, wire);
         let total = transfer.and_then(|transfer| each.checked_add(transfer)?.checked_mul(times));
         let amount = || format!("{times} messages of {bytes}");
-        total.ok_or_else(|| {
+        let time = total.ok_or_else(|| {
             self.fail(ReplayErrorKind::TooLong { what: "a collective operation", amount: amount() })
-        })
+        })?;
+        let Passage { latency, bandwidth } = machine.passage(way, wire);
+        let passage = Passage { latency: latency * times, bandwidth: bandwidth * times };
+        Ok(Alone { time, overhead: each * times, passage })
     }
 
     pub(super) fn tell(
         &mut self,
         to: Rank,
         communicator: CommId,
-        tag: u32,
-        delay: SimDuration,
+        (tag, kind): (u32, ActionKind),
+        data: Alone,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<(), Failure<M::Error>> {
-        let Some(posted) = self.strand.clock.checked_add(delay) else {
-            let amount = format!("{delay}");
+        let Some(posted) = self.strand.clock.checked_add(data.time) else {
+            let amount = format!("{}", data.time);
             return Err(self.fail(ReplayErrorKind::TooLong { what: "a collective operation", amount }));
         };
         // Who hears it can tell how much of its waiting was for the data.
-        let bytes = Bytes::new(delay.as_picos());
+        let bytes = Bytes::new(data.time.as_picos());
         let message = Message { posted, bytes, tag, communicator, reply: None, round: 0 };
+        self.tell_path(to, &message, (kind, data), outbox);
         outbox.send(to, Token::Message { lane: Lane::Time(self.me.get()), message });
         Ok(())
     }
@@ -69,7 +84,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let port = self.ports.of(Context::Times(communicator), from);
         self.requests.set(receive.request, Request::Pending(Awaited::Sender(from)));
         if let Some(letter) = self.ports.post(port, receive) {
-            self.heard(letter.message, receive.request);
+            self.heard(from, letter.message, receive.request);
         }
         if let Err(failure) = self.check_operation(port) {
             self.tell_itself(failure, outbox);
@@ -86,14 +101,15 @@ impl<M: Machine> RankProcess<'_, M> {
         let found = self.ports.arrive(port, Letter { message, departure: Departure::Received });
         let request = found.map(|receive| receive.request);
         match request {
-            Some(request) => self.heard(message, request),
+            Some(request) => self.heard(from, message, request),
             None => self.check_operation(port)?,
         }
         Ok(request)
     }
 
     /// What is told beside the time stands where messages have their size.
-    fn heard(&mut self, message: Message, request: RequestId) {
+    fn heard(&mut self, from: Rank, message: Message, request: RequestId) {
+        self.hear_path(from, &message, request);
         let completion = Completion { at: message.posted, received: Some(message.bytes) };
         self.requests.set(request, Request::Complete(completion));
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pdes_core::{Outbox, Rank};
 use trace_mmap::{CommId, Communicator, Trace};
 
+use super::shelf::Shelves;
 use super::{RankProcess, RankState, RestoreError};
 use crate::collective::Layout;
 use crate::distribution::{Distributions, Pool};
@@ -33,6 +34,8 @@ pub struct World<'t, M> {
     pub(super) breaks_down: bool,
     /// Where messages and waits are counted, if they are.
     pub(super) pool: Option<Pool>,
+    /// Where the critical paths are that come with messages, if they are followed.
+    pub(super) shelves: Option<Shelves>,
 }
 
 /// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the
@@ -78,6 +81,7 @@ impl<'t, M: Machine> World<'t, M> {
             halts: false,
             breaks_down: false,
             pool: None,
+            shelves: None,
         }
     }
 
@@ -101,6 +105,14 @@ impl<'t, M: Machine> World<'t, M> {
     /// Has ranks count messages and waits, if they find out [where their time goes](World::with_breakdowns).
     pub fn with_distributions(self, counts: bool) -> Self {
         Self { pool: counts.then(Pool::default), ..self }
+    }
+
+    /// Has ranks follow critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating
+    /// system: all, unless there are [others](World::beside).
+    ///
+    /// Each message that is under way then takes 1 kB or so, and each rank as much for every request.
+    pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
+        Self { shelves: Some(Shelves::new(of, self.trace.ranks())), ..self }
     }
 
     /// Returns how the messages and the waits of all ranks are distributed that have ended, where that was asked for.

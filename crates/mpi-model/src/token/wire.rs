@@ -21,6 +21,7 @@ const LANDED: u8 = 6;
 const RESUME: u8 = 7;
 const LOOKS: u8 = 8;
 const ARRIVED_AT_LAST: u8 = 9;
+const PIECE: u8 = 10;
 
 impl Wire for Token {
     const SIZE: usize = u8::SIZE + u32::SIZE + Message::SIZE;
@@ -51,6 +52,10 @@ impl Wire for Token {
                 (RESUME, at, operation.map(|OperationIndex(index)| index)).write(bytes);
             }
             Self::Looks { tests, probes } => (LOOKS, tests, probes).write(bytes),
+            Self::Piece { from, piece } => {
+                (PIECE, from).write(bytes);
+                bytes.extend_from_slice(&piece);
+            }
         }
         bytes.resize(end, 0);
     }
@@ -89,6 +94,10 @@ impl Wire for Token {
                 operation: Option::<u32>::read(bytes)?.map(OperationIndex),
             },
             LOOKS => Self::Looks { tests: Wire::read(bytes)?, probes: Wire::read(bytes)? },
+            PIECE => {
+                let from = Wire::read(bytes)?;
+                Self::Piece { from, piece: *bytes.first_chunk()? }
+            }
             _ => return None,
         })
     }
@@ -123,7 +132,7 @@ impl Wire for Message {
 
 #[cfg(test)]
 mod tests {
-    use pdes_core::{Bytes, SimTime};
+    use pdes_core::{Bytes, Rank, SimTime};
 
     use super::*;
     use crate::request::Requests;
@@ -162,6 +171,7 @@ mod tests {
             Token::Resume { at, operation: Some(OperationIndex(0)) },
             Token::Resume { at, operation: None },
             Token::Looks { tests: 10, probes: u64::MAX },
+            Token::Piece { from: Rank::new(9), piece: [7; 32] },
         ];
         for token in tokens {
             let mut bytes = Vec::new();

@@ -7,6 +7,7 @@ mod arrivals;
 mod closed_forms;
 mod collectives;
 mod completion;
+mod critical_paths;
 mod outcomes;
 mod point_to_point;
 mod runs;

@@ -2,7 +2,10 @@
 
 use std::convert::Infallible;
 
-use mpi_model::{Breakdown, Machine, Outcomes, Parameters, RankProcess, ReplayErrorKind, Waiting, World};
+use mpi_model::{
+    Breakdown, CriticalPath, Machine, Outcomes, Parameters, PathParts, RankProcess, ReplayErrorKind, Waiting,
+    World,
+};
 use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
 use trace_mmap::Trace;
 
@@ -39,12 +42,18 @@ pub(crate) enum Answer {
     Failed(u32, u64, ReplayErrorKind<Infallible>),
 }
 
-fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec<Breakdown>) {
-    let world = World::new(trace, &Simple, parameters).with_breakdowns(true);
+/// Where the time of a rank goes, and what led to its end.
+type Found = (Breakdown, CriticalPath);
+
+fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec<Found>) {
+    let ranks = (0..trace.ranks()).map(Rank::new);
+    let world = World::new(trace, &Simple, parameters).with_breakdowns(true).with_critical_paths(ranks);
     let run = engine.run(world.processes().unwrap());
     let outcomes = |process: &RankProcess<'_, Simple>| process.statistics().outcomes();
-    let breakdowns =
-        run.processes.iter().filter_map(|process| process.statistics().breakdown().cloned()).collect();
+    let found = |process: &RankProcess<'_, Simple>| {
+        Some((process.statistics().breakdown()?.clone(), process.critical_path()?.clone()))
+    };
+    let found = run.processes.iter().filter_map(found).collect();
     let answer = match run.ending {
         Ending::Completed => Answer::Ends {
             ns: run.processes.iter().map(|process| process.clock().as_picos() as f64 / 1e3).collect(),
@@ -55,18 +64,23 @@ fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec
         Ending::Stalled(_) => Answer::Stalled(run.processes.iter().map(RankProcess::waiting).collect()),
         Ending::Failed(rank, fault) => Answer::Failed(rank.get(), fault.error.action, fault.error.kind),
     };
-    (answer, breakdowns)
+    (answer, found)
 }
 
-/// The parts of each rank's time add up to its end, to the picosecond.
-fn check_sums(answer: &Answer, breakdowns: &[Breakdown]) {
+/// The parts of each rank's time add up to its end, to the picosecond, and so do those of the path that leads there.
+fn check_sums(answer: &Answer, found: &[Found]) {
     let Answer::Ends { ns, .. } = answer else { return };
-    for (end, breakdown) in ns.iter().zip(breakdowns) {
+    for (end, (breakdown, path)) in ns.iter().zip(found) {
         let all = breakdown.all();
         assert_eq!(all.time.as_picos() as f64 / 1e3, *end);
         assert_eq!(all.waited() + all.transfer + all.own(), all.time);
+        assert_eq!(path.end().as_picos() as f64 / 1e3, *end);
+        assert_eq!(path.calls().map(|(_, time)| time).sum::<SimDuration>(), all.time);
+        let PathParts { compute, sleep, library, latency, bandwidth, waiting } = path.parts();
+        assert_eq!(compute + sleep + library + latency + bandwidth, all.time);
+        assert_eq!(waiting, SimDuration::ZERO, "messages share nothing here");
     }
-    assert_eq!(breakdowns.len(), ns.len());
+    assert_eq!(found.len(), ns.len());
 }
 
 /// Runs a trace with these parameters on 1, 2, 3 and 7 threads, disturbed and not, and expects one result.
@@ -74,17 +88,17 @@ pub(crate) fn run_with(text: &str, parameters: &Parameters) -> Answer {
     run_and_break_down(text, parameters).0
 }
 
-fn run_and_break_down(text: &str, parameters: &Parameters) -> (Answer, Vec<Breakdown>) {
+fn run_and_break_down(text: &str, parameters: &Parameters) -> (Answer, Vec<Found>) {
     let trace = Trace::from_text(text).unwrap_or_else(|error| panic!("{error}"));
     let first = once(&trace, parameters, &Engine::new(1));
     for threads in [1, 2, 3, 7] {
         for seed in 0..4 {
             let engine = Engine::new(threads).batch(1 + seed as usize);
             let engine = if seed == 0 { engine } else { engine.jitter(seed) };
-            let (answer, breakdowns) = once(&trace, parameters, &engine);
+            let (answer, found) = once(&trace, parameters, &engine);
             assert_eq!(answer, first.0, "{threads} threads, seed {seed}\n{text}");
             if let Answer::Ends { .. } = answer {
-                assert_eq!(breakdowns, first.1, "{threads} threads, seed {seed}\n{text}");
+                assert_eq!(found, first.1, "{threads} threads, seed {seed}\n{text}");
             }
         }
     }
@@ -128,9 +142,18 @@ pub(crate) fn ends_with(ranks: &[&str], parameters: &Parameters) -> (Vec<f64>, u
 
 /// Runs programs to their ends and returns where the time of each rank goes.
 pub(crate) fn breakdowns(ranks: &[&str], parameters: &Parameters) -> Vec<Breakdown> {
-    let (answer, breakdowns) = run_and_break_down(&program(ranks), parameters);
+    analyses(ranks, parameters).into_iter().map(|(breakdown, _)| breakdown).collect()
+}
+
+/// Runs programs to their ends and returns the paths that lead there.
+pub(crate) fn critical_paths(ranks: &[&str], parameters: &Parameters) -> Vec<CriticalPath> {
+    analyses(ranks, parameters).into_iter().map(|(_, path)| path).collect()
+}
+
+fn analyses(ranks: &[&str], parameters: &Parameters) -> Vec<Found> {
+    let (answer, found) = run_and_break_down(&program(ranks), parameters);
     assert!(matches!(answer, Answer::Ends { .. }), "{answer:?}");
-    breakdowns
+    found
 }
 
 /// Runs programs and returns when each rank ends [ns].

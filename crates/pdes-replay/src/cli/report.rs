@@ -2,6 +2,8 @@
 
 mod difference;
 
+mod critical_path;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -83,18 +85,23 @@ fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
 /// Prints where the time of a run went.
 fn print(path: &Path) -> Result<()> {
     let report = SavedReport::from_path(path)?;
-    let Some(breakdown) = &report.breakdown else {
+    if report.breakdown.is_none() && report.critical_path.is_none() {
         bail!(
             "the report {} does not say where the time went: replay with analysis.waits = true",
             path.display()
         );
-    };
+    }
     let mut text = String::new();
     heading(&report, &mut text)?;
-    parts(&breakdown.total, &mut text)?;
-    calls(&breakdown.calls, &mut text)?;
-    ranks(breakdown, &mut text)?;
-    regions(&breakdown.regions, &mut text)?;
+    if let Some(breakdown) = &report.breakdown {
+        parts(&breakdown.total, &mut text)?;
+        calls(&breakdown.calls, &mut text)?;
+        ranks(breakdown, &mut text)?;
+        regions(&breakdown.regions, &mut text)?;
+    }
+    if let Some(path) = &report.critical_path {
+        critical_path::table(path, &mut text)?;
+    }
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
 }

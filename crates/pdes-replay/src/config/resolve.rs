@@ -36,12 +36,14 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         let message = "found true, but waits are not looked at: expected analysis.waits = true beside it";
         return Err(value("analysis", "histograms", message));
     }
+    let critical_path = analysis.critical_path.unwrap_or_default();
     let model = model(&network)?;
     let epoch = epochs::epoch(&network, model)?;
     let fast_forward = engine.fast_forward.unwrap_or_default();
     let checkpoints = checkpoints::checkpoints(checkpoint)?;
     if checkpoints.is_some() {
-        checkpoints::check(model, fast_forward, output.profile.is_some(), histograms)?;
+        checkpoints::check_model(model, fast_forward)?;
+        checkpoints::check_analyses(output.profile.is_some(), histograms, critical_path)?;
     }
     Ok(Job {
         trace: path,
@@ -68,6 +70,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         fast_forward,
         waits,
         histograms,
+        critical_path,
         checkpoints,
         report: output.report,
         profile: output.profile,

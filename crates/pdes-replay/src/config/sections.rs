@@ -269,6 +269,9 @@ pub(super) struct AnalysisSection {
     /// Whether messages and waits are counted by their size and length; needs `analysis.waits`, and nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "waits.md#histograms"))]
     pub(super) histograms: Option<bool>,
+    /// Whether the report says what led to the end of the last rank; nothing is fast-forwarded.
+    #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
+    pub(super) critical_path: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Breakdown, FORMAT, Histograms, Imbalance, VERSION};
+use super::{Breakdown, CriticalPath, FORMAT, Histograms, Imbalance, VERSION};
 
 /// What a report says of where the time went.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -24,6 +24,9 @@ pub struct SavedReport {
     /// How messages and waits were distributed; `None` where nobody asked.
     #[serde(default)]
     pub histograms: Option<Histograms>,
+    /// What led to the end of the last rank; `None` where nobody asked.
+    #[serde(default)]
+    pub critical_path: Option<CriticalPath>,
 }
 
 /// The parameters of a run that name it.

@@ -37,24 +37,35 @@ fn every(text: &str) -> Result<Duration, ConfigError> {
     }
 }
 
-/// Refuses what cannot be gone on from.
-pub(super) fn check(
-    model: Model,
-    fast_forward: bool,
-    profile: bool,
-    histograms: bool,
-) -> Result<(), ConfigError> {
-    let refuse = |message: &str| Err(value("checkpoint", "directory", message));
+fn refuse(message: &str) -> Result<(), ConfigError> {
+    Err(value("checkpoint", "directory", message))
+}
+
+/// Refuses models that cannot be gone on with.
+pub(super) fn check_model(model: Model, fast_forward: bool) -> Result<(), ConfigError> {
     if model == Model::Flow {
         refuse(
             "the state of a shared network is not saved: take network.model = \"loggps\", or no checkpoints",
         )
     } else if fast_forward {
         refuse("heads of iterations are not saved: leave engine.fast_forward out, or checkpoints")
-    } else if profile {
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses analyses that cannot be gone on with.
+pub(super) fn check_analyses(
+    profile: bool,
+    histograms: bool,
+    critical_path: bool,
+) -> Result<(), ConfigError> {
+    if profile {
         refuse("a profile is of a whole run: leave output.profile out, or checkpoints")
     } else if histograms {
         refuse("histograms are not saved: leave analysis.histograms out, or checkpoints")
+    } else if critical_path {
+        refuse("critical paths are not saved: leave analysis.critical_path out, or checkpoints")
     } else {
         Ok(())
     }

@@ -1,0 +1,169 @@
+//! On which ranks a critical path was, in bounded memory.
+
+use pdes_core::{Rank, SimTime, Wire};
+
+/// How many bins there are. All of it is copied where a path forks: for nearly each message.
+const BINS: usize = 128;
+/// Stands in bins that have not ended.
+const NOBODY: Rank = Rank::new(0);
+
+/// The ranks on which a path was at the ends of bins of simulated time.
+///
+/// Bins are `2^scale` picoseconds long. Where they do not reach, each two become one, for which the rank at the end of the later
+/// one stands: of all times that are a multiple of the length, the rank is known, whatever the way there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Course {
+    scale: u32,
+    /// Bins that have ended.
+    ended: u32,
+    /// The end of the first bin that has not ended [ps].
+    next: u64,
+    ranks: [Rank; BINS],
+}
+
+/// A time during which a critical path is on one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its beginning.
+    pub from: SimTime,
+    /// Its end.
+    pub to: SimTime,
+    /// The rank.
+    pub rank: Rank,
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self { scale: 0, ended: 0, next: 1, ranks: [NOBODY; BINS] }
+    }
+}
+
+impl Course {
+    /// Takes in that the path, now on this rank, has got to an instant.
+    #[inline]
+    pub(super) fn reach(&mut self, now: SimTime, rank: Rank) {
+        if now.as_picos() >= self.next {
+            self.end_bins(now.as_picos(), rank);
+        }
+    }
+
+    #[cold]
+    fn end_bins(&mut self, now: u64, rank: Rank) {
+        while now >> self.scale > BINS as u64 {
+            self.halve();
+        }
+        let ended = (now >> self.scale) as usize;
+        self.ranks[self.ended as usize..ended].fill(rank);
+        self.ended = ended as u32;
+        self.set_next();
+    }
+
+    fn halve(&mut self) {
+        self.ended /= 2;
+        for bin in 0..self.ended as usize {
+            self.ranks[bin] = self.ranks[2 * bin + 1];
+        }
+        self.ranks[self.ended as usize..].fill(NOBODY);
+        self.scale += 1;
+    }
+
+    /// The end of time ends no bin.
+    fn set_next(&mut self) {
+        let next = u128::from(self.ended + 1) << self.scale;
+        self.next = u64::try_from(next).unwrap_or(u64::MAX);
+    }
+
+    /// Returns all segments up to the end of the path, which is on this rank there. Neighbours of one rank are one.
+    pub(super) fn segments(&self, end: SimTime, rank: Rank) -> Vec<Segment> {
+        let ended = self.ranks[..self.ended as usize].iter().copied().zip(1_u64..);
+        let ends = ended.map(|(rank, number)| (SimTime::from_picos(number << self.scale), rank));
+        let mut segments: Vec<Segment> = Vec::new();
+        let mut from = SimTime::ZERO;
+        for (to, rank) in ends.chain([(end, rank)]).filter(|&(to, _)| to > SimTime::ZERO) {
+            match segments.last_mut() {
+                Some(last) if last.rank == rank => last.to = to,
+                _ if to > from => segments.push(Segment { from, to, rank }),
+                _ => {}
+            }
+            from = to;
+        }
+        segments
+    }
+
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        (self.scale as u8, self.ended as u8).write(bytes);
+        self.ranks[..self.ended as usize].iter().for_each(|rank| rank.write(bytes));
+    }
+
+    /// Reads what [`write`](Course::write) wrote; `None` where the bytes are something else.
+    pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (scale, ended): (u8, u8) = Wire::read(bytes)?;
+        if u32::from(scale) >= u64::BITS || usize::from(ended) > BINS {
+            return None;
+        }
+        let mut course = Self { scale: scale.into(), ended: ended.into(), ..Self::default() };
+        for rank in &mut course.ranks[..usize::from(ended)] {
+            *rank = Wire::read(bytes)?;
+        }
+        course.set_next();
+        Some(course)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn walk(steps: &[(u64, u32)]) -> (Course, Vec<(u64, u32)>) {
+        let (mut course, mut now, mut stays) = (Course::default(), 0, Vec::new());
+        for &(picos, rank) in steps {
+            now += picos;
+            course.reach(SimTime::from_picos(now), Rank::new(rank));
+            stays.push((now, rank));
+        }
+        (course, stays)
+    }
+
+    #[test]
+    fn long_stays_are_kept() {
+        let (course, _) = walk(&[(1000, 7), (3000, 8), (500, 7)]);
+        let found = course.segments(SimTime::from_picos(4500), Rank::new(7));
+        let found: Vec<_> =
+            found.iter().map(|part| (part.from.as_picos(), part.to.as_picos(), part.rank.get())).collect();
+        // Bins of 64 ps: the stay on rank 7 ends in the one from 960 on.
+        assert_eq!(found, [(0, 960, 7), (960, 3968, 8), (3968, 4500, 7)]);
+    }
+
+    #[test]
+    fn the_end_of_time_is_reached() {
+        let (course, _) = walk(&[(u64::MAX, 3)]);
+        assert_eq!((course.scale, course.ended), (57, 127));
+        let end = SimTime::from_picos(u64::MAX);
+        assert_eq!(
+            course.segments(end, Rank::new(3)),
+            [Segment { from: SimTime::ZERO, to: end, rank: Rank::new(3) }]
+        );
+    }
+
+    proptest! {
+        /// Of each multiple of the length of a bin the rank is that of the stay in which it lies.
+        #[test]
+        fn ends_of_bins_are_on_their_ranks(
+            steps in proptest::collection::vec((prop_oneof![0_u64..4, 0_u64..3000], 0_u32..9), 1..60),
+        ) {
+            let (course, stays) = walk(&steps);
+            let end = stays.last().map_or(0, |&(end, _)| end);
+            prop_assert_eq!(u64::from(course.ended), end >> course.scale);
+            prop_assert!(end >> course.scale <= BINS as u64);
+            for bin in 1..=u64::from(course.ended) {
+                let of_stay = stays.iter().find(|&&(end, _)| end >= bin << course.scale);
+                prop_assert_eq!(Some(course.ranks[bin as usize - 1].get()), of_stay.map(|&(_, rank)| rank));
+            }
+            let mut bytes = Vec::new();
+            course.write(&mut bytes);
+            prop_assert_eq!(Course::read(&mut bytes.as_slice()), Some(course));
+        }
+    }
+}
