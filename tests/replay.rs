@@ -30,6 +30,8 @@ mod forward;
 mod goal;
 #[path = "replay/manual.rs"]
 mod manual;
+#[path = "replay/links.rs"]
+mod links;
 #[path = "replay/matrix.rs"]
 mod matrix;
 #[path = "replay/pages.rs"]

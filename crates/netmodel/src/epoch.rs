@@ -56,8 +56,9 @@ mod way;
 use pdes_core::{Bytes, SimDuration, SimTime};
 
 use crate::flow::agenda::{Agenda, Earliest};
+use crate::link_load::{Account, LinkLoads};
 use crate::region::RegionId;
-use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
+use crate::{HostId, LinkId, NetworkParameters, Platform, Regions, RouteError};
 pub use certificate::EpochViolation;
 use message::{Departure, Outbox};
 pub use part::{Booking, EpochMachine, EpochMail, EpochRegion};
@@ -188,6 +189,15 @@ fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration) -> Vec<Region<T>
     (0..).zip(hosts.iter().zip(&links)).map(region).collect()
 }
 
+/// Returns what the links of regions have carried up to an instant.
+fn accounts<'a, T: Copy + 'a>(
+    links: &'a [Vec<LinkId>],
+    regions: impl Iterator<Item = &'a mut Region<T>>,
+    end: SimTime,
+) -> impl Iterator<Item = Account<'a>> {
+    links.iter().zip(regions).flat_map(move |(links, region)| region.accounts(links, end))
+}
+
 impl<'p, T: Copy> EpochNetwork<'p, T> {
     /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the pairs
     /// of hosts that talk and to what is under way.
@@ -216,6 +226,19 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
             outbox: Vec::new(),
             counts: EpochCounts::default(),
         })
+    }
+
+    /// Has the machine record what its links carry: a kilobyte for each that carries anything.
+    pub fn with_link_loads(mut self) -> Self {
+        self.regions = self.regions.into_iter().map(|region| region.recording(true)).collect();
+        self
+    }
+
+    /// Returns what the links have carried up to an instant that is not before the last [`EpochNetwork::advance`]; nothing
+    /// unless that was [asked for](EpochNetwork::with_link_loads).
+    pub fn link_loads(&mut self, end: SimTime) -> LinkLoads {
+        let links = self.ground.regions.links();
+        LinkLoads::new(self.ground.platform, end, accounts(&links, self.regions.iter_mut(), end))
     }
 
     /// Returns the instant of the last [`EpochNetwork::advance`].

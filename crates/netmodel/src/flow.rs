@@ -19,10 +19,12 @@ pub(crate) mod agenda;
 pub(crate) mod cpu;
 mod pending;
 mod progress;
+mod record;
 mod way;
 
 use pdes_core::{Bytes, SimDuration, SimTime};
 
+use crate::link_load::LinkLoads;
 use crate::maxmin::FlowIndex;
 use crate::route_cost::SizeFactors;
 use crate::{HostId, MaxMin, NetworkParameters, Platform, RouteError};
@@ -30,6 +32,7 @@ use agenda::Agenda;
 use cpu::Cpus;
 use pending::{PendingId, PendingList, Work};
 use progress::Progress;
+use record::Record;
 use way::Ways;
 
 /// Picoseconds in a second.
@@ -77,6 +80,8 @@ pub struct FlowNetwork<'p, T> {
     /// The next event, while nothing has been begun since it was looked for.
     upcoming: Option<SimTime>,
     due: Vec<(SimTime, Due)>,
+    /// What links have carried, where that is asked for.
+    record: Option<Box<Record>>,
 }
 
 /// What will happen at an instant that is known.
@@ -114,7 +119,20 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
             now: SimTime::ZERO,
             upcoming: None,
             due: Vec::new(),
+            record: None,
         }
+    }
+
+    /// Has the machine record what its links carry: a kilobyte for each that carries anything.
+    pub fn with_link_loads(self) -> Self {
+        Self { record: Some(Box::default()), ..self }
+    }
+
+    /// Returns what the links have carried up to an instant that is not before the last [`FlowNetwork::advance`], where that
+    /// was [asked for](FlowNetwork::with_link_loads).
+    pub fn link_loads(&self, end: SimTime) -> Option<LinkLoads> {
+        let record = self.record.as_deref()?;
+        Some(record.loads(self.ways.platform(), &self.ways, end))
     }
 
     /// Returns the instant of the last [`FlowNetwork::advance`].
@@ -188,6 +206,9 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
         self.upcoming = None;
         self.now = now;
+        if let Some(record) = &mut self.record {
+            record.go_on(now, &self.ways, |flow, at| self.progress.left(at, flow));
+        }
         let end = now.saturating_add(self.precision);
         self.cpus.finish(now, end, |id| done.push(self.pending.end(id)));
         let mut due = std::mem::take(&mut self.due);
@@ -203,6 +224,9 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
                     done.push(self.pending.end(self.messages[flow.index()]));
                     self.progress.end(self.now, flow);
                     self.sharing.remove_flow(flow);
+                    if let Some(record) = &mut self.record {
+                        record.end(self.now, flow, (&self.ways, &self.sharing));
+                    }
                 }
                 Due::Plan(Plan::Flow(message)) => self.flow(message),
                 Due::Plan(Plan::Begin(id)) => match self.pending.work(id) {
@@ -240,6 +264,9 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         let flow = self.ways.add_flow(way, &mut self.sharing);
         let wire = size.get() as f64 * self.factors.of(size).gap;
         self.progress.begin(self.now, flow, wire * self.ways.penalty(way));
+        if let Some(record) = &mut self.record {
+            record.begin(flow, (way, &self.ways), size.get(), wire * self.ways.penalty(way));
+        }
         match self.messages.get_mut(flow.index()) {
             Some(place) => *place = message,
             None => self.messages.push(message),
@@ -250,6 +277,9 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     fn share(&mut self) {
         self.sharing.solve();
         self.progress.follow(self.now, &self.sharing);
+        if let Some(record) = &mut self.record {
+            record.note_solve(self.now, &self.sharing);
+        }
     }
 }
 

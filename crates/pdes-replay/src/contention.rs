@@ -2,7 +2,9 @@
 
 use mpi_model::{Machine, Notice, Passage, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochError, EpochMachine};
-use netmodel::{EpochNetwork, FlowNetwork, HostId, LogGps, NetworkParameters, Platform, Regions, RouteError};
+use netmodel::{
+    EpochNetwork, FlowNetwork, HostId, LinkLoads, LogGps, NetworkParameters, Platform, Regions, RouteError,
+};
 use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
 
 use crate::Placement;
@@ -165,6 +167,24 @@ impl<'a> Contention<'a> {
             }
         };
         Ok(Self { network, placement, done: Vec::new() })
+    }
+
+    /// Records what the links carry.
+    pub fn with_link_loads(self) -> Self {
+        let network = match self.network {
+            Network::Exact(network) => Network::Exact(Box::new(network.with_link_loads())),
+            Network::Epochs(network) => Network::Epochs(Box::new(network.with_link_loads())),
+        };
+        Self { network, ..self }
+    }
+
+    /// Returns what the links have carried up to the end of a run; nothing unless that was
+    /// [asked for](Contention::with_link_loads).
+    pub fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
+        match &mut self.network {
+            Network::Exact(network) => network.link_loads(end),
+            Network::Epochs(network) => Some(network.link_loads(end)),
+        }
     }
 
     /// Returns how the epochs went, if there are any.

@@ -1,8 +1,8 @@
 //! Regions of a machine with contention, and the ranks that live on their hosts.
 
 use mpi_model::{Notice, RankProcess, ReplayError, Token, Work};
-use netmodel::RouteError;
 use netmodel::epoch::{Booking, EpochCounts, EpochMachine, EpochMail, EpochRegion};
+use netmodel::{LinkLoads, RouteError};
 use pdes_core::{Crossings, Fault, Filed, Outbox, Rank, Region, RegionIndex, SimTime};
 
 use crate::Placement;
@@ -37,6 +37,11 @@ impl<'a> Province<'a> {
     pub(crate) fn homes(machine: &EpochMachine<'_>, placement: &Placement, ranks: u32) -> Vec<RegionIndex> {
         let home = |rank| machine.regions().of_host(placement.host(Rank::new(rank))).get();
         (0..ranks).map(home).collect()
+    }
+
+    /// Returns what the links of all regions of a machine have carried up to the end of a run.
+    pub(crate) fn link_loads(machine: &EpochMachine<'a>, provinces: &mut [Self], end: SimTime) -> LinkLoads {
+        machine.link_loads(provinces.iter_mut().map(|province| &mut province.region), end)
     }
 
     /// Sums up how the epochs of a run went.

@@ -5,6 +5,7 @@ mod column;
 mod critical_path;
 mod histograms;
 mod page;
+mod links;
 mod saved;
 
 use std::collections::BTreeMap;
@@ -24,10 +25,11 @@ use crate::scene::{Outcome, Scene};
 
 pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
-pub use column::Column;
+pub use column::{Column, Fractions};
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use histograms::{Histogram, Histograms};
 pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
+pub use links::{AllLinks, ContendedLink, Links};
 pub use saved::{ReportError, SavedParameters, SavedReport};
 
 /// The name of the format.
@@ -102,6 +104,8 @@ pub struct Report {
     pub topology: Option<Layout>,
     /// What led to the end of the last rank; null where that was not asked for.
     pub critical_path: Option<CriticalPath>,
+    /// What links carried; null where that was not asked for, or no links are known.
+    pub links: Option<Links>,
     /// Outcomes that depended on simulated time, as of waitany, tests, and receives from any source.
     pub outcomes: Outcomes,
     /// Everything that can change the result beside the trace and the platform.
@@ -288,6 +292,7 @@ impl Report {
             histograms: outcome.distributions.as_ref().map(Histograms::from),
             topology: Layout::of(scene.platform()),
             critical_path: outcome.critical_path.as_ref().map(CriticalPath::from),
+            links: outcome.links.as_ref().map(|loads| Links::new(scene.platform(), loads)),
             outcomes: outcomes(outcome),
             parameters: Parameters::new(scene),
             warnings: scene.warnings(),

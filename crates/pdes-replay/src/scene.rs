@@ -11,7 +11,7 @@ use mpi_model::{
     CriticalPath, Distributions, Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World,
 };
 use netmodel::epoch::EpochError;
-use netmodel::{LogGps, Platform, PlatformError, RegionError, RouteError};
+use netmodel::{LinkLoads, LogGps, Platform, PlatformError, RegionError, RouteError};
 use pdes_core::{
     ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionalEngine,
     RegionalRun, RegionalTiming, Run, RunAhead, SimTime, Unordered,
@@ -66,6 +66,8 @@ pub struct Outcome {
     pub distributions: Option<Distributions>,
     /// What led to the end of the last rank, where that was asked for.
     pub critical_path: Option<CriticalPath>,
+    /// What links carried, where messages shared them and that was asked for.
+    pub links: Option<LinkLoads>,
     /// What was not replayed; `None` where all was.
     pub fast_forward: Option<FastForward>,
     /// What checkpoints did; `None` where none were to be written.
@@ -306,6 +308,12 @@ impl Scene {
             );
         }
         warnings.extend(self.no_fast_forward().map(|why| format!("nothing is fast-forwarded: {why}")));
+        if self.job.model == Model::LogGps && self.job.links == Some(true) {
+            warnings.push(
+                "analysis.links: the model \"loggps\" knows no links; take network.model = \"flow\""
+                    .to_owned(),
+            );
+        }
         if self.job.model == Model::Flow && self.job.threads > 1 && self.epochs.is_none() {
             let threads = self.job.threads;
             warnings.push(format!(
@@ -378,6 +386,11 @@ impl Scene {
         self.job.waits.unwrap_or(self.job.histograms || are_few)
     }
 
+    /// Returns whether it is recorded what links carry.
+    fn records_links(&self) -> bool {
+        self.job.model == Model::Flow && self.job.links.unwrap_or(false)
+    }
+
     /// The world of the trace on a machine.
     pub(crate) fn world<'a, M: Machine>(&'a self, machine: &'a M) -> World<'a, M> {
         let ranks = (0..self.trace.ranks()).map(Rank::new);
@@ -407,10 +420,15 @@ impl Scene {
         let world = self.world(&machine);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let mut contention = Contention::new(&machine, &self.job.network, self.epochs.as_ref())?;
+        if self.records_links() {
+            contention = contention.with_link_loads();
+        }
         let engine = OrderedEngine::default();
         let engine = self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed));
         let outcome = self.conclude(started, engine.run(processes, &mut contention, progress))?;
-        Ok(Outcome { epochs: contention.epochs(), distributions: world.distributions(), ..outcome })
+        let end = outcome.simulated_time();
+        let links = if self.records_links() { contention.link_loads(end) } else { None };
+        Ok(Outcome { epochs: contention.epochs(), distributions: world.distributions(), links, ..outcome })
     }
 
     /// The engine for a replay region by region.
@@ -431,13 +449,16 @@ impl Scene {
         let world = self.world(&machine);
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let ground = plan.machine(&self.platform, &self.job.network)?;
+        let ground = ground.with_link_loads(self.records_links());
         let homes = Province::homes(&ground, &self.placement, self.trace.ranks());
         let provinces = Province::all(&ground, &self.placement, &homes);
         match engine.run(plan.epoch(), processes, &homes, provinces, progress) {
-            Ok(RegionalRun { run, regions, crossings, timing }) => {
+            Ok(RegionalRun { run, mut regions, crossings, timing }) => {
                 let outcome = self.conclude(started, run)?;
                 let epochs = Some(Province::summary(&regions, crossings));
-                Ok(Some((Outcome { epochs, distributions: world.distributions(), ..outcome }, timing)))
+                let loads = || Province::link_loads(&ground, &mut regions, outcome.simulated_time());
+                let links = self.records_links().then(loads);
+                Ok(Some((Outcome { epochs, distributions: world.distributions(), links, ..outcome }, timing)))
             }
             Err(Unordered { rank, at }) => {
                 tracing::warn!(
@@ -470,6 +491,7 @@ impl Scene {
                     epochs: None,
                     distributions: None,
                     critical_path,
+                    links: None,
                     fast_forward: None,
                     checkpoints: None,
                     processes: 1,
@@ -539,6 +561,7 @@ impl Outcome {
             epochs: None,
             distributions: None,
             critical_path: None,
+            links: None,
             fast_forward: None,
             checkpoints: None,
             processes: 1,

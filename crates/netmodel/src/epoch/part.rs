@@ -5,8 +5,9 @@ use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 use super::message::{Departure, Message, Outbox};
 use super::region::Region;
 use super::way::Ground;
-use super::{EpochError, found, regions_of};
+use super::{EpochError, accounts, found, regions_of};
 use crate::flow::agenda::Agenda;
+use crate::link_load::LinkLoads;
 use crate::region::RegionId;
 use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
 
@@ -15,6 +16,7 @@ use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
 pub struct EpochMachine<'p> {
     ground: Ground<'p>,
     epoch: SimDuration,
+    records_loads: bool,
 }
 
 /// A region of a machine at work. During an epoch it depends on nothing outside.
@@ -86,7 +88,27 @@ impl<'p> EpochMachine<'p> {
         regions: Regions,
         epoch: SimDuration,
     ) -> Result<Self, EpochError> {
-        Ok(Self { ground: found(platform, parameters, regions, epoch)?, epoch })
+        Ok(Self { ground: found(platform, parameters, regions, epoch)?, epoch, records_loads: false })
+    }
+
+    /// Has the machine record what its links carry, or not: a kilobyte for each that carries anything.
+    pub fn with_link_loads(self, records: bool) -> Self {
+        Self { records_loads: records, ..self }
+    }
+
+    /// Returns what the links have carried up to an instant at which all regions, which are given in their order, have ended;
+    /// nothing unless that was [asked for](EpochMachine::with_link_loads).
+    pub fn link_loads<'r, 'g: 'r, T: Copy + 'r>(
+        &self,
+        regions: impl Iterator<Item = &'r mut EpochRegion<'g, 'p, T>>,
+        end: SimTime,
+    ) -> LinkLoads
+    where
+        'p: 'g,
+    {
+        let links = self.ground.regions.links();
+        let regions = regions.map(|part| &mut part.region);
+        LinkLoads::new(self.ground.platform, end, accounts(&links, regions, end))
     }
 
     /// Returns the length of an epoch.
@@ -103,7 +125,7 @@ impl<'p> EpochMachine<'p> {
     pub fn parts<T: Copy>(&self) -> Vec<EpochRegion<'_, 'p, T>> {
         let part = |region: Region<T>| EpochRegion {
             machine: self,
-            region: region.telling_both_ends(),
+            region: region.telling_both_ends().recording(self.records_loads),
             booked: Vec::new(),
             first_booked: None,
             wakes: Agenda::default(),

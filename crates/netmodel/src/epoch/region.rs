@@ -15,8 +15,10 @@ use super::unit::{self, LatencyFactors, WireVolumes};
 use super::way::{Ground, Ways};
 use crate::flow::agenda::Agenda;
 use crate::flow::cpu::Cpus;
+use crate::link_load::Account;
+use crate::link_load::gauge::Gauge;
 use crate::region::RegionId;
-use crate::{Host, HostId, RouteError};
+use crate::{Host, HostId, LinkId, RouteError};
 
 /// The state of a region. Between two boundaries it depends on itself alone.
 #[derive(Debug)]
@@ -133,6 +135,27 @@ impl<T: Copy> Region<T> {
 
     pub(super) fn telling_both_ends(self) -> Self {
         Self { tells_both_ends: true, ..self }
+    }
+
+    /// Records what the links carry, or does not.
+    pub(super) fn recording(mut self, records: bool) -> Self {
+        if records {
+            self.sharing.record_loads();
+        }
+        self
+    }
+
+    /// Returns what the links have carried up to an instant, those of the region being these.
+    pub(super) fn accounts<'a>(
+        &'a mut self,
+        links: &'a [LinkId],
+        end: SimTime,
+    ) -> impl Iterator<Item = Account<'a>> {
+        links.iter().zip(&mut self.sharing.links).filter_map(move |(&id, link)| {
+            link.gauge(end);
+            let &Gauge { bytes, saturated, ref bins, .. } = link.gauge.as_deref()?;
+            Some(Account { link: id, bytes, saturated, capacity: link.capacity as f64, bins })
+        })
     }
 
     /// Returns whether a message from a host of the region concerns others.
@@ -361,6 +384,7 @@ impl<T: Copy> Region<T> {
     ) -> u32 {
         let way = self.find(ground, departure.src, departure.dst);
         let flow = self.sharing.allot(self.ways.way(way).share, self.ways.way(way).bound);
+        self.sharing.count_bytes(self.ways.usages(way), departure.size.get());
         let transfer = Transfer {
             key,
             tag: departure.tag,

@@ -104,6 +104,7 @@ impl Sharing {
         }));
         let level = self.level(number, leaving, &mut candidates);
         let link = &mut self.links[number as usize];
+        link.gauge(self.now);
         let before = std::mem::replace(&mut link.level, level);
         self.full = self.full - u32::from(before != FREE) + u32::from(level != FREE);
         if before != level && !std::mem::replace(&mut link.has_changed, true) {

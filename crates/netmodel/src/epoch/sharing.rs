@@ -6,8 +6,9 @@ use std::collections::BinaryHeap;
 use pdes_core::SimTime;
 
 use super::meter::Meter;
-use super::unit::{self, FREE, fill, level_of, rate_at};
+use super::unit::{self, FREE, WHOLE, fill, level_of, rate_at};
 use super::way::Usage;
+use crate::link_load::gauge::Gauge;
 
 /// The links of a region and the flows that use them.
 ///
@@ -61,6 +62,8 @@ pub(super) struct Link {
     pub(super) shares: u64,
     pub(super) members: Vec<Member>,
     pub(super) meter: Meter,
+    /// What it carries, where that is asked for; of no fat pipe.
+    pub(super) gauge: Option<Box<Gauge>>,
     /// The mean load in this epoch of what is not settled, beyond the load that it has at the boundary: of flows that will
     /// begin, of flows that will end, and of debts.
     pub(super) reserve: i64,
@@ -126,6 +129,15 @@ impl Link {
     pub(super) fn count(&mut self, now: SimTime, epoch: u64) {
         if !self.is_pipe {
             self.meter.count(self.load, self.capacity, now, epoch);
+            self.gauge(now);
+        }
+    }
+
+    /// Records the load up to now, before it or the level changes, where that is asked for.
+    #[inline]
+    pub(super) fn gauge(&mut self, now: SimTime) {
+        if let Some(gauge) = &mut self.gauge {
+            gauge.count(self.load, self.level != FREE, now);
         }
     }
 
@@ -181,6 +193,7 @@ impl Sharing {
             shares: 0,
             members: Vec::new(),
             meter: Meter::default(),
+            gauge: None,
             reserve: 0,
             planned: 0,
             is_listed: false,
@@ -200,6 +213,22 @@ impl Sharing {
             epoch,
             listed: Vec::new(),
             evaluations: 0,
+        }
+    }
+
+    /// Records what the links carry.
+    pub(super) fn record_loads(&mut self) {
+        let shared = self.links.iter_mut().filter(|link| !link.is_pipe);
+        shared.for_each(|link| link.gauge = Some(Box::default()));
+    }
+
+    /// Counts a message of so many bytes on the links of its way.
+    pub(super) fn count_bytes(&mut self, usages: &[Usage], bytes: u64) {
+        for usage in usages {
+            if let Some(gauge) = &mut self.links[usage.link as usize].gauge {
+                // Acknowledgements on the way back are a part of a crossing.
+                gauge.bytes += bytes * u64::from(usage.weight / WHOLE);
+            }
         }
     }
 

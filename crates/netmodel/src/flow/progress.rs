@@ -99,6 +99,17 @@ impl Progress {
         }
     }
 
+    /// Returns how far a flow has to go at an instant until which its level does not change.
+    pub(super) fn left(&self, at: SimTime, flow: FlowIndex) -> f64 {
+        match self.travellers[flow.index()] {
+            Traveller::Alone { left, since, level } => left - level * (at - since).as_picos() as f64,
+            Traveller::Joined { link, place } => {
+                let Convoy { level, gone, since, ref members, .. } = self.convoys[link as usize];
+                members[place as usize].goal - gone - level * (at - since).as_picos() as f64
+            }
+        }
+    }
+
     /// Forgets a flow.
     pub(super) fn end(&mut self, now: SimTime, flow: FlowIndex) {
         self.leave(now, flow);

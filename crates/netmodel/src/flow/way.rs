@@ -86,6 +86,10 @@ impl<'p> Ways<'p> {
         })
     }
 
+    pub(super) fn platform(&self) -> &'p Platform {
+        self.platform
+    }
+
     /// Returns the latency of a way in seconds.
     pub(super) fn latency(&self, way: u32) -> f64 {
         self.ways[way as usize].latency
@@ -96,14 +100,25 @@ impl<'p> Ways<'p> {
         self.ways[way as usize].penalty
     }
 
+    /// Returns what a flow on a way takes of its links.
+    pub(super) fn usages(&self, way: u32) -> &[Usage] {
+        &self.usages[self.ways[way as usize].usages.clone()]
+    }
+
+    /// Returns the links of the platform that are in use.
+    pub(super) fn links(&self) -> impl Iterator<Item = (LinkId, LinkIndex)> + '_ {
+        let links = (0..).map(LinkId::new).zip(&self.links);
+        links.filter_map(|(id, link)| Some((id, (*link)?)))
+    }
+
     /// Announces a flow on a way.
     pub(super) fn announce(&self, way: u32, sharing: &mut MaxMin) {
-        sharing.announce(&self.usages[self.ways[way as usize].usages.clone()]);
+        sharing.announce(self.usages(way));
     }
 
     /// Adds a flow on a way.
     pub(super) fn add_flow(&self, way: u32, sharing: &mut MaxMin) -> FlowIndex {
-        let Way { penalty, bound, ref usages, .. } = self.ways[way as usize];
-        sharing.add_flow(&self.usages[usages.clone()], penalty, bound)
+        let Way { penalty, bound, .. } = self.ways[way as usize];
+        sharing.add_flow(self.usages(way), penalty, bound)
     }
 }

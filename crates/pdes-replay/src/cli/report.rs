@@ -3,6 +3,7 @@
 mod difference;
 
 mod critical_path;
+mod links;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -85,7 +86,7 @@ fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
 /// Prints where the time of a run went.
 fn print(path: &Path) -> Result<()> {
     let report = SavedReport::from_path(path)?;
-    if report.breakdown.is_none() && report.critical_path.is_none() {
+    if report.breakdown.is_none() && report.critical_path.is_none() && report.links.is_none() {
         bail!(
             "the report {} does not say where the time went: replay with analysis.waits = true",
             path.display()
@@ -101,6 +102,9 @@ fn print(path: &Path) -> Result<()> {
     }
     if let Some(path) = &report.critical_path {
         critical_path::table(path, &mut text)?;
+    }
+    if let Some(links) = &report.links {
+        links::table(links, &mut text)?;
     }
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())

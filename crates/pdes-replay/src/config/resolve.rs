@@ -71,6 +71,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         waits,
         histograms,
         critical_path,
+        links: analysis.links,
         checkpoints,
         report: output.report,
         profile: output.profile,

@@ -272,6 +272,9 @@ pub(super) struct AnalysisSection {
     /// Whether the report says what led to the end of the last rank; nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
     pub(super) critical_path: Option<bool>,
+    /// Whether the report says what links carried, over time, and which held messages back; `flow` only.
+    #[schemars(extend("default" = false, "x-page" = "links.md"))]
+    pub(super) links: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

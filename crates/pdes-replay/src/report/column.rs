@@ -34,9 +34,39 @@ impl FromIterator<u64> for Column {
 /// Only for JSON, whose text it makes itself.
 impl Serialize for Column {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let text = serde_json::to_string(&self.0).map_err(S::Error::custom)?;
-        RawValue::from_string(text).map_err(S::Error::custom)?.serialize(serializer)
+        in_one_line(&self.0, serializer)
     }
+}
+
+/// Parts of a whole, to six decimal places; an array in one line.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct Fractions(Vec<f64>);
+
+impl Deref for Fractions {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+impl FromIterator<f64> for Fractions {
+    fn from_iter<I: IntoIterator<Item = f64>>(parts: I) -> Self {
+        Self(parts.into_iter().map(|part| (part * 1e6).round() / 1e6).collect())
+    }
+}
+
+/// Only for JSON, whose text it makes itself.
+impl Serialize for Fractions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        in_one_line(&self.0, serializer)
+    }
+}
+
+fn in_one_line<S: Serializer>(array: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = serde_json::to_string(array).map_err(S::Error::custom)?;
+    RawValue::from_string(text).map_err(S::Error::custom)?.serialize(serializer)
 }
 
 #[cfg(test)]
@@ -49,5 +79,9 @@ mod tests {
         let text = serde_json::to_string_pretty(&vec![column.clone()]).unwrap();
         assert_eq!(text, "[\n  [1,18446744073709551615,0]\n]");
         assert_eq!(serde_json::from_str::<Vec<Column>>(&text).unwrap(), [column]);
+        let fractions: Fractions = [0.0, 1.0 / 3.0, 1.0].into_iter().collect();
+        let text = serde_json::to_string_pretty(&vec![fractions.clone()]).unwrap();
+        assert_eq!(text, "[\n  [0.0,0.333333,1.0]\n]");
+        assert_eq!(serde_json::from_str::<Vec<Fractions>>(&text).unwrap(), [fractions]);
     }
 }

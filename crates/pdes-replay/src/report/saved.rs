@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Breakdown, CriticalPath, FORMAT, Histograms, Imbalance, VERSION};
+use super::{Breakdown, CriticalPath, FORMAT, Histograms, Imbalance, Links, VERSION};
 
 /// What a report says of where the time went.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -27,6 +27,9 @@ pub struct SavedReport {
     /// What led to the end of the last rank; `None` where nobody asked.
     #[serde(default)]
     pub critical_path: Option<CriticalPath>,
+    /// What links carried; `None` where nobody asked.
+    #[serde(default)]
+    pub links: Option<Links>,
 }
 
 /// The parameters of a run that name it.

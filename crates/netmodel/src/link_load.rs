@@ -1,0 +1,82 @@
+//! What links have carried, and when.
+
+pub(crate) mod bins;
+pub(crate) mod gauge;
+
+use pdes_core::{SimDuration, SimTime};
+
+use crate::{LinkId, Platform, Sharing};
+use bins::Bins;
+
+/// What the shared links of a platform have carried in a run. Fat pipes are left out: nobody holds up another one there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkLoads {
+    /// The length of a bin of time.
+    pub bin: SimDuration,
+    /// The links that carried anything, in their order.
+    pub links: Vec<LinkLoad>,
+}
+
+/// What a link has carried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkLoad {
+    /// The link.
+    pub link: LinkId,
+    /// The bytes on the wire of the messages whose ways cross it.
+    pub bytes: u64,
+    /// How long it has held messages back: it was full, and they would have gone faster otherwise.
+    pub saturated: SimDuration,
+    /// Its mean load as a part of its capacity.
+    pub utilisation: f64,
+    /// The same in each bin, of which the last may not be over.
+    pub series: Vec<f64>,
+}
+
+/// What is known of a link at the end of a run.
+#[derive(Debug)]
+pub(crate) struct Account<'a> {
+    pub(crate) link: LinkId,
+    pub(crate) bytes: u64,
+    /// In picoseconds.
+    pub(crate) saturated: u64,
+    /// The load that is the capacity.
+    pub(crate) capacity: f64,
+    /// Loads times picoseconds.
+    pub(crate) bins: &'a Bins,
+}
+
+impl LinkLoads {
+    /// Puts together what is known of links, up to the end of a run.
+    pub(crate) fn new<'a>(
+        platform: &Platform,
+        end: SimTime,
+        accounts: impl Iterator<Item = Account<'a>>,
+    ) -> Self {
+        let is_shared = |account: &Account<'_>| platform.link(account.link).sharing == Sharing::Shared;
+        let mut accounts: Vec<Account<'_>> =
+            accounts.filter(|account| account.bins.is_used() && is_shared(account)).collect();
+        accounts.sort_by_key(|account| account.link);
+        let scales = accounts.iter().map(|account| account.bins.scale());
+        let scale = scales.fold(bins::scale_of(end.as_picos()), u32::max);
+        let links = accounts.iter().map(|account| account.load(scale, end.as_picos()));
+        Self { bin: SimDuration::from_picos(1 << scale), links: links.collect() }
+    }
+}
+
+impl Account<'_> {
+    fn load(&self, scale: u32, end: u64) -> LinkLoad {
+        let Self { link, bytes, saturated, capacity, bins } = *self;
+        let sums = bins.coarse(scale, end);
+        let total: f64 = sums.iter().sum();
+        let part = |sum: f64, picos: u64| if picos == 0 { 0.0 } else { sum / (capacity * picos as f64) };
+        let length =
+            |bin: usize| (((bin as u64 + 1) << scale).min(end)).saturating_sub((bin as u64) << scale);
+        LinkLoad {
+            link,
+            bytes,
+            saturated: SimDuration::from_picos(saturated),
+            utilisation: part(total, end),
+            series: sums.iter().enumerate().map(|(bin, &sum)| part(sum, length(bin))).collect(),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Sums over bins of time, in bounded memory.
+
+/// The most bins. Each two become one where they do not reach.
+pub(crate) const BINS: usize = 128;
+
+/// Returns the least logarithm of a length of bins [ps] with which they reach an instant.
+pub(crate) fn scale_of(now: u64) -> u32 {
+    (0..u64::BITS).find(|&scale| now >> scale < BINS as u64).unwrap_or(u64::BITS - 1)
+}
+
+/// Sums over bins of `2^scale` picoseconds, from the beginning on. Takes a kilobyte once there is anything to sum up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Bins {
+    scale: u32,
+    sums: Vec<f64>,
+}
+
+impl Bins {
+    /// Returns whether there has been anything.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.sums.is_empty()
+    }
+
+    pub(crate) fn scale(&self) -> u32 {
+        self.scale
+    }
+
+    /// Adds something at an instant.
+    #[inline]
+    pub(crate) fn put(&mut self, at: u64, amount: f64) {
+        self.reach(at);
+        self.sums[(at >> self.scale) as usize] += amount;
+    }
+
+    /// Adds something for each picosecond of a time that is not empty.
+    #[inline]
+    pub(crate) fn spread(&mut self, from: u64, to: u64, each: f64) {
+        self.reach(to - 1);
+        let mut from = from;
+        while from < to {
+            let bin = from >> self.scale;
+            let end = ((bin + 1) << self.scale).min(to);
+            self.sums[bin as usize] += each * (end - from) as f64;
+            from = end;
+        }
+    }
+
+    #[inline]
+    fn reach(&mut self, at: u64) {
+        if at >> self.scale >= self.sums.len() as u64 {
+            self.grow(at);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, at: u64) {
+        self.sums.resize(BINS, 0.0);
+        self.coarsen(scale_of(at).max(self.scale));
+    }
+
+    fn coarsen(&mut self, scale: u32) {
+        for _ in self.scale..scale {
+            for bin in 0..BINS / 2 {
+                self.sums[bin] = self.sums[2 * bin] + self.sums[2 * bin + 1];
+            }
+            self.sums[BINS / 2..].fill(0.0);
+        }
+        self.scale = scale;
+    }
+
+    /// Returns the sums of longer bins, as many as reach an instant.
+    pub(crate) fn coarse(&self, scale: u32, end: u64) -> Vec<f64> {
+        let mut bins = self.clone();
+        bins.coarsen(scale);
+        bins.sums.truncate(end.div_ceil(1 << scale) as usize);
+        bins.sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the sums of all that lies in each bin.
+        #[test]
+        fn sums_are_those_of_each_picosecond(
+            pieces in proptest::collection::vec((0_u64..500, 1_u64..2000, 0_u32..9), 1..40),
+            coarser in 0_u32..3,
+        ) {
+            let (mut bins, mut all, mut now) = (Bins::default(), Vec::new(), 0);
+            for (pause, picos, each) in pieces {
+                let from = now + pause;
+                now = from + picos;
+                all.resize(from as usize, 0.0);
+                all.resize(now as usize, f64::from(each));
+                bins.spread(from, now, f64::from(each));
+                bins.put(now - 1, 0.5);
+                all[now as usize - 1] += 0.5;
+            }
+            prop_assert_eq!(bins.scale(), scale_of(now - 1));
+            let scale = bins.scale() + coarser;
+            let expected: Vec<f64> = all.chunks(1 << scale).map(|picos| picos.iter().sum()).collect();
+            prop_assert_eq!(bins.coarse(scale, now), expected);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The most contended links of a run, as a table.
+
+use std::fmt::Write as _;
+
+use pdes_replay::{ContendedLink, Links};
+
+use super::{LISTED, seconds};
+
+/// Writes the links that held messages back longest, if any carried anything.
+pub(super) fn table(links: &Links, text: &mut String) -> std::fmt::Result {
+    if links.top.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        text,
+        "\n{:<32} {:>20} {:>16} {:>9} {:>9}",
+        "most contended links", "held messages back", "bytes", "mean load", "peak"
+    )?;
+    for ContendedLink { name, bytes, utilisation, saturated_ps, peak, .. } in links.top.iter().take(LISTED) {
+        writeln!(
+            text,
+            "{name:<32} {:>18.9} s {bytes:>16} {:>7.1} % {:>7.1} %",
+            seconds(*saturated_ps),
+            100.0 * utilisation,
+            100.0 * peak
+        )?;
+    }
+    Ok(())
+}
