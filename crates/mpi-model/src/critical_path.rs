@@ -2,6 +2,8 @@
 
 mod course;
 
+use std::sync::Arc;
+
 use pdes_core::{Rank, SimDuration, SimTime, Wire};
 
 use crate::machine::Passage;
@@ -19,19 +21,53 @@ pub use course::Segment;
 /// # Laws
 /// The times of all kinds of actions add up to [`end`](CriticalPath::end), and so do the [`parts`](CriticalPath::parts), to the
 /// picosecond.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// # Cost
+/// Paths fork with nearly each message. What is copied then is small: where the path was long ago is shared by all that come from
+/// there, and changes where a path has been in more kinds of actions since than it keeps itself, or a bin of time ends.
+#[derive(Clone, Debug)]
 pub struct CriticalPath {
     rank: Rank,
     end: SimTime,
     /// How often it has gone from one rank to another.
     hops: u64,
-    /// By kind of action; of these times, what messages took.
-    times: [SimDuration; ActionKind::ALL.len()],
+    /// Of the times of actions, what messages took.
     latency: SimDuration,
     bandwidth: SimDuration,
     waiting: SimDuration,
+    /// Times of kinds of actions that are not in the past yet.
+    recent: [(ActionKind, SimDuration); RECENT],
+    /// When the present bin of time ends.
+    next: SimTime,
+    past: Arc<Past>,
+}
+
+/// Kinds of actions whose times a path keeps itself: most programs take turns between few.
+const RECENT: usize = 4;
+/// Stands in the places of kinds that are not taken.
+const UNUSED: (ActionKind, SimDuration) = (ActionKind::Marker, SimDuration::ZERO);
+
+/// What paths have in common.
+#[derive(Clone, Debug)]
+struct Past {
+    /// By kind of action.
+    times: [SimDuration; ActionKind::ALL.len()],
     course: Course,
 }
+
+/// Equal paths are of the same times, however much of these is past.
+impl PartialEq for CriticalPath {
+    fn eq(&self, other: &Self) -> bool {
+        let ends = |path: &Self| (path.rank, path.end, path.hops);
+        let of_messages = |path: &Self| (path.latency, path.bandwidth, path.waiting);
+        ends(self) == ends(other)
+            && of_messages(self) == of_messages(other)
+            && self.times() == other.times()
+            && self.past.course == other.past.course
+    }
+}
+
+impl Eq for CriticalPath {}
 
 /// What the time on a critical path is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,16 +89,24 @@ pub struct PathParts {
 impl CriticalPath {
     /// Begins the path of a rank.
     pub(crate) fn new(rank: Rank) -> Self {
+        let past = Past { times: [SimDuration::ZERO; ActionKind::ALL.len()], course: Course::default() };
         Self {
             rank,
             end: SimTime::ZERO,
             hops: 0,
-            times: [SimDuration::ZERO; ActionKind::ALL.len()],
             latency: SimDuration::ZERO,
             bandwidth: SimDuration::ZERO,
             waiting: SimDuration::ZERO,
-            course: Course::default(),
+            recent: [UNUSED; RECENT],
+            next: past.course.next(),
+            past: Arc::new(past),
         }
+    }
+
+    fn times(&self) -> [SimDuration; ActionKind::ALL.len()] {
+        let mut times = self.past.times;
+        self.recent.iter().for_each(|&(kind, time)| times[kind as usize] += time);
+        times
     }
 
     /// Returns the rank at which the path ends.
@@ -82,13 +126,14 @@ impl CriticalPath {
 
     /// Returns the time spent in each kind of action that takes any, in the order of the kinds.
     pub fn calls(&self) -> impl Iterator<Item = (ActionKind, SimDuration)> + '_ {
-        let all = ActionKind::ALL.into_iter().zip(self.times);
+        let all = ActionKind::ALL.into_iter().zip(self.times());
         all.filter(|&(_, time)| time > SimDuration::ZERO)
     }
 
     /// Returns what the time is made of.
     pub fn parts(&self) -> PathParts {
-        let of = |kind: ActionKind| self.times[kind as usize];
+        let times = self.times();
+        let of = |kind: ActionKind| times[kind as usize];
         let (compute, sleep) = (of(ActionKind::Compute), of(ActionKind::Sleep));
         let Self { latency, bandwidth, waiting, .. } = *self;
         let others = compute + sleep + latency + bandwidth + waiting;
@@ -99,14 +144,44 @@ impl CriticalPath {
     /// Returns on which rank the path is, from its beginning to its end; at most 129 segments. Which rank stands for a segment
     /// is that on which the path is at its end: short stays on others are left out.
     pub fn segments(&self) -> Vec<Segment> {
-        self.course.segments(self.end, self.rank)
+        self.past.course.segments(self.end, self.rank)
     }
 
     /// Takes in that the rank has been busy with an action of this kind until now.
     #[inline]
     pub(crate) fn spend(&mut self, kind: ActionKind, now: SimTime) {
-        self.times[kind as usize] += now - self.end;
-        self.go_to(now);
+        let time = now - self.end;
+        match self.recent.iter_mut().find(|(recent, time)| *recent == kind || *time == SimDuration::ZERO) {
+            Some((recent, sum)) => {
+                *recent = kind;
+                *sum += time;
+            }
+            None => {
+                self.settle();
+                self.recent[0] = (kind, time);
+            }
+        }
+        self.end = now;
+        if now >= self.next {
+            self.end_bin();
+        }
+    }
+
+    /// Puts the recent times to the past ones.
+    #[cold]
+    fn settle(&mut self) {
+        let past = Arc::make_mut(&mut self.past);
+        for (kind, time) in std::mem::replace(&mut self.recent, [UNUSED; RECENT]) {
+            past.times[kind as usize] += time;
+        }
+    }
+
+    #[cold]
+    fn end_bin(&mut self) {
+        self.settle();
+        let past = Arc::make_mut(&mut self.past);
+        past.course.reach(self.end, self.rank);
+        self.next = past.course.next();
     }
 
     /// Takes in that a message takes the time until now, in an action of this kind: what alone it would take is known.
@@ -128,12 +203,6 @@ impl CriticalPath {
         self.rank = rank;
     }
 
-    #[inline]
-    fn go_to(&mut self, now: SimTime) {
-        self.end = now;
-        self.course.reach(now, self.rank);
-    }
-
     /// Writes the path for another process of the operating system.
     pub fn write(&self, bytes: &mut Vec<u8>) {
         let Self { rank, end, hops, latency, bandwidth, waiting, .. } = *self;
@@ -141,22 +210,23 @@ impl CriticalPath {
         [latency, bandwidth, waiting].iter().for_each(|part| part.as_picos().write(bytes));
         (self.calls().count() as u8).write(bytes);
         self.calls().for_each(|(kind, time)| (kind, time.as_picos()).write(bytes));
-        self.course.write(bytes);
+        self.past.course.write(bytes);
     }
 
     /// Reads what [`write`](CriticalPath::write) wrote; `None` where the bytes are something else.
     pub fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (rank, end, hops) = Wire::read(bytes)?;
         let mut path = Self { end, hops, ..Self::new(rank) };
+        let mut past = (*path.past).clone();
         for part in [&mut path.latency, &mut path.bandwidth, &mut path.waiting] {
             *part = SimDuration::from_picos(Wire::read(bytes)?);
         }
         for _ in 0..u8::read(bytes)? {
             let (kind, time): (ActionKind, u64) = Wire::read(bytes)?;
-            path.times[kind as usize] = SimDuration::from_picos(time);
+            past.times[kind as usize] = SimDuration::from_picos(time);
         }
-        path.course = Course::read(bytes)?;
-        Some(path)
+        past.course = Course::read(bytes)?;
+        Some(Self { next: past.course.next(), past: Arc::new(past), ..path })
     }
 }
 
@@ -208,6 +278,20 @@ mod tests {
         path.pass(ActionKind::Recv, alone, at(40));
         let PathParts { latency, bandwidth, waiting, .. } = path.parts();
         assert_eq!((latency, bandwidth, waiting), (picos(30), picos(10), picos(0)));
+    }
+
+    /// All kinds, in turn, more than a path keeps itself.
+    #[test]
+    fn times_of_many_kinds_are_kept() {
+        let mut path = CriticalPath::new(Rank::new(0));
+        let all = ActionKind::ALL.len() as u64;
+        for step in 0..3 * all {
+            let fork = path.clone();
+            path.spend(ActionKind::ALL[(step % all) as usize], at(step + 1));
+            assert_eq!(fork.end(), at(step));
+        }
+        assert!(path.calls().map(|(_, time)| time).eq(ActionKind::ALL.map(|_| picos(3))));
+        assert_eq!(path.parts().library, picos(3 * all - 6));
     }
 
     #[test]

@@ -42,11 +42,11 @@ pub trait Machine: Sync {
     /// operations in closed form, which share their way with no other.
     fn transfer(&self, path: Self::Path, bytes: Bytes) -> Option<SimDuration>;
 
-    /// Returns what a message takes that shares its way with no other, in its parts; together they are what
-    /// [`transfer`](Machine::transfer) says. By default the latency is what a message of no bytes takes.
-    fn passage(&self, path: Self::Path, bytes: Bytes) -> Passage {
-        let time = |bytes| self.transfer(path, bytes).unwrap_or(SimDuration::from_picos(u64::MAX));
-        Passage::new(time(bytes), time(Bytes::ZERO))
+    /// Says what a message that has taken so long would have taken alone on its way, in its parts. By default that was alone,
+    /// and the latency is what a message of no bytes takes.
+    fn passage(&self, path: Self::Path, bytes: Bytes, taken: SimDuration) -> Passage {
+        let _ = bytes;
+        Passage::new(taken, self.transfer(path, Bytes::ZERO).unwrap_or(taken))
     }
 
     /// Returns how fast a rank computes [flop/s], where no order is made of it.

@@ -9,7 +9,6 @@ use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
-use crate::machine::passage;
 use crate::scene::RunError;
 
 /// A platform on which ranks are placed, with contention: all work is ordered from a [`Contention`].
@@ -62,9 +61,10 @@ impl Machine for SharedMachine<'_> {
         self.alone.try_duration(path, bytes)
     }
 
-    fn passage(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Passage {
-        let path = self.alone.path(self.platform, src, dst);
-        path.map_or(Passage::default(), |path| passage(&self.alone, path, bytes))
+    fn passage(&self, HostPair { src, dst }: HostPair, bytes: Bytes, taken: SimDuration) -> Passage {
+        let Ok(path) = self.alone.path(self.platform, src, dst) else { return Passage::default() };
+        let all = self.alone.try_duration(path, bytes).map_or(taken, |all| all.min(taken));
+        Passage::new(all, self.alone.latency(path, bytes).unwrap_or(all))
     }
 
     fn speed(&self, rank: Rank) -> f64 {

@@ -23,13 +23,6 @@ impl<'a> PlacedMachine<'a> {
     }
 }
 
-/// What a message takes that shares its route with no other, or the longest time where that is longer.
-pub(crate) fn passage(model: &LogGps, path: PathCost, bytes: Bytes) -> Passage {
-    const LONGEST: SimDuration = SimDuration::from_picos(u64::MAX);
-    let all = model.try_duration(path, bytes).unwrap_or(LONGEST);
-    Passage::new(all, model.latency(path, bytes).unwrap_or(LONGEST))
-}
-
 impl Machine for PlacedMachine<'_> {
     type Path = PathCost;
     type Order = Infallible;
@@ -44,8 +37,8 @@ impl Machine for PlacedMachine<'_> {
         self.model.try_duration(path, bytes)
     }
 
-    fn passage(&self, path: PathCost, bytes: Bytes) -> Passage {
-        passage(&self.model, path, bytes)
+    fn passage(&self, path: PathCost, bytes: Bytes, taken: SimDuration) -> Passage {
+        Passage::new(taken, self.model.latency(path, bytes).unwrap_or(taken))
     }
 
     fn speed(&self, rank: Rank) -> f64 {

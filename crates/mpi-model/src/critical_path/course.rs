@@ -2,7 +2,7 @@
 
 use pdes_core::{Rank, SimTime, Wire};
 
-/// How many bins there are. All of it is copied where a path forks: for nearly each message.
+/// How many bins there are.
 const BINS: usize = 128;
 /// Stands in bins that have not ended.
 const NOBODY: Rank = Rank::new(0);
@@ -39,16 +39,14 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Takes in that the path, now on this rank, has got to an instant.
-    #[inline]
-    pub(super) fn reach(&mut self, now: SimTime, rank: Rank) {
-        if now.as_picos() >= self.next {
-            self.end_bins(now.as_picos(), rank);
-        }
+    /// Returns the end of the first bin that has not ended.
+    pub(super) fn next(&self) -> SimTime {
+        SimTime::from_picos(self.next)
     }
 
-    #[cold]
-    fn end_bins(&mut self, now: u64, rank: Rank) {
+    /// Takes in that the path, now on this rank, has got to an instant.
+    pub(super) fn reach(&mut self, now: SimTime, rank: Rank) {
+        let now = now.as_picos();
         while now >> self.scale > BINS as u64 {
             self.halve();
         }

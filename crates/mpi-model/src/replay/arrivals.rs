@@ -130,7 +130,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn drop_message(&mut self, port: usize, tag: u32) -> bool {
         let letter = self.ports.take(port, tag);
         if let Some(letter) = &letter {
-            self.drop_path(self.ports.get(port).peer, &letter.message);
+            self.drop_path(port, &letter.message);
         }
         if let Some(Letter { departure: Departure::Flying(flight), .. }) = letter {
             self.rare().flights.give_up(flight);

@@ -1,29 +1,27 @@
 //! The critical paths of a rank: to its clock, and to what its requests wait for.
 //!
 //! The path to the clock of the strand that runs grows with it. Whatever may become the cause of a later instant keeps the path as it is then: a message,
-//! for its receiver; a post of this rank, for the request and, where the other side waits, for that. Paths are shared until
-//! one of those who have them goes on.
+//! for its receiver; a post of this rank, for the request and, where the other side waits, for that.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use pdes_core::{Bytes, Outbox, Rank, SimTime};
-use trace_mmap::CallId;
+use trace_mmap::{CallId, PortId};
 
 use super::RankProcess;
 use super::shelf::{Key, Shelves, cut, join};
 use super::times::Alone;
 use crate::critical_path::CriticalPath;
 use crate::machine::{Machine, Passage};
-use crate::matching::Departure;
+use crate::matching::{Departure, Port};
 use crate::request::{Completion, Request, RequestId};
 use crate::statistics::ActionKind;
-use crate::token::{Message, Piece, Token};
+use crate::token::{Lane, Message, Piece, Token};
 
 /// The critical paths of a rank.
 pub(super) struct Causes<P> {
     /// To the clock of the strand that runs, but for what that has done since it was last looked at.
-    path: Arc<CriticalPath>,
+    path: CriticalPath,
     of_program: Box<[Option<Cause<P>>]>,
     of_parts: Vec<Option<Cause<P>>>,
     /// Of the requests that are being completed together, by when they were complete.
@@ -34,7 +32,7 @@ pub(super) struct Causes<P> {
 
 /// Why something happens later: after a path, the flow of a message, if there is one.
 struct Cause<P> {
-    path: Arc<CriticalPath>,
+    path: CriticalPath,
     flow: Option<Flow<P>>,
 }
 
@@ -49,7 +47,7 @@ enum Flow<P> {
 impl<P> Causes<P> {
     pub(super) fn new(me: Rank, requests: usize) -> Self {
         Self {
-            path: Arc::new(CriticalPath::new(me)),
+            path: CriticalPath::new(me),
             of_program: (0..requests).map(|_| None).collect(),
             of_parts: Vec::new(),
             due: Vec::new(),
@@ -69,7 +67,7 @@ impl<P> Causes<P> {
         }
     }
 
-    fn set(&mut self, request: RequestId, path: Arc<CriticalPath>, flow: Option<Flow<P>>) {
+    fn set(&mut self, request: RequestId, path: CriticalPath, flow: Option<Flow<P>>) {
         *self.of(request) = Some(Cause { path, flow });
     }
 }
@@ -95,7 +93,7 @@ impl Alone {
 impl<M: Machine> RankProcess<'_, M> {
     /// Returns the critical path to the end of the rank, where that was [asked for](crate::World::with_critical_paths).
     pub fn critical_path(&self) -> Option<&CriticalPath> {
-        self.causes.as_deref().map(|causes| &*causes.path)
+        self.causes.as_deref().map(|causes| &causes.path)
     }
 
     fn causes(&mut self) -> &mut Causes<M::Path> {
@@ -117,7 +115,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let now = self.strand.clock;
         let path = &mut self.causes().path;
         if path.end() < now {
-            Arc::make_mut(path).spend(kind, now);
+            path.spend(kind, now);
         }
     }
 
@@ -133,41 +131,41 @@ impl<M: Machine> RankProcess<'_, M> {
         self.causes().set(request, path, None);
     }
 
-    fn path_to_now(&self) -> Arc<CriticalPath> {
+    fn path_to_now(&self) -> CriticalPath {
         let path = &self.causes.as_ref().expect("critical paths are followed").path;
         debug_assert_eq!(path.end(), self.strand.clock, "rank {} has spent its time on something", self.me);
-        Arc::clone(path)
+        path.clone()
     }
 
     /// Sends the path to a message along with it.
     #[inline(always)]
     pub(super) fn send_path(
         &mut self,
-        to: Rank,
+        (to, lane): (Rank, Lane),
         message: &Message,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        if_followed!(self, send_path_to_now(to, message, request, outbox));
+        if_followed!(self, send_path_to_now((to, lane), message, request, outbox));
     }
 
     #[inline(never)]
     fn send_path_to_now(
         &mut self,
-        to: Rank,
+        (to, lane): (Rank, Lane),
         message: &Message,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let path = self.path_to_now();
-        self.put(to, Key::of(self.me, message), &path, outbox);
+        self.put(to, Key::of(lane, message), &path, outbox);
         if message.reply.is_some() {
             let bytes = message.bytes + self.world.parameters.envelope;
             self.causes().set(request, path, Some(Flow::Out { to, bytes }));
         }
     }
 
-    fn put(&self, to: Rank, key: Key, path: &Arc<CriticalPath>, outbox: &mut Outbox<Token, M::Order>) {
+    fn put(&self, to: Rank, key: Key, path: &CriticalPath, outbox: &mut Outbox<Token, M::Order>) {
         if !self.shelves().put(to, key, path) {
             let from = self.me;
             cut(key, path).into_iter().for_each(|piece| outbox.send(to, Token::Piece { from, piece }));
@@ -178,7 +176,7 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn take_piece(&mut self, from: Rank, piece: Piece) {
         let bytes = self.causes().incoming.entry(from).or_default();
         if let Some((key, path)) = join(bytes, piece) {
-            self.shelves().put(self.me, key, &Arc::new(path));
+            self.shelves().put(self.me, key, &path);
         }
     }
 
@@ -186,25 +184,24 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline(always)]
     pub(super) fn meet_cause(
         &mut self,
-        peer: Rank,
-        way: Option<M::Path>,
+        port: usize,
         (message, departure): (&Message, Departure),
         receive: (RequestId, SimTime),
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        if_followed!(self, find_cause(peer, way, (message, departure), receive, outbox));
+        if_followed!(self, find_cause(port, (message, departure), receive, outbox));
     }
 
     #[inline(never)]
     fn find_cause(
         &mut self,
-        peer: Rank,
-        way: Option<M::Path>,
+        port: usize,
         (message, departure): (&Message, Departure),
         receive: (RequestId, SimTime),
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        let sent = self.take_path(peer, message);
+        let Port { peer, path: way, .. } = *self.ports.get(port);
+        let sent = self.take_path(port, message);
         let bytes = message.bytes + self.world.parameters.envelope;
         let flow = way.map(|way| Flow::In { way, bytes });
         let (request, ready) = receive;
@@ -218,20 +215,27 @@ impl<M: Machine> RankProcess<'_, M> {
         if let Some(send) = message.reply
             && message.posted < ready
         {
-            let posted = Arc::clone(&cause.path);
+            let posted = cause.path.clone();
             self.put(peer, Key::Arrival(send), &posted, outbox);
         }
     }
 
-    fn take_path(&self, from: Rank, message: &Message) -> Arc<CriticalPath> {
-        let path = self.shelves().take(self.me, Key::of(from, message));
+    /// The path of a message at a port of the rank.
+    fn take_path(&self, port: usize, message: &Message) -> CriticalPath {
+        let path = self.shelves().take(self.me, self.key_at(port, message));
         path.expect("a path comes with each message")
     }
 
+    fn key_at(&self, port: usize, message: &Message) -> Key {
+        let of_trace = u32::try_from(port).ok().filter(|&port| port < self.trace.ports());
+        let other = || Lane::Collective(self.ports.get(port).peer.get());
+        Key::of(of_trace.map_or_else(other, |port| Lane::Port(PortId::new(port))), message)
+    }
+
     /// Takes in that nobody will receive a message.
-    pub(super) fn drop_path(&self, from: Rank, message: &Message) {
+    pub(super) fn drop_path(&self, port: usize, message: &Message) {
         if self.causes.is_some() {
-            self.take_path(from, message);
+            self.take_path(port, message);
         }
     }
 
@@ -261,15 +265,15 @@ impl<M: Machine> RankProcess<'_, M> {
             return;
         }
         let mut path = self.path_to_now();
-        data.lengthen(Arc::make_mut(&mut path), kind);
-        self.put(to, Key::of(self.me, message), &path, outbox);
+        data.lengthen(&mut path, kind);
+        self.put(to, Key::of(Lane::Time(self.me.get()), message), &path, outbox);
     }
 
     /// Takes over the path to a time that was told.
     pub(super) fn hear_path(&mut self, from: Rank, message: &Message, request: RequestId) {
         if self.causes.is_some() {
             // Numbers that are told the same way come without a path.
-            if let Some(path) = self.shelves().take(self.me, Key::of(from, message)) {
+            if let Some(path) = self.shelves().take(self.me, Key::of(Lane::Time(from.get()), message)) {
                 self.causes().set(request, path, None);
             }
         }
@@ -278,24 +282,24 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Takes in that data have been under way until now in an operation of this kind.
     pub(super) fn pass_until_now(&mut self, kind: ActionKind, data: Alone) {
         if let Some(causes) = &mut self.causes {
-            data.lengthen(Arc::make_mut(&mut causes.path), kind);
+            data.lengthen(&mut causes.path, kind);
         }
     }
 
     /// Returns the path from which an operation beside the program begins.
-    pub(super) fn branch_path(&self) -> Option<Arc<CriticalPath>> {
+    pub(super) fn branch_path(&self) -> Option<CriticalPath> {
         self.causes.is_some().then(|| self.path_to_now())
     }
 
     /// Follows the path of an operation beside the program instead of the one in its place; doing it again undoes it.
-    pub(super) fn swap_path(&mut self, path: &mut Option<Arc<CriticalPath>>) {
+    pub(super) fn swap_path(&mut self, path: &mut Option<CriticalPath>) {
         if let (Some(causes), Some(path)) = (&mut self.causes, path) {
             std::mem::swap(&mut causes.path, path);
         }
     }
 
     /// Lets the program know of the path to the end of an operation beside it.
-    pub(super) fn end_path(&mut self, request: RequestId, path: Option<Arc<CriticalPath>>) {
+    pub(super) fn end_path(&mut self, request: RequestId, path: Option<CriticalPath>) {
         if let (Some(causes), Some(path)) = (&mut self.causes, path) {
             causes.set(request, path, None);
         }
@@ -322,9 +326,9 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Gathers the path to the message that a probe finds.
     pub(super) fn gather_probed(&mut self, call: CallId) {
         if self.causes.is_some()
-            && let Some((from, message)) = self.first_message(call)
+            && let Some((lane, message)) = self.first_message(call)
         {
-            let (at, path) = (message.posted, self.shelves().get(self.me, Key::of(from, message)));
+            let (at, path) = (message.posted, self.shelves().get(self.me, Key::of(lane, message)));
             let cause = Cause { path: path.expect("a path comes with each message"), flow: None };
             self.causes().due = vec![(at, cause)];
         }
@@ -351,17 +355,17 @@ impl<M: Machine> RankProcess<'_, M> {
         let machine = self.world.machine;
         let alone = match flow {
             None => Passage::default(),
-            Some(Flow::In { way, bytes }) => machine.passage(way, bytes),
+            Some(Flow::In { way, bytes }) => machine.passage(way, bytes, at - path.end()),
             Some(Flow::Out { to, bytes }) => {
                 // The receiver has found the way.
-                self.way(to).map_or(Passage::default(), |way| machine.passage(way, bytes))
+                let way = self.way(to).ok();
+                way.map_or(Passage::default(), |way| machine.passage(way, bytes, at - path.end()))
             }
         };
         let me = self.me;
         let causes = self.causes();
         causes.path = path;
-        let path = Arc::make_mut(&mut causes.path);
-        path.enter(me);
-        path.pass(kind, alone, at);
+        causes.path.enter(me);
+        causes.path.pass(kind, alone, at);
     }
 }

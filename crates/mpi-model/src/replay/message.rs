@@ -124,7 +124,7 @@ impl<M: Machine> RankProcess<'_, M> {
         if let Some(lane) = lane {
             let round = self.strand.next_round();
             let message = Message { posted: self.strand.clock, bytes, tag, communicator, reply, round };
-            self.send_path(to, &message, request, outbox);
+            self.send_path((to, lane), &message, request, outbox);
             outbox.send(to, Token::Message { lane, message });
         }
     }
@@ -248,7 +248,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
         self.meet(receive.request, WaitState::LateSender, posted);
         let ready = (receive.request, receive.posted);
-        self.meet_cause(peer, path, (&message, departure), ready, outbox);
+        self.meet_cause(port, (&message, departure), ready, outbox);
         self.sample(Quantity::Bytes, bytes.get());
         let received = reply.is_none().then_some(bytes);
         if let Departure::Flying(flight) = departure {

@@ -1,7 +1,5 @@
 //! Collective operations in progress.
 
-use std::sync::Arc;
-
 use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{CallId, CollectiveId, CommId, Communicator, Slot};
@@ -48,7 +46,7 @@ pub(super) struct Operation<'t> {
     /// For whom it has waited.
     scope: Scope,
     /// What led to where it is, unless it blocks.
-    path: Option<Arc<CriticalPath>>,
+    path: Option<CriticalPath>,
 }
 
 /// The action of the trace that an operation carries out.

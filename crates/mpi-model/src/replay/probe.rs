@@ -1,6 +1,6 @@
 //! Probes: looks for messages that no receive has taken.
 
-use pdes_core::{Rank, SimTime};
+use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Incoming, Source};
 
 use super::mailbox::Wanted;
@@ -10,7 +10,7 @@ use super::{Outcome, RankProcess};
 use crate::machine::Machine;
 use crate::request::Awaited;
 use crate::statistics::ActionKind;
-use crate::token::Message;
+use crate::token::{Lane, Message};
 use crate::wait_state::WaitState;
 
 impl<M: Machine> RankProcess<'_, M> {
@@ -77,16 +77,19 @@ impl<M: Machine> RankProcess<'_, M> {
         self.first_message(call).map(|(_, message)| message.posted)
     }
 
-    /// The first message that a probe finds, and from whom it is.
-    pub(super) fn first_message(&self, call: CallId) -> Option<(Rank, &Message)> {
+    /// The first message that a probe finds, and how it came.
+    pub(super) fn first_message(&self, call: CallId) -> Option<(Lane, &Message)> {
         let from = self.probed_source(call);
         let wanted = self.wanted(from)?;
         match (&self.mailbox, from) {
-            (Some(mailbox), _) => mailbox.first(wanted),
+            (Some(mailbox), _) => {
+                let (from, message) = mailbox.first(wanted)?;
+                Some((Lane::Mailbox(from.get()), message))
+            }
             (None, Source::Rank(channel)) => {
                 let incoming = &self.trace.incoming()[channel.index()];
                 let message = self.ports.first(incoming.port.index(), wanted.tag)?;
-                Some((incoming.peer, message))
+                Some((Lane::Port(incoming.port), message))
             }
             (None, _) => None,
         }

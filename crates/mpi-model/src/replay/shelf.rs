@@ -3,20 +3,23 @@
 //! They lie beside the tokens, which are as large with them as without: a token between ranks of one process of the operating
 //! system finds its path on the receiver's shelf; to another process the path goes in pieces, before the token.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pdes_core::{Rank, SimTime, Wire};
 use rustc_hash::FxHashMap;
-use trace_mmap::CommId;
+use trace_mmap::{CommId, PortId};
 
 use crate::critical_path::CriticalPath;
 use crate::request::RequestId;
-use crate::token::{Message, Piece};
+use crate::token::{Lane, Message, Piece};
 
 /// Names what a path came with, among all that is under way to a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// A message: a rank posts no two of one round at one instant, and tells no member the same twice.
+    /// A message to a port of the trace, by when it was posted, in which round, and its tag.
+    Port { port: PortId, posted: SimTime, round: u32, tag: u32 },
+    /// Another message: a rank posts no two of one round at one instant, and tells no member the same twice.
     Message { from: Rank, round: u32, posted: SimTime, tag: u32, communicator: CommId },
     /// The arrival of what a request of the rank has sent.
     Arrival(RequestId),
@@ -26,16 +29,32 @@ pub(super) enum Key {
 #[derive(Debug)]
 pub(super) struct Shelves(Vec<Option<Mutex<Shelf>>>);
 
-type Shelf = FxHashMap<Key, Arc<CriticalPath>>;
+/// What is under way to a rank.
+#[derive(Debug, Default)]
+struct Shelf {
+    /// By port: messages of a port are received in their order, but where receives ask for tags.
+    ports: Vec<VecDeque<(Key, CriticalPath)>>,
+    others: FxHashMap<Key, CriticalPath>,
+}
 
 impl Key {
-    pub(super) fn of(from: Rank, message: &Message) -> Self {
+    #[inline]
+    pub(super) fn of(lane: Lane, message: &Message) -> Self {
         let Message { posted, tag, communicator, round, .. } = *message;
-        Self::Message { from, round, posted, tag, communicator }
+        match lane {
+            Lane::Port(port) => Self::Port { port, posted, round, tag },
+            Lane::Collective(from) | Lane::Mailbox(from) | Lane::Time(from) => {
+                Self::Message { from: Rank::new(from), round, posted, tag, communicator }
+            }
+        }
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
         match *self {
+            Self::Port { port, posted, round, tag } => {
+                (2_u8, port.get(), round).write(bytes);
+                (posted, tag).write(bytes);
+            }
             Self::Message { from, round, posted, tag, communicator } => {
                 (0_u8, from, round).write(bytes);
                 (posted, tag, communicator.get()).write(bytes);
@@ -50,6 +69,11 @@ impl Key {
                 let (from, round) = Wire::read(bytes)?;
                 let (posted, tag, communicator) = Wire::read(bytes)?;
                 Some(Self::Message { from, round, posted, tag, communicator: CommId::new(communicator) })
+            }
+            2 => {
+                let (port, round): (u32, u32) = Wire::read(bytes)?;
+                let (posted, tag) = Wire::read(bytes)?;
+                Some(Self::Port { port: PortId::new(port), posted, round, tag })
             }
             1 => RequestId::from_number(Wire::read(bytes)?).map(Self::Arrival),
             _ => None,
@@ -66,21 +90,56 @@ impl Shelves {
     }
 
     /// Puts a path on the shelf of a rank; returns whether that is here.
-    pub(super) fn put(&self, to: Rank, key: Key, path: &Arc<CriticalPath>) -> bool {
-        let Some(shelf) = &self.0[to.index()] else { return false };
-        let before = shelf.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(path));
-        debug_assert!(before.is_none(), "two paths for rank {to} have the key {key:?}");
+    pub(super) fn put(&self, to: Rank, key: Key, path: &CriticalPath) -> bool {
+        let Some(mut shelf) = self.of(to) else { return false };
+        match key {
+            Key::Port { port, .. } => shelf.port(port).push_back((key, path.clone())),
+            Key::Message { .. } | Key::Arrival(_) => {
+                let before = shelf.others.insert(key, path.clone());
+                debug_assert!(before.is_none(), "two paths for rank {to} have the key {key:?}");
+            }
+        }
         true
     }
 
-    /// Takes a path from the shelf of a rank that is here.
-    pub(super) fn take(&self, of: Rank, key: Key) -> Option<Arc<CriticalPath>> {
-        self.0[of.index()].as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).remove(&key)
+    /// Takes a path from the shelf of a rank that is here. O(1) unless the message is not the first one of its port.
+    pub(super) fn take(&self, of: Rank, key: Key) -> Option<CriticalPath> {
+        let mut shelf = self.of(of)?;
+        match key {
+            Key::Port { port, .. } => {
+                let waiting = shelf.port(port);
+                let place = waiting.iter().position(|(waiting, _)| *waiting == key)?;
+                waiting.remove(place).map(|(_, path)| path)
+            }
+            Key::Message { .. } | Key::Arrival(_) => shelf.others.remove(&key),
+        }
     }
 
     /// Looks at a path on the shelf of a rank that is here.
-    pub(super) fn get(&self, of: Rank, key: Key) -> Option<Arc<CriticalPath>> {
-        self.0[of.index()].as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    pub(super) fn get(&self, of: Rank, key: Key) -> Option<CriticalPath> {
+        let mut shelf = self.of(of)?;
+        match key {
+            Key::Port { port, .. } => {
+                let found = shelf.port(port).iter().find(|(waiting, _)| *waiting == key);
+                found.map(|(_, path)| path.clone())
+            }
+            Key::Message { .. } | Key::Arrival(_) => shelf.others.get(&key).cloned(),
+        }
+    }
+
+    #[inline]
+    fn of(&self, rank: Rank) -> Option<MutexGuard<'_, Shelf>> {
+        Some(self.0[rank.index()].as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Shelf {
+    #[inline]
+    fn port(&mut self, port: PortId) -> &mut VecDeque<(Key, CriticalPath)> {
+        if self.ports.len() <= port.index() {
+            self.ports.resize_with(port.index() + 1, VecDeque::new);
+        }
+        &mut self.ports[port.index()]
     }
 }
 
@@ -133,7 +192,8 @@ mod tests {
             reply: None,
             round: 4,
         };
-        for key in [Key::of(Rank::new(7), &message), Key::Arrival(Requests::new(1).send())] {
+        let sent = [Lane::Port(PortId::new(3)), Lane::Collective(7)].map(|lane| Key::of(lane, &message));
+        for key in [sent[0], sent[1], Key::Arrival(Requests::new(1).send())] {
             path.spend(crate::ActionKind::Compute, SimTime::from_picos(1000));
             let pieces = cut(key, &path);
             let (last, others) = pieces.split_last().unwrap();
@@ -145,12 +205,16 @@ mod tests {
     #[test]
     fn shelves_keep_what_is_put_on_them_here() {
         let shelves = Shelves::new([Rank::new(1)].into_iter(), 2);
-        let path = Arc::new(CriticalPath::new(Rank::new(0)));
-        let key = Key::Arrival(Requests::new(1).send());
-        assert!(!shelves.put(Rank::new(0), key, &path), "the rank is elsewhere");
-        assert!(shelves.put(Rank::new(1), key, &path));
-        assert_eq!(shelves.get(Rank::new(1), key), Some(Arc::clone(&path)));
-        assert_eq!(shelves.take(Rank::new(1), key), Some(path));
-        assert_eq!(shelves.take(Rank::new(1), key), None);
+        let path = CriticalPath::new(Rank::new(0));
+        let to_port = |tag| Key::Port { port: PortId::new(2), posted: SimTime::ZERO, round: 1, tag };
+        for key in [to_port(5), Key::Arrival(Requests::new(1).send())] {
+            assert!(!shelves.put(Rank::new(0), key, &path), "the rank is elsewhere");
+            assert!(shelves.put(Rank::new(1), to_port(4), &path));
+            assert!(shelves.put(Rank::new(1), key, &path));
+            assert_eq!(shelves.get(Rank::new(1), key).as_ref(), Some(&path));
+            assert_eq!(shelves.take(Rank::new(1), key).as_ref(), Some(&path));
+            assert_eq!(shelves.take(Rank::new(1), key), None);
+            assert!(shelves.take(Rank::new(1), to_port(4)).is_some(), "it was passed over");
+        }
     }
 }
