@@ -50,6 +50,7 @@ mod queue;
 mod replay;
 mod request;
 mod statistics;
+mod timeline;
 mod token;
 mod wait_state;
 
@@ -65,5 +66,6 @@ pub use parameters::{Outcomes, Parameters};
 pub use replay::{RankProcess, RankState, RestoreError, Snapshot, Stretch, Waiting, World};
 pub use request::{Awaited, OperationIndex, RequestId};
 pub use statistics::{ActionKind, OutcomeCount, Statistics};
+pub use timeline::{Event, EventSink, Excerpt, Recording};
 pub use token::{Flight, Lane, Message, Party, Token};
 pub use wait_state::WaitState;

@@ -19,6 +19,7 @@ mod snapshot;
 mod state;
 mod strand;
 mod tag;
+mod tape;
 mod test;
 mod times;
 mod world;
@@ -47,6 +48,7 @@ use places::Places;
 pub use snapshot::{Snapshot, Stretch};
 pub use state::{RankState, RestoreError};
 use strand::Strand;
+use tape::Tape;
 pub use world::World;
 
 /// The replay of one rank.
@@ -84,6 +86,8 @@ pub struct RankProcess<'t, M: Machine> {
     partners: Option<Box<Partners>>,
     /// What led to the clock and to what requests wait for, where critical paths are followed.
     causes: Option<Box<Causes<M::Path>>>,
+    /// What it has recorded, where a timeline is asked for.
+    tape: Option<Box<Tape>>,
 }
 
 /// The state of a rank that only some calls, errors and machines need.
@@ -176,6 +180,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             statistics: if world.breaks_down { Statistics::with_breakdown() } else { Statistics::default() },
             partners,
             causes,
+            tape: world.recording.map(|recording| Box::new(Tape::new(recording, me))),
         })
     }
 
@@ -310,6 +315,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Accounts for the action in progress, which is over.
     #[inline]
     fn end(&mut self, kind: ActionKind) -> Flow {
+        self.record_state(kind);
         self.statistics.add_action(kind, self.strand.clock - self.began);
         self.began = self.strand.clock;
         self.spend(kind);
@@ -557,7 +563,7 @@ impl<M: Machine> Process for RankProcess<'_, M> {
             Token::Arrived { request, at, party } => {
                 let received = match party {
                     Party::Receiver { detached } => {
-                        self.sample_arrival(request, at);
+                        self.take_arrival(request, at);
                         detached
                     }
                     Party::Sender { received } => {

@@ -78,7 +78,7 @@ impl<M: Machine> RankProcess<'_, M> {
         match flights.states.insert(flight, State::Expected { receive, received }) {
             Some(State::Landed(at)) => {
                 flights.states.remove(&flight);
-                self.sample_arrival(receive, at);
+                self.take_arrival(receive, at);
                 self.requests.set(receive, Request::Complete(Completion { at, received }));
                 true
             }
@@ -93,7 +93,7 @@ impl<M: Machine> RankProcess<'_, M> {
         match flights.states.insert(flight, State::Landed(at)) {
             Some(State::Expected { receive, received }) => {
                 flights.states.remove(&flight);
-                self.sample_arrival(receive, at);
+                self.take_arrival(receive, at);
                 self.requests.set(receive, Request::Complete(Completion { at, received }));
                 Some(receive)
             }

@@ -250,6 +250,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let ready = (receive.request, receive.posted);
         self.meet_cause(port, (&message, departure), ready, outbox);
         self.sample(Quantity::Bytes, bytes.get());
+        self.record_match(receive.request, peer, &message);
         let received = reply.is_none().then_some(bytes);
         if let Departure::Flying(flight) = departure {
             return Ok(self.await_flight(flight, receive.request, received));
@@ -280,7 +281,7 @@ impl<M: Machine> RankProcess<'_, M> {
             let party = Party::Sender { received: receive.posted };
             outbox.send(peer, Token::Arrived { request, at, party });
         }
-        self.sample_arrival(receive.request, at);
+        self.take_arrival(receive.request, at);
         self.requests.set(receive.request, Request::Complete(Completion { at, received }));
         Ok(true)
     }

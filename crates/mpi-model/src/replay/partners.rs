@@ -170,6 +170,7 @@ impl<M: Machine> RankProcess<'_, M> {
                 self.statistics.block(kind, state, ready - now, at - ready);
                 if ready > now {
                     self.sample(Quantity::Waiting, (ready - now).as_picos());
+                    self.record_wait(kind, state, now, ready);
                 }
             }
             Some(last) if ready > now => *last = (*last).max(Partner { ready, state }),
@@ -177,9 +178,10 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Counts a message that arrives at this instant, where messages are counted.
+    /// Counts a message that arrives at this instant, and records it, where messages are counted and recorded.
     #[inline(always)]
-    pub(super) fn sample_arrival(&mut self, request: RequestId, at: SimTime) {
+    pub(super) fn take_arrival(&mut self, request: RequestId, at: SimTime) {
+        self.record_arrival(request, at);
         if self.world.pool.is_some() {
             self.count_arrival(request, at);
         }

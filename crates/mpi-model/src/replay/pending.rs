@@ -188,6 +188,7 @@ impl<M: Machine> RankProcess<'_, M> {
             next += 1;
         }
         self.flush_samples();
+        self.record_end();
         self.statistics.finish(self.strand.clock - self.began);
         self.began = self.strand.clock;
         self.spend(ActionKind::Finalize);

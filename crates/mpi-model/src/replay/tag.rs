@@ -41,6 +41,11 @@ impl Side {
     }
 }
 
+/// The number of the operation to which a message belongs, modulo 2^24.
+pub(super) fn number_of(tag: u32) -> u32 {
+    tag >> NUMBER_SHIFT
+}
+
 /// The kind of the operation to which a message belongs.
 pub(super) fn kind_of(tag: u32) -> ActionKind {
     ActionKind::from_number(tag & KIND_MASK).unwrap_or(ActionKind::Marker)
@@ -63,7 +68,7 @@ mod tests {
         let [bcast, barrier] = [ActionKind::Bcast, ActionKind::Barrier].map(|kind| of_operation(7, kind));
         let announcement = Side::Announcement.of(bcast);
         assert!(Side::Data.is(bcast) && Side::Announcement.is(announcement) && !Side::Put.is(announcement));
-        assert_eq!(kind_of(announcement), ActionKind::Bcast);
+        assert_eq!((kind_of(announcement), number_of(announcement)), (ActionKind::Bcast, 7));
         assert!(contradict(announcement, barrier) && !contradict(announcement, bcast));
         assert!(!contradict(bcast, of_operation(8, ActionKind::Barrier)));
     }

@@ -15,6 +15,7 @@ use crate::distribution::{Distributions, Pool};
 use crate::error::ReplayError;
 use crate::machine::Machine;
 use crate::parameters::Parameters;
+use crate::timeline::Recording;
 use crate::token::Token;
 
 /// What all ranks of a replay share.
@@ -36,6 +37,8 @@ pub struct World<'t, M> {
     pub(super) pool: Option<Pool>,
     /// Where the critical paths are that come with messages, if they are followed.
     pub(super) shelves: Option<Shelves>,
+    /// What is recorded, if anything is.
+    pub(super) recording: Option<Recording<'t>>,
 }
 
 /// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the
@@ -82,6 +85,7 @@ impl<'t, M: Machine> World<'t, M> {
             breaks_down: false,
             pool: None,
             shelves: None,
+            recording: None,
         }
     }
 
@@ -113,6 +117,15 @@ impl<'t, M: Machine> World<'t, M> {
     /// Each rank then takes 1 kB more, and 160 B for each of its requests and for each message under way to it.
     pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
         Self { shelves: Some(Shelves::new(of, self.trace.ranks())), ..self }
+    }
+
+    /// Has ranks record what they do, for a timeline. Waits are recorded if ranks find out [where their time
+    /// goes](World::with_breakdowns).
+    ///
+    /// A rank that is passed over for some iterations ([`RankProcess::repeat`]) records nothing of them, and what a rank has
+    /// recorded is not part of its [state](RankProcess::save).
+    pub fn with_recording(self, recording: Option<Recording<'t>>) -> Self {
+        Self { recording, ..self }
     }
 
     /// Returns how the messages and the waits of all ranks are distributed that have ended, where that was asked for.

@@ -11,5 +11,6 @@ mod critical_paths;
 mod outcomes;
 mod point_to_point;
 mod runs;
+mod timeline;
 mod waits;
 mod wildcards;
