@@ -46,6 +46,8 @@ mod reference;
 mod schema;
 #[path = "replay/sweep.rs"]
 mod sweep;
+#[path = "replay/timeline.rs"]
+mod timeline;
 #[path = "replay/trace_commands.rs"]
 mod trace_commands;
 #[path = "replay/validation.rs"]

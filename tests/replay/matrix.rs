@@ -69,6 +69,11 @@ impl Way {
         }
     }
 
+    /// Sets what changes the order of things but not who does them.
+    pub(crate) fn apply(&self, scene: Scene) -> Scene {
+        scene.with_run_ahead(self.run_ahead).with_batch(self.batch).with_jitter(self.jitter)
+    }
+
     pub(crate) fn replay(&self, scene: &Scene) -> Outcome {
         let outcomes = Cluster::in_memory(self.processes, |mut cluster| {
             scene.replay_across(&mut cluster, &Progress::new(self.threads)).unwrap()
@@ -118,8 +123,7 @@ fn check_scene(mut scene: Scene, every: usize) {
     let folder = Folder::new();
     for way in Way::all().step_by(every) {
         let partition = way.partition(scene.trace().ranks(), &folder);
-        scene = scene.with_threads(way.threads).with_partition(partition);
-        scene = scene.with_run_ahead(way.run_ahead).with_batch(way.batch).with_jitter(way.jitter);
+        scene = way.apply(scene.with_threads(way.threads).with_partition(partition));
         assert!(results(&way.replay(&scene)) == expected, "{} {way:?}", scene.job().trace.display());
     }
 }

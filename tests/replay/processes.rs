@@ -152,3 +152,28 @@ fn the_first_process_speaks_for_all() {
     assert_eq!(stdout.matches("partition auto: ").count(), 1, "{stdout}");
     assert_eq!(stderr.matches("3 process(es) with 2 thread(s)").count(), 1, "{stderr}");
 }
+
+/// All events go through the first process, which writes the file.
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn one_timeline() {
+    let folder = Folder::new();
+    let trace = text(&repository().join("configs/traces/lu.S.8"));
+    let platform = platform();
+    let timeline = |name: &str| format!("--timeline={}", folder.path(name).display());
+    let alone = timeline("alone.json");
+    command().args(replay(&trace, &platform, &[&alone])).env_remove("RUST_LOG").assert().code(DONE);
+    let expected = std::fs::read(folder.path("alone.json")).unwrap();
+    assert!(expected.len() > 1 << 20, "more than a process sends at once: {}", expected.len());
+    for (processes, threads) in [(2, "--threads=2"), (3, "--threads=1")] {
+        let together = timeline("together.json");
+        let Some(assert) = try_mpirun(processes, &replay(&trace, &platform, &[threads, &together])) else {
+            return;
+        };
+        let assert = assert.code(DONE);
+        let stderr = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert_eq!(stderr.matches("wrote the timeline").count(), 1, "{stderr}");
+        let found = std::fs::read(folder.path("together.json")).unwrap();
+        assert!(found == expected, "{processes} processes, {threads}");
+    }
+}

@@ -17,7 +17,7 @@ use crate::scene::{Outcome, RunError, Scene, last, last_path};
 
 /// Has all processes succeed, or fail, together: where one has failed, the others get [`RunError::Elsewhere`], and of
 /// several that have failed the first keeps its error, to tell it.
-fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Result<T, RunError> {
+pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Result<T, RunError> {
     match cluster.first_failure(own.is_ok())? {
         Some(process) if process != cluster.member() => Err(RunError::Elsewhere { process }),
         _ => own,
@@ -101,7 +101,9 @@ impl Scene {
         let engine = self.engine(partition);
         let others = (0..members).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| engine.ranks(other, members, ranks).first().copied());
-        let world = self.world(&machine).beside(elsewhere.collect());
+        let spool = self.spool();
+        let world =
+            self.world(&machine).with_recording(self.recording(spool.as_ref())).beside(elsewhere.collect());
         let mine = engine.ranks(me, members, ranks);
         let followed = self.job().critical_path.then(|| mine.iter().copied());
         let world = match followed {
@@ -118,8 +120,9 @@ impl Scene {
         let parts = self.gather_ending(cluster, &mine, run)?;
         let distributions = gather_distributions(cluster, world.distributions())?;
         let critical_path = gather_path(cluster, path)?;
+        let timeline = self.write_timeline_across(spool.as_ref(), cluster)?;
         let outcome = move || {
-            let mut outcome = Outcome { cuts, ..Outcome::empty(ranks, replay_time) };
+            let mut outcome = Outcome { cuts, timeline, ..Outcome::empty(ranks, replay_time) };
             (outcome.distributions, outcome.critical_path) = (distributions, critical_path);
             for (part, member) in parts.iter().zip(0..) {
                 outcome.take_in(&engine.ranks(member, members, ranks), part);

@@ -12,6 +12,7 @@ mod run;
 mod schema;
 mod summary;
 mod sweep;
+mod timeline;
 mod trace;
 mod validate;
 

@@ -215,16 +215,17 @@ pub(crate) fn anchor(table: &mut toml::Table, directory: &Path) {
 }
 
 /// Sections that cannot change a result.
-const NO_MATTER: [&str; 5] = ["engine", "parallel", "analysis", "checkpoint", "output"];
+const NO_MATTER: [&str; 6] = ["engine", "parallel", "analysis", "checkpoint", "timeline", "output"];
 
 /// The keys whose values are paths.
-const PATHS: [(&str, &str); 8] = [
+const PATHS: [(&str, &str); 9] = [
     ("trace", "path"),
     ("platform", "file"),
     ("platform", "hosts"),
     ("network", "regions"),
     ("parallel", "partition"),
     ("checkpoint", "directory"),
+    ("timeline", "file"),
     ("output", "report"),
     ("output", "profile"),
 ];

@@ -8,6 +8,7 @@ use pdes_core::{RunAhead, SimDuration};
 
 use crate::checkpoint::Checkpoints;
 use crate::partition::PartitionSource;
+use crate::timeline::TimelinePlan;
 
 /// A run, with every choice made.
 #[derive(Clone, Debug)]
@@ -56,6 +57,8 @@ pub struct Job {
     pub links: Option<bool>,
     /// When checkpoints are written, if they are.
     pub checkpoints: Option<Checkpoints>,
+    /// The timeline that is written, if one is.
+    pub timeline: Option<TimelinePlan>,
     /// Where the report goes.
     pub report: Option<PathBuf>,
     /// Where the profile of the parallelism goes.

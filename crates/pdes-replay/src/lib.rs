@@ -46,8 +46,10 @@ mod province;
 mod report;
 mod scene;
 mod sweep;
+mod timeline;
 mod validation;
 
+pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use checkpoint::{CheckpointError, CheckpointSummary, Checkpoints, Stop};
 pub use config::schema::{config_schema, platform_schema};
 pub use config::{Config, ConfigError, LogGopsSection, NameKind, Origin, UnknownName};
@@ -61,8 +63,9 @@ pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionProfile};
 pub use report::{
-    ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Fractions, Histogram, Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat, Portrait, PortraitError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, SavedParameters, SavedReport, SavedRun, TableRow, Timeline, TimelineError, peak_rss_bytes, write_json,
+    ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Fractions, Histogram, Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat, Portrait, PortraitError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, SavedParameters, SavedReport, SavedRun, TableRow, Timeline as SavedTimeline, TimelineError as SavedTimelineError, peak_rss_bytes, write_json,
 };
 pub use scene::{Outcome, RunError, Scene};
 pub use sweep::{Found, Results, Row, Sweep, SweepError, sweep_schema, write_csv, write_parquet};
+pub use timeline::TimelinePlan;
 pub use validation::{Compared, Residual, Validation, ValidationError};

@@ -29,6 +29,7 @@ use crate::partition::{Cuts, Division, PartitionError, PartitionSource};
 use crate::placement::{Placement, PlacementError};
 use crate::province::Province;
 use crate::report::peak_rss_bytes;
+use ::timeline::{Summary, TimelineError};
 
 /// Runs of more ranks than this do not look at waits unless they are asked to: that takes memory and time for each rank.
 const MOST_RANKS_THAT_LOOK: u32 = 1 << 16;
@@ -68,6 +69,8 @@ pub struct Outcome {
     pub critical_path: Option<CriticalPath>,
     /// What links carried, where messages shared them and that was asked for.
     pub links: Option<LinkLoads>,
+    /// What the timeline holds; `None` where none was asked for.
+    pub timeline: Option<Summary>,
     /// What was not replayed; `None` where all was.
     pub fast_forward: Option<FastForward>,
     /// What checkpoints did; `None` where none were to be written.
@@ -118,6 +121,9 @@ pub enum RunError {
     /// The program deadlocks.
     #[error("{0}")]
     Deadlock(Deadlock),
+    /// The timeline cannot be written.
+    #[error(transparent)]
+    Timeline(#[from] TimelineError),
     /// A checkpoint cannot be written, or gone on from.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -333,6 +339,8 @@ impl Scene {
             Some("histograms count every message (analysis.histograms)")
         } else if self.job.critical_path {
             Some("a critical path goes through every iteration (analysis.critical_path)")
+        } else if self.job.timeline.is_some() {
+            Some("a timeline shows every iteration (timeline.file)")
         } else if self.trace.is_in_memory() {
             Some("only an archive has loops; convert the trace (trace convert)")
         } else {
@@ -360,7 +368,9 @@ impl Scene {
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
         let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
         let engine = self.engine(partition);
-        if self.job.fast_forward && !self.job.histograms && !self.job.critical_path {
+        let shows_every_action =
+            self.job.histograms || self.job.critical_path || self.job.timeline.is_some();
+        if self.job.fast_forward && !shows_every_action {
             let world = self.world(&machine).by_iterations();
             let processes = world.processes().map_err(|error| self.locate(error))?;
             if let Some((run, found)) = forward::run(&engine, processes, progress) {
@@ -368,7 +378,8 @@ impl Scene {
             }
             progress.go_on_after(0);
         }
-        let world = self.world(&machine);
+        let spool = self.spool();
+        let world = self.world(&machine).with_recording(self.recording(spool.as_ref()));
         if let Some(plan) = &self.job.checkpoints {
             let (stop, trace, identity) = (&self.stop, &self.trace, Identity::of(self)?);
             let legs = Legs { plan, stop, engine, trace, world: &world, progress, identity };
@@ -377,7 +388,8 @@ impl Scene {
         }
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let outcome = self.conclude(started, engine.run_watched(processes, progress))?;
-        Ok(Outcome { cuts, distributions: world.distributions(), ..outcome })
+        let distributions = world.distributions();
+        Ok(Outcome { cuts, distributions, timeline: self.write_timeline(spool.as_ref())?, ..outcome })
     }
 
     /// Returns whether ranks find out where their time goes.
@@ -417,7 +429,8 @@ impl Scene {
         {
             return Ok(outcome);
         }
-        let world = self.world(&machine);
+        let spool = self.spool();
+        let world = self.world(&machine).with_recording(self.recording(spool.as_ref()));
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let mut contention = Contention::new(&machine, &self.job.network, self.epochs.as_ref())?;
         if self.records_links() {
@@ -428,7 +441,8 @@ impl Scene {
         let outcome = self.conclude(started, engine.run(processes, &mut contention, progress))?;
         let end = outcome.simulated_time();
         let links = if self.records_links() { contention.link_loads(end) } else { None };
-        Ok(Outcome { epochs: contention.epochs(), distributions: world.distributions(), links, ..outcome })
+        let (epochs, distributions) = (contention.epochs(), world.distributions());
+        Ok(Outcome { epochs, distributions, links, timeline: self.write_timeline(spool.as_ref())?, ..outcome })
     }
 
     /// The engine for a replay region by region.
@@ -446,7 +460,8 @@ impl Scene {
         progress: &Progress,
     ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
-        let world = self.world(&machine);
+        let spool = self.spool();
+        let world = self.world(&machine).with_recording(self.recording(spool.as_ref()));
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let ground = plan.machine(&self.platform, &self.job.network)?;
         let ground = ground.with_link_loads(self.records_links());
@@ -458,7 +473,8 @@ impl Scene {
                 let epochs = Some(Province::summary(&regions, crossings));
                 let loads = || Province::link_loads(&ground, &mut regions, outcome.simulated_time());
                 let links = self.records_links().then(loads);
-                Ok(Some((Outcome { epochs, distributions: world.distributions(), links, ..outcome }, timing)))
+                let (distributions, timeline) = (world.distributions(), self.write_timeline(spool.as_ref())?);
+                Ok(Some((Outcome { epochs, distributions, links, timeline, ..outcome }, timing)))
             }
             Err(Unordered { rank, at }) => {
                 tracing::warn!(
@@ -492,6 +508,7 @@ impl Scene {
                     distributions: None,
                     critical_path,
                     links: None,
+                    timeline: None,
                     fast_forward: None,
                     checkpoints: None,
                     processes: 1,
@@ -562,6 +579,7 @@ impl Outcome {
             distributions: None,
             critical_path: None,
             links: None,
+            timeline: None,
             fast_forward: None,
             checkpoints: None,
             processes: 1,

@@ -156,7 +156,7 @@ impl Sweep {
             let mut config = base.clone();
             settings.iter().for_each(|setting| setting.apply(&mut config));
             // Those of a run are not for many at the same time.
-            ["checkpoint", "output"].iter().for_each(|section| config.remove_section(section));
+            ["checkpoint", "timeline", "output"].iter().for_each(|section| config.remove_section(section));
             let key = journal::key(&config);
             let source =
                 |source| SweepError::Run { path: path.to_owned(), labels: labels.join(", "), source };

@@ -155,6 +155,8 @@ pub(crate) struct RunArguments {
     /// Goes on from the checkpoint in the directory; where there is none, starts from the beginning.
     #[arg(long)]
     pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) timeline: super::timeline::TimelineArguments,
     /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub(crate) set: Vec<String>,

@@ -30,6 +30,10 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
         let hint = "the replay of a GOAL schedule writes no checkpoints: leave --checkpoint out";
         return Err(Misuse(hint.to_owned()).into());
     }
+    if config.section("timeline").is_some() {
+        let hint = "the replay of a GOAL schedule writes no timeline: leave --timeline out";
+        return Err(Misuse(hint.to_owned()).into());
+    }
     let (parameters, engine) = section(config)?;
     if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
         let hint = format!(

@@ -8,7 +8,7 @@ use pdes_replay::{Config, Epoch, Job, Model, Outcome, Report, RunError, Scene, S
 
 use super::arguments::RunArguments;
 use super::processes::agree;
-use super::{Misuse, goal, progress, summary};
+use super::{Misuse, goal, progress, summary, timeline};
 
 /// The exit status of a command that a signal ended, as shells have it.
 const INTERRUPTED: i32 = 130;
@@ -118,6 +118,7 @@ fn replay<T>(scene: &Scene, quiet: bool, replay: impl FnOnce(&Progress) -> Resul
 
 /// Prints the result and writes the report.
 fn print(scene: &Scene, outcome: &Outcome, quiet: bool) -> Result<()> {
+    timeline::announce(scene.job(), outcome);
     let report = Report::new(scene, outcome);
     if let Some(path) = &scene.job().report {
         report.write(path).with_context(|| format!("the report {}", path.display()))?;
@@ -160,6 +161,7 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
             config.set_path(section, key, path);
         }
     }
+    arguments.timeline.apply(&mut config);
     if let Some(model) = &arguments.model {
         config.insert("network", "model", model.as_str().into());
     }
@@ -177,7 +179,8 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
 
 /// A long run should not end with a report that cannot be written.
 fn check_outputs(job: &Job) -> Result<()> {
-    for (what, path) in [("report", &job.report), ("profile", &job.profile)] {
+    let timeline = job.timeline.as_ref().map(|timeline| timeline.path.clone());
+    for (what, path) in [("report", &job.report), ("profile", &job.profile), ("timeline", &timeline)] {
         let Some(path) = path else { continue };
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         if directory.is_some_and(|directory| !directory.is_dir()) {

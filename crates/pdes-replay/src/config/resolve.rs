@@ -3,6 +3,7 @@
 mod checkpoints;
 mod collectives;
 mod epochs;
+mod timeline;
 
 use mpi_model::{Outcomes, Overhead, Parameters};
 use netmodel::NetworkParameters;
@@ -19,8 +20,19 @@ use crate::partition::PartitionSource;
 const MAX_THREADS: usize = 1024;
 
 pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
-    let Sections { trace, platform, network, mpi, engine, parallel, analysis, checkpoint, output, loggops } =
-        sections;
+    let Sections {
+        trace,
+        platform,
+        network,
+        mpi,
+        engine,
+        parallel,
+        analysis,
+        checkpoint,
+        timeline,
+        output,
+        loggops,
+    } = sections;
     let Some(path) = trace.path else {
         return Err(value("trace", "path", "is missing: name a trace with --trace or in the configuration"));
     };
@@ -44,6 +56,10 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     if checkpoints.is_some() {
         checkpoints::check_model(model, fast_forward)?;
         checkpoints::check_analyses(output.profile.is_some(), histograms, critical_path)?;
+    }
+    let timeline = timeline::timeline(timeline)?;
+    if timeline.is_some() {
+        timeline::check(checkpoints.is_some())?;
     }
     Ok(Job {
         trace: path,
@@ -73,6 +89,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         critical_path,
         links: analysis.links,
         checkpoints,
+        timeline,
         report: output.report,
         profile: output.profile,
     })

@@ -38,6 +38,8 @@ pub(super) struct Sections {
     pub(super) analysis: AnalysisSection,
     /// From where an interrupted run goes on; changes no result.
     pub(super) checkpoint: CheckpointSection,
+    /// What each rank does when, in a file; changes no result.
+    pub(super) timeline: TimelineSection,
     /// What is written.
     pub(super) output: OutputSection,
     /// Parameters of the model `loggops`, for GOAL schedules, which are not replayed as traces.
@@ -289,6 +291,26 @@ pub(super) struct CheckpointSection {
     /// Whether to go on from the checkpoint that is there (`--resume`).
     #[schemars(extend("default" = false))]
     pub(super) resume: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TimelineSection {
+    /// Where to write a timeline (`--timeline`).
+    #[schemars(extend("x-default" = "none", "x-page" = "timelines.md"))]
+    pub(super) file: Option<PathBuf>,
+    /// Its format: `chrome`, `paje`, `otf2`, `csv`, `parquet` (`--timeline-format`).
+    #[schemars(extend("x-default" = "by the end of the file's name"))]
+    pub(super) format: Option<String>,
+    /// The simulated time that it shows, such as `"10s..12s"` (`--timeline-window`).
+    #[schemars(extend("x-default" = "all"))]
+    pub(super) window: Option<String>,
+    /// The ranks that it shows, such as `"0..64"`, the last one excluded (`--timeline-ranks`).
+    #[schemars(extend("x-default" = "all"))]
+    pub(super) ranks: Option<String>,
+    /// Whether it shows messages inside collective operations.
+    #[schemars(extend("default" = false))]
+    pub(super) collectives: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

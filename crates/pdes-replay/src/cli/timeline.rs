@@ -1,0 +1,54 @@
+//! Flags of timelines, and what is said of one that was written.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pdes_replay::{Config, Job, Outcome, TimelineSummary};
+
+/// What of a run a timeline shows, and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct TimelineArguments {
+    /// Where to write a timeline: states, waits and messages of ranks. The end of the name stands for the format: .json and
+    /// .json.gz (Perfetto), .csv.
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// The format of the timeline, whatever its name: chrome, csv.
+    #[arg(long, value_name = "NAME")]
+    timeline_format: Option<String>,
+    /// Shows this part of simulated time only, such as 10s..12s, 1.5ms.. or ..200us.
+    #[arg(long, value_name = "START..END")]
+    timeline_window: Option<String>,
+    /// Shows ranks from FIRST up to, but without, END only, such as 0..64, and messages to and from them.
+    #[arg(long, value_name = "FIRST..END")]
+    timeline_ranks: Option<String>,
+}
+
+impl TimelineArguments {
+    /// Puts the flags into a configuration.
+    pub(crate) fn apply(&self, config: &mut Config) {
+        if let Some(path) = &self.timeline {
+            config.set_path("timeline", "file", path);
+        }
+        let texts = [
+            ("format", &self.timeline_format),
+            ("window", &self.timeline_window),
+            ("ranks", &self.timeline_ranks),
+        ];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                config.insert("timeline", key, text.as_str().into());
+            }
+        }
+    }
+}
+
+/// Says what was written, if a timeline was.
+pub(crate) fn announce(job: &Job, outcome: &Outcome) {
+    if let (Some(plan), Some(summary)) = (&job.timeline, outcome.timeline) {
+        let TimelineSummary { states, waits, messages, bytes } = summary;
+        let path = plan.path.display();
+        tracing::info!(
+            "wrote the timeline {path}: {states} states, {waits} waits, {messages} messages, {bytes} bytes"
+        );
+    }
+}

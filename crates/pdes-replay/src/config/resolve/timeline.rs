@@ -1,0 +1,126 @@
+//! The section `[timeline]`.
+
+use std::ops::Range;
+use std::path::Path;
+
+use mpi_model::Excerpt;
+use pdes_core::{SimDuration, SimTime};
+use timeline::Format;
+
+use super::value;
+use crate::config::{ConfigError, TimelineSection};
+use crate::timeline::TimelinePlan;
+
+/// Units of time, in picoseconds; those that end like others come first.
+const UNITS: [(&str, f64); 5] = [("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0), ("s", 1e12)];
+
+pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>, ConfigError> {
+    let TimelineSection { file, format, window, ranks, collectives } = section;
+    let asks = format.is_some() || window.is_some() || ranks.is_some() || collectives.is_some();
+    let Some(path) = file else {
+        let message = "is missing: name the file of the timeline with --timeline FILE";
+        return if asks { Err(value("timeline", "file", message)) } else { Ok(None) };
+    };
+    let whole = Excerpt::default();
+    let excerpt = Excerpt {
+        window: window.as_deref().map_or(Ok(whole.window), parse_window)?,
+        ranks: ranks.as_deref().map_or(Ok(whole.ranks), parse_ranks)?,
+        operations: collectives.unwrap_or(whole.operations),
+    };
+    Ok(Some(TimelinePlan { format: find_format(format.as_deref(), &path)?, path, excerpt }))
+}
+
+/// Refuses what does not go together with a timeline.
+pub(super) fn check(checkpoints: bool) -> Result<(), ConfigError> {
+    if checkpoints {
+        let message = "what was recorded is not saved: leave checkpoint.directory out, or the timeline";
+        return Err(value("timeline", "file", message));
+    }
+    Ok(())
+}
+
+fn find_format(name: Option<&str>, path: &Path) -> Result<Format, ConfigError> {
+    let names = || Format::ALL.map(Format::name).join(", ");
+    match name {
+        Some(name) => Format::named(name).ok_or_else(|| {
+            value("timeline", "format", format!("found {name:?}, expected one of {}", names()))
+        }),
+        None => Format::of(path).ok_or_else(|| {
+            let ends = Format::ALL.into_iter().flat_map(Format::extensions).copied();
+            let ends: Vec<&str> = ends.collect();
+            let message = format!(
+                "found {}, expected a name that ends in one of {}, or timeline.format (--timeline-format): one of {}",
+                path.display(),
+                ends.join(", "),
+                names()
+            );
+            value("timeline", "file", message)
+        }),
+    }
+}
+
+/// Reads `A..B`, where either may be missing.
+fn ends(text: &str) -> Option<(Option<&str>, Option<&str>)> {
+    let (start, end) = text.split_once("..")?;
+    let given = |part: &str| !part.trim().is_empty();
+    Some((Some(start).filter(|part| given(part)), Some(end).filter(|part| given(part))))
+}
+
+fn parse_window(text: &str) -> Result<Range<SimTime>, ConfigError> {
+    let window = ends(text).and_then(|(start, end)| {
+        let start = start.map_or(Some(SimTime::ZERO), instant)?;
+        Some(start..end.map_or(Some(SimTime::MAX), instant)?)
+    });
+    window.filter(|window| window.start < window.end).ok_or_else(|| {
+        let expected = "expected START..END with START before END, such as 10s..12s, 1.5ms.. or ..200us";
+        value("timeline", "window", format!("found {text:?}, {expected}"))
+    })
+}
+
+fn instant(text: &str) -> Option<SimTime> {
+    let text = text.trim();
+    let (number, picos) = UNITS.iter().find_map(|&(unit, picos)| Some((text.strip_suffix(unit)?, picos)))?;
+    let number: f64 = number.trim().parse().ok()?;
+    SimTime::ZERO.checked_add(SimDuration::try_from_picos_f64(number * picos)?)
+}
+
+fn parse_ranks(text: &str) -> Result<Range<u32>, ConfigError> {
+    let number = |text: &str| text.trim().parse().ok();
+    let ranks = ends(text).and_then(|(first, end)| {
+        let first = first.map_or(Some(0), number)?;
+        Some(first..end.map_or(Some(u32::MAX), number)?)
+    });
+    ranks.filter(|ranks| !ranks.is_empty()).ok_or_else(|| {
+        let expected =
+            "expected FIRST..END with FIRST below END, which is not part of it, such as 0..64 or 128..";
+        value("timeline", "ranks", format!("found {text:?}, {expected}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_have_units_and_open_ends() {
+        let picos =
+            |text| parse_window(text).ok().map(|Range { start, end }| (start.as_picos(), end.as_picos()));
+        assert_eq!(picos("10s..12s"), Some((10_000_000_000_000, 12_000_000_000_000)));
+        assert_eq!(picos("1.5us..2 ms"), Some((1_500_000, 2_000_000_000)));
+        assert_eq!(picos("..7ns"), Some((0, 7000)));
+        assert_eq!(picos("3ps.."), Some((3, u64::MAX)));
+        for wrong in ["10s", "12s..10s", "1..2", "-1s..2s", "1s..1s", "1s...2s", "1e30s..", "nans.."] {
+            assert!(parse_window(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ranks_end_before_the_last_number() {
+        assert_eq!(parse_ranks("0..64").ok(), Some(0..64));
+        assert_eq!(parse_ranks("..3").ok(), Some(0..3));
+        assert_eq!(parse_ranks("128..").ok(), Some(128..u32::MAX));
+        for wrong in ["5", "3..3", "4..3", "a..b", "-1..2"] {
+            assert!(parse_ranks(wrong).is_err(), "{wrong}");
+        }
+    }
+}

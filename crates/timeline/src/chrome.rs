@@ -1,0 +1,356 @@
+//! Trace events in JSON.
+//!
+//! The format is that of "Trace Event Format" (Chrome's tracing page), in its form as an object. A rank is a process of two
+//! threads: one has its states, with waits inside them, the other one the ends of its messages. An end is an event of no
+//! duration, so that an arrow begins and ends at the instant at which the message does, whatever the rank does then.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use mpi_model::{ActionKind, Event};
+use pdes_core::{Rank, SimDuration, SimTime};
+use serde::Serialize;
+
+use crate::draft::Draft;
+
+/// An event of the format.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
+#[serde(tag = "ph")]
+enum TraceEvent<'a> {
+    /// Says something of a process or a thread.
+    #[serde(rename = "M")]
+    Metadata { name: Cow<'a, str>, pid: u64, tid: u64, args: Metadata },
+    /// Something that lasts.
+    #[serde(rename = "X")]
+    Complete {
+        name: Cow<'a, str>,
+        cat: Cow<'a, str>,
+        ts: f64,
+        dur: f64,
+        pid: u64,
+        tid: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        args: Option<MessageArgs<'a>>,
+    },
+    /// The start of an arrow, on the event before.
+    #[serde(rename = "s")]
+    FlowStart { name: Cow<'a, str>, cat: Cow<'a, str>, id: u64, ts: f64, pid: u64, tid: u64 },
+    /// The end of an arrow, on the event before.
+    #[serde(rename = "f")]
+    FlowEnd { name: Cow<'a, str>, cat: Cow<'a, str>, id: u64, bp: Cow<'a, str>, ts: f64, pid: u64, tid: u64 },
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
+#[serde(rename_all = "snake_case")]
+enum Metadata {
+    Name(String),
+    SortIndex(u32),
+}
+
+/// What is known of a message.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
+struct MessageArgs<'a> {
+    from: u32,
+    to: u32,
+    bytes: u64,
+    tag: u32,
+    communicator: u32,
+    operation: Option<Cow<'a, str>>,
+}
+
+/// A file of trace events.
+#[derive(Debug)]
+pub(crate) struct Chrome {
+    file: Output,
+    is_first: bool,
+    /// The ranks that have names.
+    named: BTreeSet<Rank>,
+    messages: u64,
+}
+
+#[derive(Debug)]
+enum Output {
+    Plain(Draft),
+    Gzip(GzEncoder<Draft>),
+}
+
+/// The name of messages, and their category.
+const MESSAGE: Cow<'static, str> = Cow::Borrowed("message");
+
+impl Chrome {
+    pub(crate) fn create(path: &Path, ranks: Range<u32>) -> io::Result<Self> {
+        let draft = Draft::create(path)?;
+        let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
+        let file = if is_compressed {
+            Output::Gzip(GzEncoder::new(draft, Compression::default()))
+        } else {
+            Output::Plain(draft)
+        };
+        let mut chrome = Self { file, is_first: true, named: BTreeSet::new(), messages: 0 };
+        chrome.file.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        ranks.map(Rank::new).try_for_each(|rank| chrome.name(rank))?;
+        Ok(chrome)
+    }
+
+    pub(crate) fn write(&mut self, event: &Event) -> io::Result<()> {
+        match *event {
+            Event::State { rank, kind, begin, end } => {
+                self.complete(rank, kind.name(), category(kind), begin, end)
+            }
+            Event::Wait { rank, state, begin, end, .. } => {
+                self.complete(rank, state.name(), "wait", begin, end)
+            }
+            Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation } => {
+                let operation = operation.map(|kind| Cow::Borrowed(kind.name()));
+                let (bytes, communicator) = (bytes.get(), communicator.get());
+                let args =
+                    MessageArgs { from: from.get(), to: to.get(), bytes, tag, communicator, operation };
+                self.message((from, sent), (to, arrived), args)
+            }
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
+        self.file.write_all(b"\n]}\n")?;
+        match self.file {
+            Output::Plain(draft) => draft.complete(),
+            Output::Gzip(encoder) => encoder.finish()?.complete(),
+        }
+    }
+
+    fn complete(
+        &mut self,
+        rank: Rank,
+        name: &'static str,
+        cat: &'static str,
+        begin: SimTime,
+        end: SimTime,
+    ) -> io::Result<()> {
+        self.name(rank)?;
+        let (pid, tid) = states_of(rank);
+        let (name, cat, args) = (Cow::Borrowed(name), Cow::Borrowed(cat), None);
+        self.put(&TraceEvent::Complete {
+            name,
+            cat,
+            ts: micros(begin),
+            dur: length(end - begin),
+            pid,
+            tid,
+            args,
+        })
+    }
+
+    /// Both ends of a message, and the arrow.
+    fn message(
+        &mut self,
+        (from, sent): (Rank, SimTime),
+        (to, arrived): (Rank, SimTime),
+        args: MessageArgs<'_>,
+    ) -> io::Result<()> {
+        self.name(from)?;
+        self.name(to)?;
+        let id = self.messages;
+        self.messages += 1;
+        let end = |name, (pid, tid), at, args| TraceEvent::Complete {
+            name: Cow::Borrowed(name),
+            cat: MESSAGE,
+            ts: micros(at),
+            dur: 0.0,
+            pid,
+            tid,
+            args: Some(args),
+        };
+        let (pid, tid) = messages_of(from);
+        self.put(&end("sent", (pid, tid), sent, args.clone()))?;
+        self.put(&TraceEvent::FlowStart { name: MESSAGE, cat: MESSAGE, id, ts: micros(sent), pid, tid })?;
+        let (pid, tid) = messages_of(to);
+        self.put(&end("arrived", (pid, tid), arrived, args))?;
+        let bp = Cow::Borrowed("e");
+        self.put(&TraceEvent::FlowEnd { name: MESSAGE, cat: MESSAGE, id, bp, ts: micros(arrived), pid, tid })
+    }
+
+    /// Says what the process and the threads of a rank are, once.
+    fn name(&mut self, rank: Rank) -> io::Result<()> {
+        if !self.named.insert(rank) {
+            return Ok(());
+        }
+        let mut say = |name, (pid, tid), args| {
+            self.put(&TraceEvent::Metadata { name: Cow::Borrowed(name), pid, tid, args })
+        };
+        say("process_name", states_of(rank), Metadata::Name(format!("rank {rank}")))?;
+        say("process_sort_index", states_of(rank), Metadata::SortIndex(rank.get()))?;
+        say("thread_name", states_of(rank), Metadata::Name("states".to_owned()))?;
+        say("thread_name", messages_of(rank), Metadata::Name("messages".to_owned()))
+    }
+
+    fn put(&mut self, event: &TraceEvent<'_>) -> io::Result<()> {
+        self.file.write_all(if self.is_first { b"\n" } else { b",\n" })?;
+        self.is_first = false;
+        Ok(serde_json::to_writer(&mut self.file, event)?)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(draft) => draft.write(bytes),
+            Self::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(draft) => draft.flush(),
+            Self::Gzip(encoder) => encoder.flush(),
+        }
+    }
+}
+
+fn category(kind: ActionKind) -> &'static str {
+    match kind {
+        ActionKind::Compute => "compute",
+        ActionKind::Sleep => "sleep",
+        _ => "mpi",
+    }
+}
+
+/// The process and the thread that have the states of a rank. Viewers take number 0 for something else.
+fn states_of(rank: Rank) -> (u64, u64) {
+    let rank = u64::from(rank.get());
+    (rank + 1, 2 * rank + 1)
+}
+
+/// The process and the thread that have the messages of a rank.
+fn messages_of(rank: Rank) -> (u64, u64) {
+    let (pid, tid) = states_of(rank);
+    (pid, tid + 1)
+}
+
+/// Microseconds, the unit of the format; with six decimals, exact below 1000 s.
+fn micros(at: SimTime) -> f64 {
+    at.as_picos() as f64 / 1e6
+}
+
+fn length(time: SimDuration) -> f64 {
+    time.as_picos() as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Read;
+
+    use super::*;
+    use crate::Format;
+    use crate::sample;
+
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct TraceFile<'a> {
+        display_time_unit: String,
+        #[serde(borrow)]
+        trace_events: Vec<TraceEvent<'a>>,
+    }
+
+    fn text(name: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        let summary = sample::write(Format::Chrome, &path);
+        assert_eq!(summary.bytes, std::fs::metadata(&path).unwrap().len());
+        let file = std::fs::File::open(&path).unwrap();
+        let mut text = String::new();
+        if name.ends_with(".gz") {
+            flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+        } else {
+            std::io::BufReader::new(file).read_to_string(&mut text).unwrap();
+        }
+        text
+    }
+
+    /// What the format says of the fields of each phase.
+    #[test]
+    fn the_file_is_one_of_trace_events() {
+        let text = text("run.json");
+        let TraceFile { display_time_unit, trace_events } = serde_json::from_str(&text).unwrap();
+        assert_eq!(display_time_unit, "ns");
+        let count =
+            |test: fn(&TraceEvent<'_>) -> bool| trace_events.iter().filter(|event| test(event)).count();
+        assert_eq!(count(|event| matches!(event, TraceEvent::Metadata { .. })), 4 * 3, "of three ranks");
+        assert_eq!(count(|event| matches!(event, TraceEvent::Complete { args: None, .. })), 6 + 1);
+        assert_eq!(count(|event| matches!(event, TraceEvent::Complete { args: Some(_), .. })), 2 * 2);
+        let wait = TraceEvent::Complete {
+            name: "late_sender".into(),
+            cat: "wait".into(),
+            ts: 1.0,
+            dur: 4.0,
+            pid: 2,
+            tid: 3,
+            args: None,
+        };
+        assert!(trace_events.contains(&wait));
+        let name = TraceEvent::Metadata {
+            name: "process_name".into(),
+            pid: 10,
+            tid: 19,
+            args: Metadata::Name("rank 9".into()),
+        };
+        assert!(trace_events.contains(&name), "a rank outside has a name, too");
+        let line = r#"{"ph":"M","name":"process_sort_index","pid":10,"tid":19,"args":{"sort_index":9}}"#;
+        assert!(text.contains(line), "{text}");
+        assert_eq!(text, self::text("run.json.gz"));
+    }
+
+    /// Viewers bind the ends of an arrow to the event before on the thread: that of the end of the message.
+    #[test]
+    fn arrows_join_the_ends_of_messages() {
+        let text = text("run.json");
+        let TraceFile { trace_events, .. } = serde_json::from_str(&text).unwrap();
+        let (mut last, mut arrows) = (None, BTreeMap::new());
+        for event in trace_events {
+            match (event, last.take()) {
+                (TraceEvent::Complete { name, ts, dur, pid, tid, args: Some(args), .. }, _) => {
+                    assert_eq!(dur, 0.0);
+                    last = Some((name, ts, pid, tid, args));
+                }
+                (TraceEvent::FlowStart { id, ts, pid, tid, .. }, Some((name, at, process, thread, args))) => {
+                    assert_eq!((&*name, at, process, thread), ("sent", ts, pid, tid));
+                    assert_eq!(arrows.insert(id, (ts, args)).map(|(ts, _)| ts), None);
+                }
+                (
+                    TraceEvent::FlowEnd { id, ts, pid, tid, bp, .. },
+                    Some((name, at, process, thread, args)),
+                ) => {
+                    assert_eq!((&*name, at, process, thread, &*bp), ("arrived", ts, pid, tid, "e"));
+                    let (sent, of_start) = arrows.remove(&id).unwrap();
+                    assert_eq!(args, of_start);
+                    assert_eq!(
+                        (pid, ts - sent),
+                        (u64::from(args.to) + 1, if args.to == 1 { 2.0 } else { 1.0 })
+                    );
+                    assert_eq!(args.operation.as_deref(), (args.to == 9).then_some("bcast"));
+                }
+                (TraceEvent::FlowStart { .. } | TraceEvent::FlowEnd { .. }, None) => {
+                    panic!("an arrow of nothing")
+                }
+                _ => {}
+            }
+        }
+        assert!(arrows.is_empty());
+    }
+
+    #[test]
+    fn times_keep_their_picoseconds() {
+        let write = |picos| serde_json::to_string(&micros(SimTime::from_picos(picos))).unwrap();
+        assert_eq!(write(17_121_204_000_499), "17121204.000499");
+        assert_eq!(write(999_999_999_999_999), "999999999.999999");
+        assert_eq!(write(1), "1e-6");
+    }
+}

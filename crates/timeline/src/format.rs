@@ -1,0 +1,79 @@
+//! The formats of timelines.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::record::Order;
+
+/// A format of timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Trace events in JSON, as Perfetto and Chrome's tracing page read them; compressed where the file ends in `.gz`.
+    Chrome,
+    /// Tables of states, waits and messages, each a file of comma-separated values.
+    Csv,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::Chrome, Self::Csv];
+
+    /// Returns the name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chrome => "chrome",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// Returns the format with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// Returns the ends of file names that stand for the format.
+    pub fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Chrome => &[".json", ".json.gz"],
+            Self::Csv => &[".csv"],
+        }
+    }
+
+    /// Returns the format for which the name of a file stands.
+    pub fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let is_of = |format: &Self| format.extensions().iter().any(|extension| name.ends_with(extension));
+        Self::ALL.into_iter().find(is_of)
+    }
+
+    /// Returns the order in which the format wants events.
+    pub fn order(self) -> Order {
+        match self {
+            Self::Chrome | Self::Csv => Order::Time,
+        }
+    }
+}
+
+/// Prints the name.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_for_formats() {
+        for format in Format::ALL {
+            assert_eq!(Format::named(format.name()), Some(format));
+            for extension in format.extensions() {
+                assert_eq!(Format::of(Path::new(&format!("runs/a.b{extension}"))), Some(format));
+            }
+        }
+        assert_eq!(Format::of(Path::new("json")), None);
+        assert_eq!(Format::of(Path::new("a.txt")), None);
+    }
+}

@@ -1,0 +1,268 @@
+//! Events as bytes that sort like numbers.
+
+use mpi_model::{ActionKind, Event, WaitState};
+use pdes_core::{Bytes, Rank, SimTime};
+use trace_mmap::CommId;
+
+/// In which order a format wants events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By the instants at which they begin, those of all ranks together.
+    Time,
+    /// Rank after rank; a message comes twice, once where it is sent and once where it arrives.
+    Rank,
+}
+
+/// An event as it is sorted and kept in files.
+///
+/// Records compare as their bytes do: by time and rank, or by rank and time, then as in the table, then by what is left.
+/// Equal records are equal events, so that the order of all is total.
+///
+/// | class | event | after time, rank and class |
+/// |---|---|---|
+/// | 0 | a state | end, kind |
+/// | 1 | a wait | end, kind, why |
+/// | 2 | a message, at its sender | arrival, receiver, payload, tag, communicator, operation |
+/// | 3 | a message, at its receiver | send, sender, and as before |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Record([u8; Self::SIZE]);
+
+const STATE: u8 = 0;
+const WAIT: u8 = 1;
+const SENT: u8 = 2;
+const RECEIVED: u8 = 3;
+/// Where a message is of no operation.
+const NO_OPERATION: u8 = u8::MAX;
+
+const _: () = assert!(ActionKind::ALL.len() < NO_OPERATION as usize);
+
+impl Record {
+    /// Bytes of a record.
+    pub const SIZE: usize = 42;
+
+    /// Packs an event, once or, for a message by rank, twice.
+    pub(crate) fn pack(event: &Event, order: Order, mut keep: impl FnMut(Self)) {
+        match *event {
+            Event::State { rank, kind, begin, end } => {
+                keep(Pen::new(order, begin, rank, STATE).time(end).byte(kind as u8).record);
+            }
+            Event::Wait { rank, kind, state, begin, end } => {
+                let pen = Pen::new(order, begin, rank, WAIT).time(end);
+                keep(pen.byte(kind as u8).byte(state as u8).record);
+            }
+            Event::Message { from, to, sent, arrived, .. } => {
+                keep(Pen::new(order, sent, from, SENT).time(arrived).word(to.get()).message(event));
+                if order == Order::Rank {
+                    keep(Pen::new(order, arrived, to, RECEIVED).time(sent).word(from.get()).message(event));
+                }
+            }
+        }
+    }
+
+    /// Returns the event, from bytes in this order; `None` where they are none of a record.
+    pub fn event(&self, order: Order) -> Option<Event> {
+        let mut eye = Eye(&self.0);
+        let (time, rank) = match order {
+            Order::Time => (eye.time()?, eye.rank()?),
+            Order::Rank => {
+                let rank = eye.rank()?;
+                (eye.time()?, rank)
+            }
+        };
+        let class = eye.byte()?;
+        let other = eye.time()?;
+        match class {
+            STATE => Some(Event::State { rank, kind: eye.kind()?, begin: time, end: other }),
+            WAIT => {
+                let (kind, state) = (eye.kind()?, *WaitState::ALL.get(usize::from(eye.byte()?))?);
+                Some(Event::Wait { rank, kind, state, begin: time, end: other })
+            }
+            SENT => eye.message((rank, time), other, false),
+            RECEIVED => eye.message((rank, time), other, true),
+            _ => None,
+        }
+    }
+
+    /// Returns whether this is a message at its receiver.
+    pub fn is_receipt(&self) -> bool {
+        self.0[Self::CLASS] == RECEIVED
+    }
+
+    const CLASS: usize = size_of::<u64>() + size_of::<u32>();
+
+    /// Returns the bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Reads records that follow each other; what is left over is no record.
+    pub fn of_bytes(bytes: &[u8]) -> Vec<Self> {
+        bytes.as_chunks().0.iter().copied().map(Self).collect()
+    }
+}
+
+/// Writes a record.
+struct Pen {
+    record: Record,
+    at: usize,
+}
+
+impl Pen {
+    fn new(order: Order, time: SimTime, rank: Rank, class: u8) -> Self {
+        let pen = Self { record: Record([0; Record::SIZE]), at: 0 };
+        match order {
+            Order::Time => pen.time(time).word(rank.get()),
+            Order::Rank => pen.word(rank.get()).time(time),
+        }
+        .byte(class)
+    }
+
+    fn put(mut self, bytes: &[u8]) -> Self {
+        self.record.0[self.at..][..bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+        self
+    }
+
+    /// Big-endian, as all numbers: so bytes compare like them.
+    fn time(self, time: SimTime) -> Self {
+        self.put(&time.as_picos().to_be_bytes())
+    }
+
+    fn word(self, word: u32) -> Self {
+        self.put(&word.to_be_bytes())
+    }
+
+    fn byte(self, byte: u8) -> Self {
+        self.put(&[byte])
+    }
+
+    /// What both ends of a message have in common.
+    fn message(self, event: &Event) -> Record {
+        let &Event::Message { bytes, tag, communicator, operation, .. } = event else { return self.record };
+        let operation = operation.map_or(NO_OPERATION, |kind| kind as u8);
+        self.put(&bytes.get().to_be_bytes()).word(tag).word(communicator.get()).byte(operation).record
+    }
+}
+
+/// Reads a record.
+struct Eye<'a>(&'a [u8]);
+
+impl Eye<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn time(&mut self) -> Option<SimTime> {
+        Some(SimTime::from_picos(u64::from_be_bytes(self.take()?)))
+    }
+
+    fn rank(&mut self) -> Option<Rank> {
+        Some(Rank::new(u32::from_be_bytes(self.take()?)))
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take().map(|[byte]| byte)
+    }
+
+    fn kind(&mut self) -> Option<ActionKind> {
+        ActionKind::ALL.get(usize::from(self.byte()?)).copied()
+    }
+
+    /// The rest of a message, of which one end is known and the instant of the other.
+    fn message(&mut self, (here, at): (Rank, SimTime), other: SimTime, is_receipt: bool) -> Option<Event> {
+        let there = self.rank()?;
+        let (from, to, sent, arrived) =
+            if is_receipt { (there, here, other, at) } else { (here, there, at, other) };
+        let bytes = Bytes::new(u64::from_be_bytes(self.take()?));
+        let tag = u32::from_be_bytes(self.take()?);
+        let communicator = CommId::new(u32::from_be_bytes(self.take()?));
+        let operation = match self.byte()? {
+            NO_OPERATION => None,
+            kind => Some(*ActionKind::ALL.get(usize::from(kind))?),
+        };
+        Some(Event::Message { from, to, sent, arrived, bytes, tag, communicator, operation })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Events within 1000 ps on four ranks.
+    pub(crate) fn events() -> impl Strategy<Value = Event> {
+        let span = (0..1000_u64, 0..50_u64).prop_map(|(begin, length)| (begin, begin + length));
+        let kind = prop::sample::select(ActionKind::ALL.to_vec());
+        let wait = prop::sample::select(WaitState::ALL.to_vec());
+        let numbers = (any::<u64>(), any::<u32>(), any::<u32>());
+        let of = (0..3_u8, prop::option::of(kind.clone()));
+        let parts = ((0..4_u32, 0..4_u32), span, kind, wait, numbers, of);
+        parts.prop_map(
+            |((one, other), (begin, end), kind, state, (bytes, tag, communicator), (class, operation))| {
+                let (rank, to) = (Rank::new(one), Rank::new(other));
+                let (begin, end) = (SimTime::from_picos(begin), SimTime::from_picos(end));
+                let (bytes, communicator) = (Bytes::new(bytes), CommId::new(communicator));
+                match class {
+                    0 => Event::State { rank, kind, begin, end },
+                    1 => Event::Wait { rank, kind, state, begin, end },
+                    _ => Event::Message {
+                        from: rank,
+                        to,
+                        sent: begin,
+                        arrived: end,
+                        bytes,
+                        tag,
+                        communicator,
+                        operation,
+                    },
+                }
+            },
+        )
+    }
+
+    fn packed(event: &Event, order: Order) -> Vec<Record> {
+        let mut records = Vec::new();
+        Record::pack(event, order, |record| records.push(record));
+        records
+    }
+
+    proptest! {
+        #[test]
+        fn events_come_back(event in events()) {
+            let by_time = packed(&event, Order::Time);
+            prop_assert_eq!(by_time.len(), 1);
+            prop_assert_eq!(by_time[0].event(Order::Time), Some(event));
+            prop_assert!(!by_time[0].is_receipt());
+            let by_rank = packed(&event, Order::Rank);
+            let is_message = matches!(event, Event::Message { .. });
+            let receipts: Vec<bool> = by_rank.iter().map(Record::is_receipt).collect();
+            prop_assert_eq!(receipts, if is_message { vec![false, true] } else { vec![false] });
+            prop_assert!(by_rank.iter().all(|record| record.event(Order::Rank) == Some(event)));
+            let bytes: Vec<u8> = by_rank.iter().flat_map(|record| record.as_bytes().to_vec()).collect();
+            prop_assert_eq!(Record::of_bytes(&bytes), by_rank);
+        }
+    }
+
+    #[test]
+    fn records_sort_by_time_or_by_rank() {
+        let state = |rank, begin, end| {
+            let (begin, end) = (SimTime::from_picos(begin), SimTime::from_picos(end));
+            Event::State { rank: Rank::new(rank), kind: ActionKind::Recv, begin, end }
+        };
+        let (late, early) = (state(0, 300, 300), state(1, 255, 256));
+        let record = |event, order| packed(&event, order)[0];
+        assert!(record(early, Order::Time) < record(late, Order::Time));
+        assert!(record(late, Order::Rank) < record(early, Order::Rank));
+        // What takes no time comes before what begins at the same instant and lasts.
+        assert!(record(late, Order::Time) < record(state(0, 300, 301), Order::Time));
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused() {
+        let no_class = Record([9; Record::SIZE]);
+        assert_eq!(no_class.event(Order::Time), None);
+    }
+}

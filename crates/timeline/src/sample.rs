@@ -1,0 +1,69 @@
+//! A timeline to test formats with.
+
+use std::ops::Range;
+use std::path::Path;
+
+use mpi_model::{ActionKind, Event, EventSink, WaitState};
+use pdes_core::{Bytes, Rank, SimTime};
+use trace_mmap::CommId;
+
+use crate::format::Format;
+use crate::spool::Spool;
+use crate::writer::{Summary, Writer};
+
+/// The ranks whose states are there.
+pub(crate) const RANKS: Range<u32> = 0..2;
+
+pub(crate) fn micros(micros: u64) -> SimTime {
+    SimTime::from_picos(1_000_000 * micros)
+}
+
+/// Rank 1 waits from 1 to 5 us for a message of rank 0, and gets it at 7; then rank 9, which is outside, gets one.
+pub(crate) fn events() -> Vec<Event> {
+    use ActionKind::{Bcast, Compute, Finalize, Recv, Send};
+    let state = |rank, kind, begin, end| {
+        let (begin, end) = (micros(begin), micros(end));
+        Event::State { rank: Rank::new(rank), kind, begin, end }
+    };
+    let message = |from, to, sent, arrived, operation| Event::Message {
+        from: Rank::new(from),
+        to: Rank::new(to),
+        sent: micros(sent),
+        arrived: micros(arrived),
+        bytes: Bytes::new(984),
+        tag: 7,
+        communicator: CommId::WORLD,
+        operation,
+    };
+    vec![
+        state(0, Compute, 0, 5),
+        state(0, Send, 5, 5),
+        state(0, Finalize, 5, 5),
+        state(1, Compute, 0, 1),
+        state(1, Recv, 1, 7),
+        Event::Wait {
+            rank: Rank::new(1),
+            kind: Recv,
+            state: WaitState::LateSender,
+            begin: micros(1),
+            end: micros(5),
+        },
+        state(1, Bcast, 7, 8),
+        message(0, 1, 5, 7, None),
+        message(1, 9, 7, 8, Some(Bcast)),
+    ]
+}
+
+/// Writes the sample.
+pub(crate) fn write(format: Format, path: &Path) -> Summary {
+    let spool = Spool::new(format.order(), path.parent().unwrap()).with_room(3);
+    events().chunks(2).for_each(|events| spool.take(events));
+    let mut sorted = spool.finish().unwrap();
+    let mut writer = Writer::create(format, path, RANKS).unwrap();
+    while let Some(record) = sorted.next().unwrap() {
+        writer.write(&record).unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    assert_eq!((summary.states, summary.waits, summary.messages), (6, 1, 2));
+    summary
+}

@@ -1,0 +1,245 @@
+//! Events of all threads of a process, sorted within bounded memory.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mpi_model::{Event, EventSink};
+
+use crate::error::TimelineError;
+use crate::merge::{Merge, Streams};
+use crate::record::{Order, Record};
+
+/// Records that are sorted in memory: 11 MB.
+const ROOM: usize = 1 << 18;
+/// Records that are read from a run at once: 43 kB.
+const PIECE: usize = 1 << 10;
+
+/// Takes events from all threads and sorts them.
+///
+/// # Cost
+/// Each event is sorted in memory among 262,144 others, which are then written to a temporary file as a run, 42 B each, and
+/// merged with those of all other runs. Memory is bounded: 11 MB for what is not yet in a run and as much for each thread
+/// that sorts; later, 43 kB for each run. Where one run is enough there is no file.
+#[derive(Debug)]
+pub struct Spool {
+    order: Order,
+    directory: PathBuf,
+    room: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// What is in no run yet.
+    fresh: Vec<Record>,
+    runs: Runs,
+    /// The first failure; there is nobody to tell before the end.
+    failure: Option<io::Error>,
+}
+
+/// Sorted runs: in a file, and a last one in memory.
+#[derive(Debug, Default)]
+struct Runs {
+    file: Option<File>,
+    /// Where the runs lie that have not been read \[B\].
+    places: Vec<Range<u64>>,
+    last: Vec<Record>,
+}
+
+impl Spool {
+    /// Makes a spool whose temporary file lies in a directory, or where the system has such files if there is no such
+    /// directory.
+    pub fn new(order: Order, directory: &Path) -> Self {
+        let directory = if directory.is_dir() { directory.to_owned() } else { std::env::temp_dir() };
+        Self { order, directory, room: ROOM, kept: Mutex::default() }
+    }
+
+    /// Sets how many records are sorted in memory, at least one.
+    pub fn with_room(self, records: usize) -> Self {
+        Self { room: records.max(1), ..self }
+    }
+
+    /// Returns all events that have been taken in, in their order.
+    ///
+    /// # Errors
+    /// Where the temporary file could not be written.
+    pub fn finish(&self) -> Result<Sorted, TimelineError> {
+        let (order, directory) = (self.order, self.directory.clone());
+        let Kept { mut fresh, mut runs, failure } = std::mem::take(&mut *self.kept());
+        if let Some(source) = failure {
+            return Err(TimelineError::Spool { directory, source });
+        }
+        fresh.sort_unstable();
+        runs.last = fresh;
+        let count = runs.places.len() + 1;
+        match Merge::new(runs, count) {
+            Ok(merge) => Ok(Sorted { order, directory, merge }),
+            Err(source) => Err(TimelineError::Spool { directory, source }),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes records in; returns those that make a run.
+    fn keep(&self, events: &[Event]) -> Option<Vec<Record>> {
+        let mut kept = self.kept();
+        if kept.failure.is_some() {
+            return None;
+        }
+        events.iter().for_each(|event| Record::pack(event, self.order, |record| kept.fresh.push(record)));
+        (kept.fresh.len() >= self.room).then(|| std::mem::take(&mut kept.fresh))
+    }
+}
+
+impl EventSink for Spool {
+    fn take(&self, events: &[Event]) {
+        let Some(mut run) = self.keep(events) else { return };
+        run.sort_unstable();
+        let bytes: Vec<u8> = run.iter().flat_map(Record::as_bytes).copied().collect();
+        let mut kept = self.kept();
+        if let Err(error) = kept.runs.write(&bytes, &self.directory) {
+            kept.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl Runs {
+    fn write(&mut self, bytes: &[u8], directory: &Path) -> io::Result<()> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => tempfile::tempfile_in(directory)?,
+        };
+        file.write_all(bytes)?;
+        let start = self.places.last().map_or(0, |last| last.end);
+        self.places.push(start..start + bytes.len() as u64);
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+impl Streams for Runs {
+    type Error = io::Error;
+
+    fn refill(&mut self, stream: usize) -> io::Result<Vec<Record>> {
+        let (Some(place), Some(file)) = (self.places.get_mut(stream), &mut self.file) else {
+            return Ok(std::mem::take(&mut self.last));
+        };
+        let length = (place.end - place.start).min((PIECE * Record::SIZE) as u64);
+        let mut bytes = vec![0; length as usize];
+        file.seek(SeekFrom::Start(place.start))?;
+        file.read_exact(&mut bytes)?;
+        place.start += length;
+        Ok(Record::of_bytes(&bytes))
+    }
+}
+
+/// The events of a process in their order.
+#[derive(Debug)]
+pub struct Sorted {
+    order: Order,
+    directory: PathBuf,
+    merge: Merge<Runs>,
+}
+
+impl Sorted {
+    /// Returns the next event.
+    ///
+    /// # Errors
+    /// Where the temporary file cannot be read.
+    #[expect(clippy::should_implement_trait, reason = "an iterator cannot fail")]
+    pub fn next(&mut self) -> Result<Option<Record>, TimelineError> {
+        let directory = &self.directory;
+        self.merge.next().map_err(|source| TimelineError::Spool { directory: directory.clone(), source })
+    }
+
+    /// Returns the next events, so many at most.
+    ///
+    /// # Errors
+    /// Where the temporary file cannot be read.
+    pub fn next_piece(&mut self, most: usize) -> Result<Vec<Record>, TimelineError> {
+        let mut piece = Vec::new();
+        while piece.len() < most
+            && let Some(record) = self.next()?
+        {
+            piece.push(record);
+        }
+        Ok(piece)
+    }
+
+    /// Returns the order.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::tests::events;
+
+    fn sorted(events: &[Event], order: Order, room: usize, by: usize) -> Vec<Record> {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::new(order, directory.path()).with_room(room);
+        events.chunks(by).for_each(|events| spool.take(events));
+        let mut sorted = spool.finish().unwrap();
+        sorted.next_piece(usize::MAX).unwrap()
+    }
+
+    proptest! {
+        /// Whatever comes when, and however much memory there is, the same comes out.
+        #[test]
+        fn all_events_come_out_sorted(
+            events in prop::collection::vec(events(), 0..200),
+            room in 1..50_usize,
+            by in 1..9_usize,
+        ) {
+            for order in [Order::Time, Order::Rank] {
+                let mut expected = Vec::new();
+                events.iter().for_each(|event| Record::pack(event, order, |record| expected.push(record)));
+                expected.sort();
+                prop_assert_eq!(&sorted(&events, order, room, by), &expected);
+                let backwards: Vec<Event> = events.iter().rev().copied().collect();
+                prop_assert_eq!(sorted(&backwards, order, usize::MAX, 1), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn runs_that_are_longer_than_a_piece_come_out_whole() {
+        let event = |rank| Event::State {
+            rank: pdes_core::Rank::new(rank),
+            kind: mpi_model::ActionKind::Compute,
+            begin: pdes_core::SimTime::ZERO,
+            end: pdes_core::SimTime::ZERO,
+        };
+        let events: Vec<Event> = (0..5000).map(|rank| event(rank * 7919 % 5000)).collect();
+        let found = sorted(&events, Order::Time, 3000, 10);
+        let ranks = found.iter().map(|record| record.event(Order::Time));
+        assert!(ranks.eq((0..5000).map(|rank| Some(event(rank)))));
+    }
+
+    #[test]
+    fn a_directory_that_vanishes_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        let spool = Spool::new(Order::Time, &path).with_room(1);
+        directory.close().unwrap();
+        spool.take(&[Event::State {
+            rank: pdes_core::Rank::new(0),
+            kind: mpi_model::ActionKind::Compute,
+            begin: pdes_core::SimTime::ZERO,
+            end: pdes_core::SimTime::ZERO,
+        }]);
+        let Err(TimelineError::Spool { directory, .. }) = spool.finish() else {
+            panic!("it cannot be written")
+        };
+        assert_eq!(directory, path);
+    }
+}

@@ -1,0 +1,86 @@
+//! Writers of timelines.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use mpi_model::Event;
+
+use crate::chrome::Chrome;
+use crate::error::TimelineError;
+use crate::format::Format;
+use crate::record::{Order, Record};
+use crate::table::{CsvTable, Tables};
+
+/// Writes a timeline, event after event.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    order: Order,
+    kind: Kind,
+    summary: Summary,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Chrome(Box<Chrome>),
+    Csv(Box<Tables<CsvTable>>),
+}
+
+/// What a timeline holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// States of ranks.
+    pub states: u64,
+    /// Waits inside states.
+    pub waits: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+}
+
+impl Writer {
+    /// Begins a timeline that shows these ranks, and others where they are an end of a message.
+    ///
+    /// # Errors
+    /// Where a file cannot be made.
+    pub fn create(format: Format, path: &Path, ranks: Range<u32>) -> Result<Self, TimelineError> {
+        let kind = match format {
+            Format::Chrome => Chrome::create(path, ranks).map(|chrome| Kind::Chrome(Box::new(chrome))),
+            Format::Csv => Tables::create(path).map(|tables| Kind::Csv(Box::new(tables))),
+        };
+        let kind = kind.map_err(|source| TimelineError::write(path, source))?;
+        Ok(Self { path: path.to_owned(), order: format.order(), kind, summary: Summary::default() })
+    }
+
+    /// Writes an event; they come in the [order](Format::order) of the format.
+    ///
+    /// # Errors
+    /// Where the file cannot be written, or the record is none in that order.
+    pub fn write(&mut self, record: &Record) -> Result<(), TimelineError> {
+        let event = record.event(self.order).ok_or(TimelineError::Garbled)?;
+        match event {
+            Event::State { .. } => self.summary.states += 1,
+            Event::Wait { .. } => self.summary.waits += 1,
+            Event::Message { .. } => self.summary.messages += u64::from(!record.is_receipt()),
+        }
+        let written = match &mut self.kind {
+            Kind::Chrome(chrome) => chrome.write(&event),
+            Kind::Csv(tables) => tables.write(&event),
+        };
+        written.map_err(|source| TimelineError::write(&self.path, source))
+    }
+
+    /// Completes the timeline. One that is not completed leaves no file.
+    ///
+    /// # Errors
+    /// Where a file cannot be written.
+    pub fn finish(self) -> Result<Summary, TimelineError> {
+        let bytes = match self.kind {
+            Kind::Chrome(chrome) => chrome.finish(),
+            Kind::Csv(tables) => tables.finish(),
+        };
+        let bytes = bytes.map_err(|source| TimelineError::write(&self.path, source))?;
+        Ok(Summary { bytes, ..self.summary })
+    }
+}

@@ -1,0 +1,167 @@
+//! Timelines: the same bytes however a replay is divided, and what they say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pdes_core::Progress;
+use pdes_replay::{Config, Outcome, Scene};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+
+use crate::command_line::{DONE, Folder, MISUSE, command};
+use crate::determinism::{all_calls, committed_platform, tests_of_requests};
+use crate::matrix::{Way, digest};
+use crate::reference::repository;
+
+fn scene(trace: &Path, timeline: &Path, settings: &[&str]) -> Scene {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
+    config.set_path("timeline", "file", timeline);
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    Scene::load(&config.resolve().unwrap()).unwrap()
+}
+
+fn replay(scene: &Scene) -> Outcome {
+    scene.replay(&Progress::new(scene.job().threads)).unwrap()
+}
+
+/// The files of a folder whose names begin so, with what they hold.
+fn files(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap());
+    let named = entries.filter_map(|entry| {
+        let file = entry.file_name().into_string().unwrap();
+        file.starts_with(name).then(|| (file, std::fs::read(entry.path()).unwrap()))
+    });
+    named.collect()
+}
+
+/// In every so many of all ways, on threads and on processes that are threads.
+#[test]
+fn the_bytes_are_the_same_however_the_work_is_divided() {
+    let folder = Folder::new();
+    let settings = [
+        "network.model='loggps'",
+        "timeline.collectives=true",
+        "timeline.ranks='1..3'",
+        "timeline.window='1us..'",
+    ];
+    for (trace, every) in [(all_calls(3), 121), (tests_of_requests(), 263)] {
+        let trace = folder.write("trace.txt", &trace);
+        for file in ["run.csv", "run.json"] {
+            let mut scene = scene(&trace, &folder.path(file), &settings);
+            let written = replay(&scene).timeline.unwrap();
+            let expected = files(&folder, "run");
+            assert!(written.states > 0 && written.messages > 0, "{written:?}");
+            assert_eq!(written.bytes, expected.values().map(|bytes| bytes.len() as u64).sum::<u64>());
+            for way in Way::all().step_by(every) {
+                let partition = way.partition(scene.trace().ranks(), &folder);
+                scene = way.apply(scene.with_threads(way.threads).with_partition(partition));
+                assert_eq!(way.replay(&scene).timeline, Some(written), "{way:?}");
+                assert!(files(&folder, "run") == expected, "{file} {way:?}");
+            }
+            expected.keys().for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
+        }
+    }
+}
+
+/// With contention, in the order of time and region by region.
+#[test]
+fn the_bytes_are_the_same_with_contention() {
+    let folder = Folder::new();
+    let trace = repository().join("configs/traces/lu.S.8");
+    let epochs = ["network.epoch_s='auto'", "network.regions=2"];
+    for settings in [&[][..], &epochs[..]] {
+        let settings = [&["network.model='flow'"], settings].concat();
+        let written = replay(&scene(&trace, &folder.path("run.csv"), &settings)).timeline.unwrap();
+        assert!(written.messages > 10_000, "{written:?}");
+        let expected = files(&folder, "run");
+        for seed in 0..2 {
+            let disturbed =
+                scene(&trace, &folder.path("run.csv"), &settings).with_jitter(Some(seed)).with_threads(2);
+            assert_eq!(replay(&disturbed).timeline, Some(written));
+            assert!(files(&folder, "run") == expected, "{settings:?}, seed {seed}");
+        }
+    }
+}
+
+fn rows(folder: &Folder, name: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(folder.path(name)).unwrap();
+    reader.deserialize().map(Result::unwrap).collect()
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
+    row[column].parse().unwrap()
+}
+
+/// States of all ranks sum up to their time, by kind; waits to what they wait; messages are those that the report counts.
+#[test]
+fn a_timeline_agrees_with_the_report() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", &all_calls(3));
+    for model in ["network.model='loggps'", "network.model='flow'"] {
+        let scene = scene(&trace, &folder.path("run.csv"), &[model, "timeline.collectives=true"]);
+        let outcome = replay(&scene);
+        let (states, waits) = (rows(&folder, "run.csv"), rows(&folder, "run.waits.csv"));
+        let length = |row: &BTreeMap<String, String>| number(row, "end_ps") - number(row, "begin_ps");
+        for (rank, statistics) in outcome.statistics.iter().enumerate() {
+            let of_rank = |row: &&BTreeMap<String, String>| number(row, "rank") == rank as u64;
+            for kind in mpi_model::ActionKind::ALL {
+                let of_kind = |row: &&BTreeMap<String, String>| of_rank(row) && row["state"] == kind.name();
+                let sum: u64 = states.iter().filter(of_kind).map(length).sum();
+                assert_eq!(sum, statistics.time(kind).as_picos(), "{kind:?} of rank {rank}, {model}");
+                let sum: u64 = waits.iter().filter(of_kind).map(length).sum();
+                let share = statistics.breakdown().unwrap().total(kind);
+                assert_eq!(sum, share.waited().as_picos(), "{kind:?} of rank {rank}, {model}");
+            }
+        }
+        let messages = rows(&folder, "run.messages.csv");
+        assert!(messages.iter().all(|row| number(row, "arrived_ps") >= number(row, "sent_ps")));
+        let sent: u64 = outcome.statistics.iter().map(|statistics| statistics.messages).sum();
+        let received = outcome.timeline.unwrap().messages;
+        assert_eq!(messages.len() as u64, received);
+        assert!(received <= sent && received > sent / 2, "{received} of {sent}: some are not received");
+    }
+}
+
+#[test]
+fn nothing_depends_on_a_timeline() {
+    let folder = Folder::new();
+    let trace = folder.write("calls.txt", &all_calls(3));
+    for model in ["network.model='loggps'", "network.model='flow'"] {
+        let with = replay(&scene(&trace, &folder.path("run.json"), &[model]));
+        let mut config = Config::default();
+        config.set_path("trace", "path", &trace);
+        config.set_path("platform", "file", &committed_platform("fattree-hdr.toml"));
+        config.set(model).unwrap();
+        let without = replay(&Scene::load(&config.resolve().unwrap()).unwrap());
+        assert_eq!((digest(&with), without.timeline), (digest(&without), None), "{model}");
+    }
+}
+
+#[test]
+fn the_command_writes_a_timeline() {
+    let folder = Folder::new();
+    let timeline = folder.path("run.json.gz");
+    let config = repository().join("configs/lu-s-8.toml");
+    let run = |more: &[&str]| command().arg("--config").arg(&config).args(more).assert();
+    let file = format!("--timeline={}", timeline.display());
+    let few = ["--timeline-ranks=0..2", "--timeline-window=1ms..1.1ms", file.as_str()];
+    run(&few).code(DONE).stderr(contains("wrote the timeline").and(contains("states")));
+    assert_eq!(&std::fs::read(&timeline).unwrap()[..2], [0x1f, 0x8b]);
+    for (arguments, words) in [
+        (
+            &["--timeline=run.txt"][..],
+            "[timeline] file: found run.txt, expected a name that ends in one of .json",
+        ),
+        (&["--timeline=run.json", "--timeline-format=svg"], "[timeline] format: found \"svg\""),
+        (&["--timeline=run.json", "--timeline-window=2s..1s"], "[timeline] window: found \"2s..1s\""),
+        (&["--timeline=run.json", "--timeline-ranks=3..3"], "[timeline] ranks: found \"3..3\""),
+        (&["--timeline-ranks=0..3"], "[timeline] file: is missing"),
+        (&["--timeline=run.json", "--model=loggps", "--checkpoint=c"], "what was recorded is not saved"),
+    ] {
+        run(arguments).code(MISUSE).stderr(contains(words));
+    }
+    let nowhere = format!("--timeline={}", folder.path("none/run.json").display());
+    run(&[&nowhere]).code(crate::command_line::FAILED).stderr(contains("its directory does not exist"));
+}
