@@ -36,6 +36,18 @@ fn files(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
     named.collect()
 }
 
+/// Runs a program on a file; `None` where there is no such program.
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+fn read_with(program: &str, arguments: &[&str], file: &Path) -> Option<String> {
+    let Ok(output) = std::process::Command::new(program).args(arguments).arg(file).output() else {
+        eprintln!("SKIPPED: there is no {program}");
+        return None;
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.is_empty(), "{program}: {told}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
 /// In every so many of all ways, on threads and on processes that are threads.
 #[test]
 fn the_bytes_are_the_same_however_the_work_is_divided() {
@@ -48,7 +60,7 @@ fn the_bytes_are_the_same_however_the_work_is_divided() {
     ];
     for (trace, every) in [(all_calls(3), 121), (tests_of_requests(), 263)] {
         let trace = folder.write("trace.txt", &trace);
-        for file in ["run.csv", "run.json"] {
+        for file in ["run.csv", "run.json", "run.parquet", "run.trace"] {
             let mut scene = scene(&trace, &folder.path(file), &settings);
             let written = replay(&scene).timeline.unwrap();
             let expected = files(&folder, "run");
@@ -122,6 +134,47 @@ fn a_timeline_agrees_with_the_report() {
         assert_eq!(messages.len() as u64, received);
         assert!(received <= sent && received > sent / 2, "{received} of {sent}: some are not received");
     }
+}
+
+/// A window of a real trace, in the middle of its main loop.
+const EXCERPT: [&str; 3] =
+    ["timeline.window='1ms..2ms'", "timeline.ranks='1..5'", "timeline.collectives=true"];
+
+#[test]
+fn pajeng_reads_real_timelines() {
+    let folder = Folder::new();
+    let (trace, file) = (repository().join("configs/traces/lu.S.8"), folder.path("run.trace"));
+    for excerpt in [&EXCERPT[..], &[]] {
+        let settings = [&["network.model='flow'"], excerpt].concat();
+        let written = replay(&scene(&trace, &file, &settings)).timeline.unwrap();
+        let Some(found) = read_with("pj_dump", &[], &file) else { return };
+        let lines = |begin: &str| found.lines().filter(|line| line.starts_with(begin)).count() as u64;
+        let found = (lines("State"), lines("Link"));
+        assert_eq!(found, (written.states + written.waits, written.messages), "{settings:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "otf2"), ignore = "needs the feature otf2")]
+fn otf2_print_reads_real_timelines() {
+    let folder = Folder::new();
+    let (trace, file) = (repository().join("configs/traces/lu.S.8"), folder.path("run.otf2"));
+    for excerpt in [&EXCERPT[..], &[]] {
+        let settings = [&["network.model='loggps'", "engine.threads=2"], excerpt].concat();
+        let written = replay(&scene(&trace, &file, &settings)).timeline.unwrap();
+        let Some(found) = read_with("otf2-print", &["-Werror"], &file) else { return };
+        let lines = |begin: &str| found.lines().filter(|line| line.starts_with(begin)).count() as u64;
+        assert_eq!([lines("ENTER"), lines("LEAVE")], [written.states + written.waits; 2], "{settings:?}");
+        assert_eq!([lines("MPI_SEND"), lines("MPI_RECV")], [written.messages; 2], "{settings:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "otf2", ignore = "the program has OTF2")]
+fn a_program_without_otf2_says_so() {
+    let config = repository().join("configs/lu-s-8.toml");
+    let run = command().arg("--config").arg(config).arg("--timeline=run.otf2").assert();
+    run.code(MISUSE).stderr(contains("built without otf2: build it with --features otf2"));
 }
 
 #[test]

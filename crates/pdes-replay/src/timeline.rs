@@ -1,11 +1,11 @@
 //! The timeline of a run: what is recorded, and how it comes from all processes into one file.
 
-use std::ops::Range;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ::timeline::{Format, Merge, Record, Sorted, Spool, Streams, Summary, TimelineError, Writer};
 use mpi_model::{Excerpt, Recording};
-use pdes_core::{Cluster, Wire};
+use pdes_core::{Cluster, Rank, Wire};
 
 use crate::across::agree;
 use crate::scene::{RunError, Scene};
@@ -36,30 +36,33 @@ impl TimelinePlan {
         Recording { excerpt: &self.excerpt, sink }
     }
 
-    /// Writes the events of a run of so many ranks on one process.
-    pub(crate) fn write(&self, spool: &Spool, ranks: u32) -> Result<Summary, TimelineError> {
-        let (mut sorted, mut writer) = (spool.finish()?, self.writer(ranks)?);
+    /// Writes the events of a run on one process.
+    pub(crate) fn write(&self, spool: &Spool) -> Result<Summary, TimelineError> {
+        let mut sorted = spool.finish()?;
+        let mut writer = self.writer(sorted.ranks())?;
         while let Some(record) = sorted.next()? {
             writer.write(&record)?;
         }
         writer.finish()
     }
 
-    /// Writes the events of a run of so many ranks on all processes of a cluster; the first one does, and knows what it has
+    /// Writes the events of a run on all processes of a cluster; the first one does, and knows what it has
     /// written.
     pub(crate) fn write_across(
         &self,
         spool: &Spool,
-        ranks: u32,
         cluster: &mut Cluster,
     ) -> Result<Option<Summary>, RunError> {
         let own = agree(cluster, spool.finish().map_err(RunError::from))?;
+        let mut ranks = Vec::new();
+        own.ranks().for_each(|rank| rank.write(&mut ranks));
+        let parts = cluster.gather(ranks)?;
         if cluster.member() > 0 {
             let sent = send(own, cluster)?;
             agree(cluster, sent.map_err(RunError::from))?;
             return agree(cluster, Ok(None));
         }
-        let written = self.collect(own, ranks, cluster);
+        let written = self.collect(own, &parts, cluster);
         // The others wait to be asked, whatever has happened here.
         cluster.spread(ask(None))?;
         let writer = agree(cluster, written)?;
@@ -67,8 +70,8 @@ impl TimelinePlan {
     }
 
     /// Writes the events of all processes, but does not complete the file: another process may have failed.
-    fn collect(&self, own: Sorted, ranks: u32, cluster: &mut Cluster) -> Result<Writer, RunError> {
-        let mut writer = self.writer(ranks)?;
+    fn collect(&self, own: Sorted, parts: &[Vec<u8>], cluster: &mut Cluster) -> Result<Writer, RunError> {
+        let mut writer = self.writer(parts.iter().flat_map(|part| ranks(part)))?;
         let members = cluster.members();
         let mut merge = Merge::new(Members { own, cluster }, members)?;
         while let Some(record) = merge.next()? {
@@ -77,9 +80,10 @@ impl TimelinePlan {
         Ok(writer)
     }
 
-    fn writer(&self, ranks: u32) -> Result<Writer, TimelineError> {
-        let Range { start, end } = self.excerpt.ranks;
-        Writer::create(self.format, &self.path, start..end.min(ranks))
+    /// Makes what writes the events of these ranks, each of which may come several times.
+    fn writer(&self, ranks: impl Iterator<Item = Rank>) -> Result<Writer, TimelineError> {
+        let ranks: BTreeSet<Rank> = ranks.collect();
+        Writer::create(self.format, &self.path, &ranks.into_iter().collect::<Vec<_>>())
     }
 }
 
@@ -97,7 +101,7 @@ impl Scene {
     /// Writes what was recorded on one process.
     pub(crate) fn write_timeline(&self, spool: Option<&Spool>) -> Result<Option<Summary>, TimelineError> {
         let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
-        plan.write(spool, self.trace().ranks()).map(Some)
+        plan.write(spool).map(Some)
     }
 
     /// Writes what was recorded on all processes of a cluster.
@@ -107,7 +111,7 @@ impl Scene {
         cluster: &mut Cluster,
     ) -> Result<Option<Summary>, RunError> {
         let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
-        plan.write_across(spool, self.trace().ranks(), cluster)
+        plan.write_across(spool, cluster)
     }
 }
 
@@ -153,4 +157,9 @@ fn ask(member: Option<u32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     member.write(&mut bytes);
     bytes
+}
+
+/// Reads the ranks that a process has events of.
+fn ranks(mut bytes: &[u8]) -> impl Iterator<Item = Rank> + '_ {
+    std::iter::from_fn(move || Rank::read(&mut bytes))
 }

@@ -5,9 +5,7 @@
 //! duration, so that an arrow begins and ends at the instant at which the message does, whatever the rank does then.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::path::Path;
 
 use flate2::Compression;
@@ -71,8 +69,6 @@ struct MessageArgs<'a> {
 pub(crate) struct Chrome {
     file: Output,
     is_first: bool,
-    /// The ranks that have names.
-    named: BTreeSet<Rank>,
     messages: u64,
 }
 
@@ -86,7 +82,7 @@ enum Output {
 const MESSAGE: Cow<'static, str> = Cow::Borrowed("message");
 
 impl Chrome {
-    pub(crate) fn create(path: &Path, ranks: Range<u32>) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, ranks: &[Rank]) -> io::Result<Self> {
         let draft = Draft::create(path)?;
         let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
         let file = if is_compressed {
@@ -94,9 +90,9 @@ impl Chrome {
         } else {
             Output::Plain(draft)
         };
-        let mut chrome = Self { file, is_first: true, named: BTreeSet::new(), messages: 0 };
+        let mut chrome = Self { file, is_first: true, messages: 0 };
         chrome.file.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-        ranks.map(Rank::new).try_for_each(|rank| chrome.name(rank))?;
+        ranks.iter().try_for_each(|&rank| chrome.name(rank))?;
         Ok(chrome)
     }
 
@@ -134,7 +130,6 @@ impl Chrome {
         begin: SimTime,
         end: SimTime,
     ) -> io::Result<()> {
-        self.name(rank)?;
         let (pid, tid) = states_of(rank);
         let (name, cat, args) = (Cow::Borrowed(name), Cow::Borrowed(cat), None);
         self.put(&TraceEvent::Complete {
@@ -155,8 +150,6 @@ impl Chrome {
         (to, arrived): (Rank, SimTime),
         args: MessageArgs<'_>,
     ) -> io::Result<()> {
-        self.name(from)?;
-        self.name(to)?;
         let id = self.messages;
         self.messages += 1;
         let end = |name, (pid, tid), at, args| TraceEvent::Complete {
@@ -177,11 +170,8 @@ impl Chrome {
         self.put(&TraceEvent::FlowEnd { name: MESSAGE, cat: MESSAGE, id, bp, ts: micros(arrived), pid, tid })
     }
 
-    /// Says what the process and the threads of a rank are, once.
+    /// Says what the process and the threads of a rank are.
     fn name(&mut self, rank: Rank) -> io::Result<()> {
-        if !self.named.insert(rank) {
-            return Ok(());
-        }
         let mut say = |name, (pid, tid), args| {
             self.put(&TraceEvent::Metadata { name: Cow::Borrowed(name), pid, tid, args })
         };

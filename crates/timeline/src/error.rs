@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::format::Format;
+
 /// Why a timeline cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum TimelineError {
@@ -21,6 +23,12 @@ pub enum TimelineError {
         path: PathBuf,
         /// What the system says.
         source: io::Error,
+    },
+    /// The program was built without the format.
+    #[error("this program was built without the format {format}; build it with `--features {format}`")]
+    NotBuilt {
+        /// The format.
+        format: Format,
     },
     /// Another process has sent what are no events.
     #[error("found bytes that are no event of a timeline; run the same version of the program on all hosts")]

@@ -12,17 +12,26 @@ pub enum Format {
     Chrome,
     /// Tables of states, waits and messages, each a file of comma-separated values.
     Csv,
+    /// Paje traces.
+    Paje,
+    /// The same tables as CSV, each a Parquet file.
+    Parquet,
+    /// Open Trace Format 2, where the program is built with its library.
+    Otf2,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 2] = [Self::Chrome, Self::Csv];
+    pub const ALL: [Self; 5] = [Self::Chrome, Self::Csv, Self::Paje, Self::Parquet, Self::Otf2];
 
     /// Returns the name in configurations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chrome => "chrome",
             Self::Csv => "csv",
+            Self::Paje => "paje",
+            Self::Parquet => "parquet",
+            Self::Otf2 => "otf2",
         }
     }
 
@@ -36,6 +45,9 @@ impl Format {
         match self {
             Self::Chrome => &[".json", ".json.gz"],
             Self::Csv => &[".csv"],
+            Self::Paje => &[".trace"],
+            Self::Parquet => &[".parquet"],
+            Self::Otf2 => &[".otf2"],
         }
     }
 
@@ -46,10 +58,17 @@ impl Format {
         Self::ALL.into_iter().find(is_of)
     }
 
+    /// Returns whether the program was built with the format.
+    pub fn is_built(self) -> bool {
+        self != Self::Otf2 || cfg!(feature = "otf2")
+    }
+
     /// Returns the order in which the format wants events.
     pub fn order(self) -> Order {
         match self {
-            Self::Chrome | Self::Csv => Order::Time,
+            Self::Chrome | Self::Csv | Self::Paje | Self::Parquet => Order::Time,
+            // A location is written as a whole.
+            Self::Otf2 => Order::Rank,
         }
     }
 }

@@ -18,7 +18,9 @@
 //!     let (rank, kind) = (Rank::new(0), ActionKind::Compute);
 //!     spool.take(&[Event::State { rank, kind, begin: at(begin), end: at(end) }]);
 //! }
-//! let (mut sorted, mut writer) = (spool.finish()?, Writer::create(format, &path, 0..1)?);
+//! let mut sorted = spool.finish()?;
+//! let ranks: Vec<Rank> = sorted.ranks().collect();
+//! let mut writer = Writer::create(format, &path, &ranks)?;
 //! while let Some(record) = sorted.next()? {
 //!     writer.write(&record)?;
 //! }
@@ -30,10 +32,14 @@
 #![forbid(unsafe_code)]
 
 mod chrome;
+mod columnar;
 mod draft;
 mod error;
 mod format;
 mod merge;
+#[cfg(feature = "otf2")]
+mod otf2;
+mod paje;
 mod record;
 #[cfg(test)]
 mod sample;

@@ -49,11 +49,6 @@ impl<S: Streams> Merge<S> {
         Ok(Some(record))
     }
 
-    /// Gives the streams back.
-    pub fn into_streams(self) -> S {
-        self.streams
-    }
-
     fn advance(&mut self, stream: usize) -> Result<(), S::Error> {
         let mut head = self.pieces[stream].next();
         if head.is_none() {

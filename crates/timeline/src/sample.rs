@@ -1,6 +1,5 @@
 //! A timeline to test formats with.
 
-use std::ops::Range;
 use std::path::Path;
 
 use mpi_model::{ActionKind, Event, EventSink, WaitState};
@@ -10,9 +9,6 @@ use trace_mmap::CommId;
 use crate::format::Format;
 use crate::spool::Spool;
 use crate::writer::{Summary, Writer};
-
-/// The ranks whose states are there.
-pub(crate) const RANKS: Range<u32> = 0..2;
 
 pub(crate) fn micros(micros: u64) -> SimTime {
     SimTime::from_picos(1_000_000 * micros)
@@ -59,7 +55,9 @@ pub(crate) fn write(format: Format, path: &Path) -> Summary {
     let spool = Spool::new(format.order(), path.parent().unwrap()).with_room(3);
     events().chunks(2).for_each(|events| spool.take(events));
     let mut sorted = spool.finish().unwrap();
-    let mut writer = Writer::create(format, path, RANKS).unwrap();
+    let ranks: Vec<Rank> = sorted.ranks().collect();
+    assert_eq!(ranks, [0, 1, 9].map(Rank::new));
+    let mut writer = Writer::create(format, path, &ranks).unwrap();
     while let Some(record) = sorted.next().unwrap() {
         writer.write(&record).unwrap();
     }

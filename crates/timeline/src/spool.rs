@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpi_model::{Event, EventSink};
+use pdes_core::Rank;
 
 use crate::error::TimelineError;
 use crate::merge::{Merge, Streams};
@@ -36,6 +37,8 @@ struct Kept {
     /// What is in no run yet.
     fresh: Vec<Record>,
     runs: Runs,
+    /// Whether a rank has an event, or an end of a message.
+    seen: Vec<bool>,
     /// The first failure; there is nobody to tell before the end.
     failure: Option<io::Error>,
 }
@@ -67,8 +70,8 @@ impl Spool {
     /// # Errors
     /// Where the temporary file could not be written.
     pub fn finish(&self) -> Result<Sorted, TimelineError> {
-        let (order, directory) = (self.order, self.directory.clone());
-        let Kept { mut fresh, mut runs, failure } = std::mem::take(&mut *self.kept());
+        let directory = self.directory.clone();
+        let Kept { mut fresh, mut runs, seen, failure } = std::mem::take(&mut *self.kept());
         if let Some(source) = failure {
             return Err(TimelineError::Spool { directory, source });
         }
@@ -76,7 +79,7 @@ impl Spool {
         runs.last = fresh;
         let count = runs.places.len() + 1;
         match Merge::new(runs, count) {
-            Ok(merge) => Ok(Sorted { order, directory, merge }),
+            Ok(merge) => Ok(Sorted { directory, seen, merge }),
             Err(source) => Err(TimelineError::Spool { directory, source }),
         }
     }
@@ -91,7 +94,10 @@ impl Spool {
         if kept.failure.is_some() {
             return None;
         }
-        events.iter().for_each(|event| Record::pack(event, self.order, |record| kept.fresh.push(record)));
+        for event in events {
+            kept.see(event);
+            Record::pack(event, self.order, |record| kept.fresh.push(record));
+        }
         (kept.fresh.len() >= self.room).then(|| std::mem::take(&mut kept.fresh))
     }
 }
@@ -104,6 +110,21 @@ impl EventSink for Spool {
         let mut kept = self.kept();
         if let Err(error) = kept.runs.write(&bytes, &self.directory) {
             kept.failure.get_or_insert(error);
+        }
+    }
+}
+
+impl Kept {
+    fn see(&mut self, event: &Event) {
+        let (one, other) = match *event {
+            Event::State { rank, .. } | Event::Wait { rank, .. } => (rank, rank),
+            Event::Message { from, to, .. } => (from, to),
+        };
+        for rank in [one, other] {
+            if self.seen.len() <= rank.index() {
+                self.seen.resize(rank.index() + 1, false);
+            }
+            self.seen[rank.index()] = true;
         }
     }
 }
@@ -141,8 +162,8 @@ impl Streams for Runs {
 /// The events of a process in their order.
 #[derive(Debug)]
 pub struct Sorted {
-    order: Order,
     directory: PathBuf,
+    seen: Vec<bool>,
     merge: Merge<Runs>,
 }
 
@@ -171,9 +192,9 @@ impl Sorted {
         Ok(piece)
     }
 
-    /// Returns the order.
-    pub fn order(&self) -> Order {
-        self.order
+    /// Returns the ranks that have events, or ends of messages.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> + '_ {
+        self.seen.iter().zip(0..).filter(|(seen, _)| **seen).map(|(_, rank)| Rank::new(rank))
     }
 }
 
@@ -214,7 +235,7 @@ mod tests {
     #[test]
     fn runs_that_are_longer_than_a_piece_come_out_whole() {
         let event = |rank| Event::State {
-            rank: pdes_core::Rank::new(rank),
+            rank: Rank::new(rank),
             kind: mpi_model::ActionKind::Compute,
             begin: pdes_core::SimTime::ZERO,
             end: pdes_core::SimTime::ZERO,
@@ -232,7 +253,7 @@ mod tests {
         let spool = Spool::new(Order::Time, &path).with_room(1);
         directory.close().unwrap();
         spool.take(&[Event::State {
-            rank: pdes_core::Rank::new(0),
+            rank: Rank::new(0),
             kind: mpi_model::ActionKind::Compute,
             begin: pdes_core::SimTime::ZERO,
             end: pdes_core::SimTime::ZERO,

@@ -1,13 +1,17 @@
 //! Writers of timelines.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mpi_model::Event;
+use pdes_core::Rank;
 
 use crate::chrome::Chrome;
+use crate::columnar::ParquetTable;
 use crate::error::TimelineError;
 use crate::format::Format;
+#[cfg(feature = "otf2")]
+use crate::otf2::Otf2;
+use crate::paje::Paje;
 use crate::record::{Order, Record};
 use crate::table::{CsvTable, Tables};
 
@@ -24,6 +28,10 @@ pub struct Writer {
 enum Kind {
     Chrome(Box<Chrome>),
     Csv(Box<Tables<CsvTable>>),
+    Paje(Box<Paje>),
+    Parquet(Box<Tables<ParquetTable>>),
+    #[cfg(feature = "otf2")]
+    Otf2(Box<Otf2>),
 }
 
 /// What a timeline holds.
@@ -40,14 +48,20 @@ pub struct Summary {
 }
 
 impl Writer {
-    /// Begins a timeline that shows these ranks, and others where they are an end of a message.
+    /// Begins a timeline that shows these ranks, in their order.
     ///
     /// # Errors
-    /// Where a file cannot be made.
-    pub fn create(format: Format, path: &Path, ranks: Range<u32>) -> Result<Self, TimelineError> {
+    /// Where a file cannot be made, and where the program was built without the format.
+    pub fn create(format: Format, path: &Path, ranks: &[Rank]) -> Result<Self, TimelineError> {
         let kind = match format {
             Format::Chrome => Chrome::create(path, ranks).map(|chrome| Kind::Chrome(Box::new(chrome))),
             Format::Csv => Tables::create(path).map(|tables| Kind::Csv(Box::new(tables))),
+            Format::Paje => Paje::create(path, ranks).map(|paje| Kind::Paje(Box::new(paje))),
+            Format::Parquet => Tables::create(path).map(|tables| Kind::Parquet(Box::new(tables))),
+            #[cfg(feature = "otf2")]
+            Format::Otf2 => Otf2::create(path, ranks).map(|otf2| Kind::Otf2(Box::new(otf2))),
+            #[cfg(not(feature = "otf2"))]
+            Format::Otf2 => return Err(TimelineError::NotBuilt { format }),
         };
         let kind = kind.map_err(|source| TimelineError::write(path, source))?;
         Ok(Self { path: path.to_owned(), order: format.order(), kind, summary: Summary::default() })
@@ -67,6 +81,10 @@ impl Writer {
         let written = match &mut self.kind {
             Kind::Chrome(chrome) => chrome.write(&event),
             Kind::Csv(tables) => tables.write(&event),
+            Kind::Paje(paje) => paje.write(&event),
+            Kind::Parquet(tables) => tables.write(&event),
+            #[cfg(feature = "otf2")]
+            Kind::Otf2(otf2) => otf2.write(&event, record.is_receipt()),
         };
         written.map_err(|source| TimelineError::write(&self.path, source))
     }
@@ -79,6 +97,10 @@ impl Writer {
         let bytes = match self.kind {
             Kind::Chrome(chrome) => chrome.finish(),
             Kind::Csv(tables) => tables.finish(),
+            Kind::Paje(paje) => paje.finish(),
+            Kind::Parquet(tables) => tables.finish(),
+            #[cfg(feature = "otf2")]
+            Kind::Otf2(otf2) => otf2.finish(),
         };
         let bytes = bytes.map_err(|source| TimelineError::write(&self.path, source))?;
         Ok(Summary { bytes, ..self.summary })

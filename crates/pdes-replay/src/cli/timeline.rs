@@ -9,10 +9,10 @@ use pdes_replay::{Config, Job, Outcome, TimelineSummary};
 #[derive(Debug, Args)]
 pub(crate) struct TimelineArguments {
     /// Where to write a timeline: states, waits and messages of ranks. The end of the name stands for the format: .json and
-    /// .json.gz (Perfetto), .csv.
+    /// .json.gz (Perfetto), .trace (Paje), .otf2, .csv, .parquet.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
-    /// The format of the timeline, whatever its name: chrome, csv.
+    /// The format of the timeline, whatever its name: chrome, paje, otf2, csv, parquet.
     #[arg(long, value_name = "NAME")]
     timeline_format: Option<String>,
     /// Shows this part of simulated time only, such as 10s..12s, 1.5ms.. or ..200us.

@@ -27,7 +27,12 @@ pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>,
         ranks: ranks.as_deref().map_or(Ok(whole.ranks), parse_ranks)?,
         operations: collectives.unwrap_or(whole.operations),
     };
-    Ok(Some(TimelinePlan { format: find_format(format.as_deref(), &path)?, path, excerpt }))
+    let format = find_format(format.as_deref(), &path)?;
+    if !format.is_built() {
+        let message = format!("this program was built without {format}: build it with --features {format}");
+        return Err(value("timeline", "format", message));
+    }
+    Ok(Some(TimelinePlan { format, path, excerpt }))
 }
 
 /// Refuses what does not go together with a timeline.

@@ -1,0 +1,247 @@
+//! Archives and events.
+#![expect(unsafe_code, reason = "the library is one of C")]
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+use crate::definitions::Definitions;
+use crate::ffi;
+
+/// Why a trace cannot be written. The library tells more on stderr.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Otf2Error {
+    /// A call of the library failed.
+    #[error("OTF2: {call}: {message}")]
+    Call {
+        /// What was called.
+        call: &'static str,
+        /// What the library says.
+        message: String,
+    },
+    /// A text has a zero byte.
+    #[error("OTF2: found a zero byte in {0:?}")]
+    Text(String),
+    /// A path is not UTF-8.
+    #[error("OTF2: the path {0:?} is not UTF-8")]
+    Path(std::path::PathBuf),
+    /// Events come while no location is open, or a location is opened in another.
+    #[error("OTF2: found {found} open location(s), expected {expected}")]
+    Location {
+        /// How many are open.
+        found: u32,
+        /// How many should be.
+        expected: u32,
+    },
+}
+
+/// What a call of the library has given.
+pub(crate) fn check(call: &'static str, code: c_int) -> Result<(), Otf2Error> {
+    if code == ffi::SUCCESS {
+        return Ok(());
+    }
+    // SAFETY: the function takes any number and returns a static string, or null where it knows none.
+    let description = unsafe { ffi::OTF2_Error_GetDescription(code) };
+    let message = if description.is_null() {
+        format!("error {code}")
+    } else {
+        // SAFETY: it is not null, hence a static string that ends in zero.
+        unsafe { CStr::from_ptr(description) }.to_string_lossy().into_owned()
+    };
+    Err(Otf2Error::Call { call, message })
+}
+
+/// A handle that a call of the library has given.
+pub(crate) fn handle<T>(call: &'static str, raw: *mut T) -> Result<NonNull<T>, Otf2Error> {
+    NonNull::new(raw).ok_or_else(|| Otf2Error::Call { call, message: "no handle".to_owned() })
+}
+
+pub(crate) fn text(text: &str) -> Result<CString, Otf2Error> {
+    CString::new(text).map_err(|_| Otf2Error::Text(text.to_owned()))
+}
+
+/// An archive in the making: the events of one location after the other, then [definitions](Archive::define).
+///
+/// Memory is bounded: a buffer of 1 MiB for the location that is open.
+#[derive(Debug)]
+pub struct Archive {
+    raw: NonNull<ffi::Archive>,
+    /// The location that is open.
+    writer: Option<NonNull<ffi::EvtWriter>>,
+    /// Those that have been.
+    locations: Vec<u64>,
+}
+
+/// Buffers are always written when they are full.
+extern "C" fn flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u8 {
+    ffi::FLUSH
+}
+
+/// The library keeps the address.
+static CALLBACKS: ffi::FlushCallbacks = ffi::FlushCallbacks { pre_flush: Some(flush), post_flush: None };
+
+impl Archive {
+    /// Makes an archive: the files `NAME.otf2` and `NAME.def` and the directory `NAME` in a directory.
+    ///
+    /// # Errors
+    /// Where they cannot be made, or are there.
+    pub fn create(directory: &Path, name: &str) -> Result<Self, Otf2Error> {
+        let path = directory.to_str().ok_or_else(|| Otf2Error::Path(directory.to_owned()))?;
+        let (path, name) = (text(path)?, text(name)?);
+        // SAFETY: both are strings that end in zero, and the library copies them.
+        let raw = unsafe {
+            ffi::OTF2_Archive_Open(
+                path.as_ptr(),
+                name.as_ptr(),
+                ffi::FILEMODE_WRITE,
+                ffi::CHUNK_SIZE_EVENTS,
+                ffi::CHUNK_SIZE_DEFINITIONS,
+                ffi::SUBSTRATE_POSIX,
+                ffi::COMPRESSION_NONE,
+            )
+        };
+        let archive = Self { raw: handle("OTF2_Archive_Open", raw)?, writer: None, locations: Vec::new() };
+        let raw = archive.raw.as_ptr();
+        // SAFETY: the archive is open, and the callbacks live for ever.
+        let code = unsafe { ffi::OTF2_Archive_SetFlushCallbacks(raw, &raw const CALLBACKS, ptr::null_mut()) };
+        check("OTF2_Archive_SetFlushCallbacks", code)?;
+        // SAFETY: the archive is open.
+        let code = unsafe { ffi::OTF2_Archive_SetSerialCollectiveCallbacks(raw) };
+        check("OTF2_Archive_SetSerialCollectiveCallbacks", code)?;
+        // SAFETY: the archive is open and knows how to act together with others: there are none.
+        let code = unsafe { ffi::OTF2_Archive_OpenEvtFiles(raw) };
+        check("OTF2_Archive_OpenEvtFiles", code)?;
+        Ok(archive)
+    }
+
+    /// Begins the events of a location, which come in the order of time.
+    ///
+    /// # Errors
+    /// Where another location is open, or its file cannot be made.
+    pub fn begin_location(&mut self, location: u64) -> Result<(), Otf2Error> {
+        if self.writer.is_some() {
+            return Err(Otf2Error::Location { found: 1, expected: 0 });
+        }
+        // SAFETY: the archive is open, and so are its files of events.
+        let writer = unsafe { ffi::OTF2_Archive_GetEvtWriter(self.raw.as_ptr(), location) };
+        self.writer = Some(handle("OTF2_Archive_GetEvtWriter", writer)?);
+        self.locations.push(location);
+        Ok(())
+    }
+
+    /// Ends the events of a location, and returns how many there are.
+    ///
+    /// # Errors
+    /// Where no location is open, or its file cannot be written.
+    pub fn end_location(&mut self) -> Result<u64, Otf2Error> {
+        let writer = self.writer()?;
+        let mut events = 0;
+        // SAFETY: the writer is open, and the number has a place.
+        let code = unsafe { ffi::OTF2_EvtWriter_GetNumberOfEvents(writer, &raw mut events) };
+        check("OTF2_EvtWriter_GetNumberOfEvents", code)?;
+        self.writer = None;
+        // SAFETY: the writer is one of this open archive, and nobody uses it any more.
+        let code = unsafe { ffi::OTF2_Archive_CloseEvtWriter(self.raw.as_ptr(), writer) };
+        check("OTF2_Archive_CloseEvtWriter", code)?;
+        Ok(events)
+    }
+
+    fn writer(&self) -> Result<*mut ffi::EvtWriter, Otf2Error> {
+        self.writer.map(NonNull::as_ptr).ok_or(Otf2Error::Location { found: 0, expected: 1 })
+    }
+
+    /// Enters a region.
+    ///
+    /// # Errors
+    /// Where no location is open, or its file cannot be written.
+    pub fn enter(&mut self, time: u64, region: u32) -> Result<(), Otf2Error> {
+        // SAFETY: the writer is open; there may be no attributes.
+        let code = unsafe { ffi::OTF2_EvtWriter_Enter(self.writer()?, ptr::null_mut(), time, region) };
+        check("OTF2_EvtWriter_Enter", code)
+    }
+
+    /// Leaves a region.
+    ///
+    /// # Errors
+    /// Where no location is open, or its file cannot be written.
+    pub fn leave(&mut self, time: u64, region: u32) -> Result<(), Otf2Error> {
+        // SAFETY: the writer is open; there may be no attributes.
+        let code = unsafe { ffi::OTF2_EvtWriter_Leave(self.writer()?, ptr::null_mut(), time, region) };
+        check("OTF2_EvtWriter_Leave", code)
+    }
+
+    /// Sends a message of so many bytes to a member of the communicator of all.
+    ///
+    /// # Errors
+    /// Where no location is open, or its file cannot be written.
+    pub fn send(&mut self, time: u64, to: u32, tag: u32, bytes: u64) -> Result<(), Otf2Error> {
+        let writer = self.writer()?;
+        // SAFETY: the writer is open; there may be no attributes.
+        let code = unsafe { ffi::OTF2_EvtWriter_MpiSend(writer, ptr::null_mut(), time, to, 0, tag, bytes) };
+        check("OTF2_EvtWriter_MpiSend", code)
+    }
+
+    /// Gets a message of so many bytes from a member of the communicator of all.
+    ///
+    /// # Errors
+    /// Where no location is open, or its file cannot be written.
+    pub fn receive(&mut self, time: u64, from: u32, tag: u32, bytes: u64) -> Result<(), Otf2Error> {
+        let writer = self.writer()?;
+        // SAFETY: the writer is open; there may be no attributes.
+        let code = unsafe { ffi::OTF2_EvtWriter_MpiRecv(writer, ptr::null_mut(), time, from, 0, tag, bytes) };
+        check("OTF2_EvtWriter_MpiRecv", code)
+    }
+
+    /// Goes on to the definitions.
+    ///
+    /// # Errors
+    /// Where a location is open, or files cannot be written.
+    pub fn define(mut self) -> Result<Definitions, Otf2Error> {
+        if self.writer.is_some() {
+            return Err(Otf2Error::Location { found: 1, expected: 0 });
+        }
+        let raw = self.raw.as_ptr();
+        // SAFETY: the archive is open, and so are its files of events; none of its writers is.
+        let code = unsafe { ffi::OTF2_Archive_CloseEvtFiles(raw) };
+        check("OTF2_Archive_CloseEvtFiles", code)?;
+        let locations = std::mem::take(&mut self.locations);
+        self.define_locally(&locations)?;
+        // SAFETY: the archive is open.
+        let writer = unsafe { ffi::OTF2_Archive_GetGlobalDefWriter(raw) };
+        Ok(Definitions::new(self, handle("OTF2_Archive_GetGlobalDefWriter", writer)?))
+    }
+
+    /// Makes the files of definitions that each location has. There is nothing in them, but tools look for them.
+    fn define_locally(&self, locations: &[u64]) -> Result<(), Otf2Error> {
+        let raw = self.raw.as_ptr();
+        // SAFETY: the archive is open.
+        check("OTF2_Archive_OpenDefFiles", unsafe { ffi::OTF2_Archive_OpenDefFiles(raw) })?;
+        for &location in locations {
+            // SAFETY: the archive is open, and so are its files of definitions.
+            let writer = unsafe { ffi::OTF2_Archive_GetDefWriter(raw, location) };
+            let writer = handle("OTF2_Archive_GetDefWriter", writer)?;
+            // SAFETY: the writer is one of this open archive, and nobody uses it any more.
+            let code = unsafe { ffi::OTF2_Archive_CloseDefWriter(raw, writer.as_ptr()) };
+            check("OTF2_Archive_CloseDefWriter", code)?;
+        }
+        // SAFETY: the archive is open, and so are its files of definitions; none of its writers is.
+        check("OTF2_Archive_CloseDefFiles", unsafe { ffi::OTF2_Archive_CloseDefFiles(raw) })
+    }
+
+    /// Writes and closes all that is open.
+    pub(crate) fn close(self) -> Result<(), Otf2Error> {
+        let raw = self.raw.as_ptr();
+        // The library closes it once, and nothing else is left in it.
+        std::mem::forget(self);
+        // SAFETY: the archive is open, and nobody uses it any more.
+        check("OTF2_Archive_Close", unsafe { ffi::OTF2_Archive_Close(raw) })
+    }
+}
+
+/// Closes the archive; what its files hold is then not complete.
+impl Drop for Archive {
+    fn drop(&mut self) {
+        // SAFETY: the archive is open, and nobody uses it any more. Who drops it does not care for its files.
+        unsafe { ffi::OTF2_Archive_Close(self.raw.as_ptr()) };
+    }
+}

@@ -1,0 +1,170 @@
+//! Definitions of what events name.
+#![expect(unsafe_code, reason = "the library is one of C")]
+
+use std::ptr::NonNull;
+
+use crate::archive::{Archive, Otf2Error, check, text};
+use crate::ffi;
+
+/// What a region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Code of the program.
+    User,
+    /// A part of another region that no code stands for.
+    Artificial,
+    /// An MPI call of another kind than those that follow.
+    Call,
+    /// An MPI call for messages between two ranks, or for requests.
+    PointToPoint,
+    /// A barrier.
+    Barrier,
+    /// Another collective operation.
+    Collective,
+}
+
+/// The definitions of an archive.
+#[derive(Debug)]
+pub struct Definitions {
+    archive: Archive,
+    raw: NonNull<ffi::GlobalDefWriter>,
+    strings: u32,
+    /// The text without letters.
+    empty: Option<u32>,
+}
+
+impl Definitions {
+    pub(crate) fn new(archive: Archive, raw: NonNull<ffi::GlobalDefWriter>) -> Self {
+        Self { archive, raw, strings: 0, empty: None }
+    }
+
+    /// Defines the clock: ticks per second, and an instant after the last event \[ticks\].
+    ///
+    /// # Errors
+    /// Where the library fails, as of all that follow.
+    pub fn clock(&mut self, resolution: u64, end: u64) -> Result<(), Otf2Error> {
+        let raw = self.raw.as_ptr();
+        // SAFETY: the writer is one of the archive, which is open as long as `self` is, here and below.
+        let code = unsafe {
+            ffi::OTF2_GlobalDefWriter_WriteClockProperties(raw, resolution, 0, end, ffi::UNDEFINED_TIMESTAMP)
+        };
+        check("OTF2_GlobalDefWriter_WriteClockProperties", code)
+    }
+
+    /// Defines a text, and returns its number.
+    ///
+    /// # Errors
+    /// Where the library fails, or the text has a zero byte.
+    pub fn string(&mut self, string: &str) -> Result<u32, Otf2Error> {
+        let (number, string) = (self.strings, text(string)?);
+        // SAFETY: the text ends in zero; the library copies it.
+        let code =
+            unsafe { ffi::OTF2_GlobalDefWriter_WriteString(self.raw.as_ptr(), number, string.as_ptr()) };
+        check("OTF2_GlobalDefWriter_WriteString", code)?;
+        self.strings += 1;
+        Ok(number)
+    }
+
+    fn empty(&mut self) -> Result<u32, Otf2Error> {
+        if let Some(empty) = self.empty {
+            return Ok(empty);
+        }
+        let empty = self.string("")?;
+        self.empty = Some(empty);
+        Ok(empty)
+    }
+
+    /// Defines the machine, on which all locations are, by its name.
+    ///
+    /// # Errors
+    /// Where the library fails.
+    pub fn machine(&mut self, name: u32) -> Result<(), Otf2Error> {
+        let raw = self.raw.as_ptr();
+        // SAFETY: as above.
+        let code =
+            unsafe { ffi::OTF2_GlobalDefWriter_WriteSystemTreeNode(raw, 0, name, name, ffi::UNDEFINED_U32) };
+        check("OTF2_GlobalDefWriter_WriteSystemTreeNode", code)
+    }
+
+    /// Defines a region by its number and its name.
+    ///
+    /// # Errors
+    /// Where the library fails.
+    pub fn region(&mut self, number: u32, name: u32, role: Role) -> Result<(), Otf2Error> {
+        let (role, paradigm) = match role {
+            Role::User => (ffi::ROLE_CODE, ffi::PARADIGM_USER),
+            Role::Artificial => (ffi::ROLE_ARTIFICIAL, ffi::PARADIGM_MPI),
+            Role::Call => (ffi::ROLE_FUNCTION, ffi::PARADIGM_MPI),
+            Role::PointToPoint => (ffi::ROLE_POINT_TO_POINT, ffi::PARADIGM_MPI),
+            Role::Barrier => (ffi::ROLE_BARRIER, ffi::PARADIGM_MPI),
+            Role::Collective => (ffi::ROLE_COLLECTIVE, ffi::PARADIGM_MPI),
+        };
+        let (raw, empty) = (self.raw.as_ptr(), self.empty()?);
+        // SAFETY: as above.
+        let code = unsafe {
+            ffi::OTF2_GlobalDefWriter_WriteRegion(
+                raw, number, name, name, empty, role, paradigm, 0, empty, 0, 0,
+            )
+        };
+        check("OTF2_GlobalDefWriter_WriteRegion", code)
+    }
+
+    /// Defines a location, a process of its own, by its number, the number of the process, counted from 0, its name, and how many events it has.
+    ///
+    /// # Errors
+    /// Where the library fails.
+    pub fn location(&mut self, number: u64, process: u32, name: u32, events: u64) -> Result<(), Otf2Error> {
+        let (raw, kind) = (self.raw.as_ptr(), ffi::LOCATION_GROUP_TYPE_PROCESS);
+        // SAFETY: as above.
+        let code = unsafe {
+            ffi::OTF2_GlobalDefWriter_WriteLocationGroup(raw, process, name, kind, 0, ffi::UNDEFINED_U32)
+        };
+        check("OTF2_GlobalDefWriter_WriteLocationGroup", code)?;
+        let kind = ffi::LOCATION_TYPE_CPU_THREAD;
+        // SAFETY: as above.
+        let code =
+            unsafe { ffi::OTF2_GlobalDefWriter_WriteLocation(raw, number, name, kind, events, process) };
+        check("OTF2_GlobalDefWriter_WriteLocation", code)
+    }
+
+    /// Defines the communicator of all, whose members are these locations in their order.
+    ///
+    /// # Errors
+    /// Where the library fails.
+    pub fn communicator(&mut self, name: u32, locations: &[u64]) -> Result<(), Otf2Error> {
+        let members: Vec<u64> = (0..locations.len() as u64).collect();
+        self.group(0, ffi::GROUP_TYPE_COMM_LOCATIONS, locations)?;
+        self.group(1, ffi::GROUP_TYPE_COMM_GROUP, &members)?;
+        // SAFETY: as above.
+        let code = unsafe {
+            ffi::OTF2_GlobalDefWriter_WriteComm(self.raw.as_ptr(), 0, name, 1, ffi::UNDEFINED_U32, 0)
+        };
+        check("OTF2_GlobalDefWriter_WriteComm", code)
+    }
+
+    fn group(&mut self, number: u32, kind: u8, members: &[u64]) -> Result<(), Otf2Error> {
+        let (raw, empty, count) = (self.raw.as_ptr(), self.empty()?, members.len() as u32);
+        // SAFETY: as above, and there are so many members.
+        let code = unsafe {
+            ffi::OTF2_GlobalDefWriter_WriteGroup(
+                raw,
+                number,
+                empty,
+                kind,
+                ffi::PARADIGM_MPI,
+                0,
+                count,
+                members.as_ptr(),
+            )
+        };
+        check("OTF2_GlobalDefWriter_WriteGroup", code)
+    }
+
+    /// Completes the archive.
+    ///
+    /// # Errors
+    /// Where its files cannot be written.
+    pub fn close(self) -> Result<(), Otf2Error> {
+        self.archive.close()
+    }
+}

@@ -1,0 +1,177 @@
+//! What is used of the library's interface, as `otf2/*.h` of version 3 declares it.
+#![expect(unsafe_code, reason = "the library is one of C")]
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// A handle that only the library looks into.
+macro_rules! handles {
+    ($($name:ident),*) => {$(
+        #[repr(C)]
+        pub(crate) struct $name {
+            private: [u8; 0],
+        }
+    )*};
+}
+
+handles!(Archive, EvtWriter, DefWriter, GlobalDefWriter, AttributeList);
+
+pub(crate) const SUCCESS: c_int = 0;
+pub(crate) const FILEMODE_WRITE: u8 = 0;
+pub(crate) const SUBSTRATE_POSIX: u8 = 1;
+pub(crate) const COMPRESSION_NONE: u8 = 1;
+pub(crate) const CHUNK_SIZE_EVENTS: u64 = 1 << 20;
+pub(crate) const CHUNK_SIZE_DEFINITIONS: u64 = 4 << 20;
+pub(crate) const FLUSH: u8 = 1;
+pub(crate) const UNDEFINED_U32: u32 = u32::MAX;
+pub(crate) const UNDEFINED_TIMESTAMP: u64 = u64::MAX;
+pub(crate) const LOCATION_GROUP_TYPE_PROCESS: u8 = 1;
+pub(crate) const LOCATION_TYPE_CPU_THREAD: u8 = 1;
+pub(crate) const GROUP_TYPE_COMM_LOCATIONS: u8 = 4;
+pub(crate) const GROUP_TYPE_COMM_GROUP: u8 = 5;
+pub(crate) const PARADIGM_USER: u8 = 1;
+pub(crate) const PARADIGM_MPI: u8 = 4;
+pub(crate) const ROLE_FUNCTION: u8 = 1;
+pub(crate) const ROLE_CODE: u8 = 4;
+pub(crate) const ROLE_BARRIER: u8 = 15;
+pub(crate) const ROLE_COLLECTIVE: u8 = 26;
+pub(crate) const ROLE_POINT_TO_POINT: u8 = 28;
+pub(crate) const ROLE_ARTIFICIAL: u8 = 31;
+
+/// Asked before a buffer is written to its file.
+pub(crate) type PreFlush = extern "C" fn(*mut c_void, u8, u64, *mut c_void, bool) -> u8;
+
+#[repr(C)]
+pub(crate) struct FlushCallbacks {
+    pub(crate) pre_flush: Option<PreFlush>,
+    pub(crate) post_flush: Option<extern "C" fn(*mut c_void, u8, u64) -> u64>,
+}
+
+#[link(name = "otf2")]
+unsafe extern "C" {
+    pub(crate) fn OTF2_Error_GetDescription(error: c_int) -> *const c_char;
+
+    pub(crate) fn OTF2_Archive_Open(
+        path: *const c_char,
+        name: *const c_char,
+        mode: u8,
+        chunk_size_events: u64,
+        chunk_size_definitions: u64,
+        substrate: u8,
+        compression: u8,
+    ) -> *mut Archive;
+    pub(crate) fn OTF2_Archive_SetFlushCallbacks(
+        archive: *mut Archive,
+        callbacks: *const FlushCallbacks,
+        data: *mut c_void,
+    ) -> c_int;
+    pub(crate) fn OTF2_Archive_SetSerialCollectiveCallbacks(archive: *mut Archive) -> c_int;
+    pub(crate) fn OTF2_Archive_OpenEvtFiles(archive: *mut Archive) -> c_int;
+    pub(crate) fn OTF2_Archive_CloseEvtFiles(archive: *mut Archive) -> c_int;
+    pub(crate) fn OTF2_Archive_GetEvtWriter(archive: *mut Archive, location: u64) -> *mut EvtWriter;
+    pub(crate) fn OTF2_Archive_CloseEvtWriter(archive: *mut Archive, writer: *mut EvtWriter) -> c_int;
+    pub(crate) fn OTF2_Archive_OpenDefFiles(archive: *mut Archive) -> c_int;
+    pub(crate) fn OTF2_Archive_CloseDefFiles(archive: *mut Archive) -> c_int;
+    pub(crate) fn OTF2_Archive_GetDefWriter(archive: *mut Archive, location: u64) -> *mut DefWriter;
+    pub(crate) fn OTF2_Archive_CloseDefWriter(archive: *mut Archive, writer: *mut DefWriter) -> c_int;
+    pub(crate) fn OTF2_Archive_GetGlobalDefWriter(archive: *mut Archive) -> *mut GlobalDefWriter;
+    pub(crate) fn OTF2_Archive_Close(archive: *mut Archive) -> c_int;
+
+    pub(crate) fn OTF2_EvtWriter_GetNumberOfEvents(writer: *mut EvtWriter, events: *mut u64) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_Enter(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        region: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_Leave(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        region: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_MpiSend(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        receiver: u32,
+        communicator: u32,
+        tag: u32,
+        length: u64,
+    ) -> c_int;
+    pub(crate) fn OTF2_EvtWriter_MpiRecv(
+        writer: *mut EvtWriter,
+        attributes: *mut AttributeList,
+        time: u64,
+        sender: u32,
+        communicator: u32,
+        tag: u32,
+        length: u64,
+    ) -> c_int;
+
+    pub(crate) fn OTF2_GlobalDefWriter_WriteClockProperties(
+        writer: *mut GlobalDefWriter,
+        resolution: u64,
+        offset: u64,
+        length: u64,
+        realtime: u64,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteString(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        string: *const c_char,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteSystemTreeNode(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        name: u32,
+        class: u32,
+        parent: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteLocationGroup(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        name: u32,
+        kind: u8,
+        parent: u32,
+        creator: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteLocation(
+        writer: *mut GlobalDefWriter,
+        own: u64,
+        name: u32,
+        kind: u8,
+        events: u64,
+        group: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteRegion(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        name: u32,
+        canonical_name: u32,
+        description: u32,
+        role: u8,
+        paradigm: u8,
+        flags: u32,
+        source_file: u32,
+        first_line: u32,
+        last_line: u32,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteGroup(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        name: u32,
+        kind: u8,
+        paradigm: u8,
+        flags: u32,
+        count: u32,
+        members: *const u64,
+    ) -> c_int;
+    pub(crate) fn OTF2_GlobalDefWriter_WriteComm(
+        writer: *mut GlobalDefWriter,
+        own: u32,
+        name: u32,
+        group: u32,
+        parent: u32,
+        flags: u32,
+    ) -> c_int;
+}

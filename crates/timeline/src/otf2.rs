@@ -1,0 +1,365 @@
+//! Traces in the Open Trace Format 2.
+//!
+//! A rank is a location; its states are regions, and waits are regions inside them. All messages are on one communicator
+//! of all ranks of the trace, in their order, whatever communicator they have in the program.
+//!
+//! Tools want to see messages inside the calls that send and receive them. A message that arrives when a call ends is received
+//! in it; one that is sent at an instant belongs to a call that takes no time there, else to the call that ends there, else
+//! to the one that begins.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mpi_model::{ActionKind, Event, WaitState};
+use otf2_writer::{Archive, Definitions, Otf2Error, Role};
+use pdes_core::{Bytes, Rank, SimTime};
+use tempfile::TempDir;
+
+/// Ticks of the clock in a second.
+const RESOLUTION: u64 = 1_000_000_000_000;
+
+/// An OTF2 trace in the making.
+#[derive(Debug)]
+pub(crate) struct Otf2 {
+    archive: Archive,
+    /// Where the archive is until it is complete.
+    draft: TempDir,
+    directory: PathBuf,
+    name: String,
+    ranks: Vec<Rank>,
+    /// How many events the ranks have that are complete.
+    events: Vec<u64>,
+    here: Option<Rank>,
+    instant: Instant,
+    /// The region that was entered last, and when it is left; and the wait in it.
+    state: Option<Open>,
+    wait: Option<Open>,
+    end: SimTime,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    kind: ActionKind,
+    region: u32,
+    end: SimTime,
+}
+
+/// What happens on a rank at one instant.
+#[derive(Debug, Default)]
+struct Instant {
+    at: SimTime,
+    received: Vec<(Rank, u32, Bytes)>,
+    sent: Vec<(Rank, u32, Bytes)>,
+    /// Calls that take no time.
+    points: Vec<ActionKind>,
+    state: Option<Open>,
+    wait: Option<Open>,
+}
+
+impl Otf2 {
+    pub(crate) fn create(path: &Path, ranks: &[Rank]) -> io::Result<Self> {
+        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new(".")).to_owned();
+        let file = path.file_name().and_then(|name| name.to_str()).unwrap_or("timeline");
+        let name = file.strip_suffix(".otf2").unwrap_or(file).to_owned();
+        let draft = tempfile::tempdir_in(&directory)?;
+        let archive = Archive::create(draft.path(), &name).map_err(failed)?;
+        Ok(Self {
+            archive,
+            draft,
+            directory,
+            name,
+            ranks: ranks.to_vec(),
+            events: Vec::new(),
+            here: None,
+            instant: Instant::default(),
+            state: None,
+            wait: None,
+            end: SimTime::ZERO,
+        })
+    }
+
+    /// Writes an event; they come rank by rank, and messages at both of their ends.
+    pub(crate) fn write(&mut self, event: &Event, is_receipt: bool) -> io::Result<()> {
+        let (rank, at, end) = match *event {
+            Event::State { rank, begin, end, .. } | Event::Wait { rank, begin, end, .. } => {
+                (rank, begin, end)
+            }
+            Event::Message { to, arrived, .. } if is_receipt => (to, arrived, arrived),
+            Event::Message { from, sent, .. } => (from, sent, sent),
+        };
+        self.go_to(rank, at).map_err(failed)?;
+        self.end = self.end.max(end);
+        match *event {
+            Event::State { kind, begin, end, .. } if begin == end => self.instant.points.push(kind),
+            Event::State { kind, end, .. } => {
+                self.instant.state = Some(Open { kind, region: region(kind), end });
+            }
+            Event::Wait { kind, state, end, .. } => {
+                self.instant.wait = Some(Open { kind, region: region_of_wait(state), end });
+            }
+            Event::Message { from, bytes, tag, .. } if is_receipt => {
+                self.instant.received.push((from, tag, bytes));
+            }
+            Event::Message { to, bytes, tag, .. } => self.instant.sent.push((to, tag, bytes)),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
+        self.leave_rank().map_err(failed)?;
+        let mut definitions = self.archive.define().map_err(failed)?;
+        define(&mut definitions, &self.ranks, &self.events, self.end).map_err(failed)?;
+        definitions.close().map_err(failed)?;
+        replace(self.draft.path(), &self.directory, &self.name)
+    }
+
+    /// Makes sure that all is written that lies before this instant on this rank.
+    fn go_to(&mut self, rank: Rank, at: SimTime) -> Result<(), Otf2Error> {
+        if self.here != Some(rank) {
+            self.leave_rank()?;
+            self.archive.begin_location(rank.get().into())?;
+            self.here = Some(rank);
+            self.instant.at = at;
+        }
+        if self.instant.at != at {
+            self.write_instant()?;
+            self.instant.at = at;
+        }
+        Ok(())
+    }
+
+    fn leave_rank(&mut self) -> Result<(), Otf2Error> {
+        if self.here.take().is_some() {
+            self.write_instant()?;
+            self.leave(SimTime::MAX)?;
+            self.events.push(self.archive.end_location()?);
+        }
+        Ok(())
+    }
+
+    /// Writes what happens at an instant, in an order in which regions lie in each other and messages in calls.
+    fn write_instant(&mut self) -> Result<(), Otf2Error> {
+        let Instant { at, received, mut sent, points, state, wait } = std::mem::take(&mut self.instant);
+        let ticks = at.as_picos();
+        self.leave(SimTime::from_picos(ticks.saturating_sub(1)))?;
+        for (from, tag, bytes) in received {
+            self.archive.receive(ticks, self.member(from), tag, bytes.get())?;
+        }
+        let sender = points.iter().rposition(|&kind| sends(kind));
+        let ends_here = self.state.is_some_and(|open| open.end == at && sends(open.kind));
+        if sender.is_none() && (ends_here || state.is_none()) {
+            self.send(ticks, &mut sent)?;
+        }
+        self.leave(at)?;
+        for (place, kind) in points.into_iter().enumerate() {
+            self.archive.enter(ticks, region(kind))?;
+            if sender == Some(place) {
+                self.send(ticks, &mut sent)?;
+            }
+            self.archive.leave(ticks, region(kind))?;
+        }
+        if let Some(open) = state {
+            self.archive.enter(ticks, open.region)?;
+            self.state = state;
+        }
+        self.send(ticks, &mut sent)?;
+        if let Some(open) = wait {
+            self.archive.enter(ticks, open.region)?;
+            self.wait = wait;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, ticks: u64, sent: &mut Vec<(Rank, u32, Bytes)>) -> Result<(), Otf2Error> {
+        for (to, tag, bytes) in sent.drain(..) {
+            let to = self.member(to);
+            self.archive.send(ticks, to, tag, bytes.get())?;
+        }
+        Ok(())
+    }
+
+    /// Leaves regions that have ended by an instant, the inner one first.
+    fn leave(&mut self, by: SimTime) -> Result<(), Otf2Error> {
+        for open in [&mut self.wait, &mut self.state] {
+            if let Some(Open { region, end, .. }) = *open
+                && end <= by
+            {
+                self.archive.leave(end.as_picos(), region)?;
+                *open = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a rank in the communicator.
+    fn member(&self, rank: Rank) -> u32 {
+        self.ranks.binary_search(&rank).expect("all ranks of a timeline are known") as u32
+    }
+}
+
+fn failed(error: Otf2Error) -> io::Error {
+    io::Error::other(error)
+}
+
+fn region(kind: ActionKind) -> u32 {
+    kind as u32
+}
+
+fn region_of_wait(state: WaitState) -> u32 {
+    ActionKind::ALL.len() as u32 + state as u32
+}
+
+/// Whether a call may send messages.
+fn sends(kind: ActionKind) -> bool {
+    use ActionKind::{Finalize, Isend, Marker, Send, SendRecv, Start};
+    matches!(kind, Send | Isend | SendRecv | Start)
+        || (kind >= ActionKind::Barrier && !matches!(kind, Marker | Finalize))
+}
+
+fn role(kind: ActionKind) -> Role {
+    match kind {
+        ActionKind::Compute | ActionKind::Sleep | ActionKind::Marker => Role::User,
+        ActionKind::Finalize => Role::Call,
+        ActionKind::Barrier => Role::Barrier,
+        kind if kind < ActionKind::Barrier => Role::PointToPoint,
+        _ => Role::Collective,
+    }
+}
+
+fn define(
+    definitions: &mut Definitions,
+    ranks: &[Rank],
+    events: &[u64],
+    end: SimTime,
+) -> Result<(), Otf2Error> {
+    definitions.clock(RESOLUTION, end.as_picos().saturating_add(1))?;
+    let machine = definitions.string("simulated machine")?;
+    definitions.machine(machine)?;
+    for kind in ActionKind::ALL {
+        let name = definitions.string(kind.name())?;
+        definitions.region(region(kind), name, role(kind))?;
+    }
+    for state in WaitState::ALL {
+        let name = definitions.string(state.name())?;
+        definitions.region(region_of_wait(state), name, Role::Artificial)?;
+    }
+    for ((process, &rank), &events) in (0..).zip(ranks).zip(events) {
+        let name = definitions.string(&format!("rank {rank}"))?;
+        definitions.location(rank.get().into(), process, name, events)?;
+    }
+    let name = definitions.string("MPI_COMM_WORLD")?;
+    let locations: Vec<u64> = ranks.iter().map(|rank| rank.get().into()).collect();
+    definitions.communicator(name, &locations)
+}
+
+/// Moves an archive to another directory, in the place of one of that name; returns its size \[B\].
+fn replace(from: &Path, to: &Path, name: &str) -> io::Result<u64> {
+    let (anchor, definitions) = (format!("{name}.otf2"), format!("{name}.def"));
+    if to.join(&anchor).exists() {
+        remove(to, name, &anchor)?;
+    }
+    let events = std::fs::read_dir(from.join(name))?.map(|entry| entry?.metadata());
+    let mut bytes = events.map(|file| file.map(|file| file.len())).sum::<io::Result<u64>>()?;
+    // The file that makes it an archive comes last.
+    for part in [name, &definitions, &anchor] {
+        if part != name {
+            bytes += std::fs::metadata(from.join(part))?.len();
+        }
+        std::fs::rename(from.join(part), to.join(part))?;
+    }
+    Ok(bytes)
+}
+
+/// Removes an archive, and nothing else that may lie in its directory.
+fn remove(directory: &Path, name: &str, anchor: &str) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory.join(name))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "evt" || extension == "def") {
+            std::fs::remove_file(path)?;
+        }
+    }
+    std::fs::remove_dir(directory.join(name))?;
+    std::fs::remove_file(directory.join(format!("{name}.def")))?;
+    std::fs::remove_file(directory.join(anchor))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Format;
+    use crate::sample;
+
+    /// Events as `otf2-print` shows them: kind, location, time [us], and the region or the other end.
+    #[test]
+    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+    fn otf2_print_reads_what_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.otf2");
+        let first = sample::write(Format::Otf2, &path);
+        assert_eq!(sample::write(Format::Otf2, &path), first, "in the place of the one before");
+        let mut names: Vec<_> =
+            std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["run", "run.def", "run.otf2"]);
+        let print =
+            |arguments: &[&str]| std::process::Command::new("otf2-print").args(arguments).arg(&path).output();
+        let Ok(output) = print(&["-Werror"]) else {
+            eprintln!("SKIPPED: there is no otf2-print (otf2-tools)");
+            return;
+        };
+        let (text, told) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && told.is_empty(), "{told}");
+        let events: Vec<String> = text.lines().filter_map(event).collect();
+        let of = |location: &str| {
+            let is_of = |event: &&String| event.split(' ').nth(1) == Some(location);
+            events.iter().filter(is_of).cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("0"),
+            [
+                "ENTER 0 0 compute",
+                "LEAVE 0 5 compute",
+                "ENTER 0 5 send",
+                "MPI_SEND 0 5 1",
+                "LEAVE 0 5 send",
+                "ENTER 0 5 finalize",
+                "LEAVE 0 5 finalize"
+            ]
+        );
+        assert_eq!(
+            of("1"),
+            [
+                "ENTER 1 0 compute",
+                "LEAVE 1 1 compute",
+                "ENTER 1 1 recv",
+                "ENTER 1 1 late_sender",
+                "LEAVE 1 5 late_sender",
+                "MPI_RECV 1 7 0",
+                "LEAVE 1 7 recv",
+                "ENTER 1 7 bcast",
+                "MPI_SEND 1 7 2",
+                "LEAVE 1 8 bcast"
+            ]
+        );
+        assert_eq!(of("9"), ["MPI_RECV 9 8 1"]);
+        let definitions = print(&["--show-global-defs", "-Werror"]).unwrap();
+        let text = String::from_utf8(definitions.stdout).unwrap();
+        assert!(definitions.status.success());
+        for words in ["rank 9", "MPI_COMM_WORLD", "COLL_OTHER", "late_sender", "1000000000000"] {
+            assert!(text.contains(words), "{words:?} in:\n{text}");
+        }
+    }
+
+    /// A line such as `MPI_SEND  0  5000000  Receiver: 1 ("rank 1" <1>), Communicator: ..`.
+    fn event(line: &str) -> Option<String> {
+        let mut words = line.split_whitespace();
+        let (kind, location, time) = (words.next()?, words.next()?, words.next()?.parse::<u64>().ok()?);
+        let rest = line.split_once(':')?.1.trim();
+        let what = match kind {
+            "ENTER" | "LEAVE" => rest.split('"').nth(1)?,
+            _ => rest.split_whitespace().next()?,
+        };
+        Some(format!("{kind} {location} {} {what}", time / 1_000_000))
+    }
+}
