@@ -86,7 +86,7 @@ impl Chrome {
         let draft = Draft::create(path)?;
         let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
         let file = if is_compressed {
-            Output::Gzip(GzEncoder::new(draft, Compression::default()))
+            Output::Gzip(GzEncoder::new(draft, Compression::fast()))
         } else {
             Output::Plain(draft)
         };

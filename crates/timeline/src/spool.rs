@@ -106,7 +106,8 @@ impl EventSink for Spool {
     fn take(&self, events: &[Event]) {
         let Some(mut run) = self.keep(events) else { return };
         run.sort_unstable();
-        let bytes: Vec<u8> = run.iter().flat_map(Record::as_bytes).copied().collect();
+        let mut bytes = Vec::with_capacity(run.len() * Record::SIZE);
+        run.iter().for_each(|record| bytes.extend_from_slice(record.as_bytes()));
         let mut kept = self.kept();
         if let Err(error) = kept.runs.write(&bytes, &self.directory) {
             kept.failure.get_or_insert(error);
