@@ -28,10 +28,10 @@ mod exchanges;
 mod forward;
 #[path = "replay/goal.rs"]
 mod goal;
-#[path = "replay/manual.rs"]
-mod manual;
 #[path = "replay/links.rs"]
 mod links;
+#[path = "replay/manual.rs"]
+mod manual;
 #[path = "replay/matrix.rs"]
 mod matrix;
 #[path = "replay/pages.rs"]

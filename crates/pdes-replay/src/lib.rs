@@ -63,7 +63,11 @@ pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
 pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionProfile};
 pub use report::{
-    ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Fractions, Histogram, Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat, Portrait, PortraitError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, SavedParameters, SavedReport, SavedRun, TableRow, Timeline as SavedTimeline, TimelineError as SavedTimelineError, peak_rss_bytes, write_json,
+    ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Fractions, Histogram,
+    Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat, Portrait,
+    PortraitError, RankCall, RankEnd, RankParts, RegionParts, Report, ReportError, SavedParameters,
+    SavedReport, SavedRun, TableRow, Timeline as SavedTimeline, TimelineError as SavedTimelineError,
+    peak_rss_bytes, write_json,
 };
 pub use scene::{Outcome, RunError, Scene};
 pub use sweep::{Found, Results, Row, Sweep, SweepError, sweep_schema, write_csv, write_parquet};

@@ -4,8 +4,8 @@ mod breakdown;
 mod column;
 mod critical_path;
 mod histograms;
-mod page;
 mod links;
+mod page;
 mod saved;
 
 use std::collections::BTreeMap;
@@ -28,8 +28,8 @@ pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts,
 pub use column::{Column, Fractions};
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use histograms::{Histogram, Histograms};
-pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
 pub use links::{AllLinks, ContendedLink, Links};
+pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
 pub use saved::{ReportError, SavedParameters, SavedReport};
 
 /// The name of the format.

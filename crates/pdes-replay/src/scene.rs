@@ -368,8 +368,7 @@ impl Scene {
         let machine = PlacedMachine::new(&self.platform, &self.placement, LogGps::new(&self.job.network));
         let Division { partition, cuts } = self.job.partition.divide(&self.trace, self.job.threads)?;
         let engine = self.engine(partition);
-        let shows_every_action =
-            self.job.histograms || self.job.critical_path || self.job.timeline.is_some();
+        let shows_every_action = self.job.histograms || self.job.critical_path || self.job.timeline.is_some();
         if self.job.fast_forward && !shows_every_action {
             let world = self.world(&machine).by_iterations();
             let processes = world.processes().map_err(|error| self.locate(error))?;
@@ -442,7 +441,13 @@ impl Scene {
         let end = outcome.simulated_time();
         let links = if self.records_links() { contention.link_loads(end) } else { None };
         let (epochs, distributions) = (contention.epochs(), world.distributions());
-        Ok(Outcome { epochs, distributions, links, timeline: self.write_timeline(spool.as_ref())?, ..outcome })
+        Ok(Outcome {
+            epochs,
+            distributions,
+            links,
+            timeline: self.write_timeline(spool.as_ref())?,
+            ..outcome
+        })
     }
 
     /// The engine for a replay region by region.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pdes_replay::{
-    Breakdown, CallParts, Parts, PictureFormat, Portrait, RegionParts, SavedReport, SavedRun, Timeline,
+    Breakdown, CallParts, Parts, PictureFormat, Portrait, RegionParts, SavedReport, SavedRun, SavedTimeline,
 };
 
 use super::Misuse;
@@ -70,7 +70,7 @@ fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
     let run = SavedRun::from_path(&arguments.report)?;
     let portrait = match &arguments.other {
         Some(other) => Portrait::difference(run, SavedRun::from_path(other)?),
-        None => Portrait::of(run, arguments.timeline.as_deref().map(Timeline::from_path).transpose()?),
+        None => Portrait::of(run, arguments.timeline.as_deref().map(SavedTimeline::from_path).transpose()?),
     };
     match format {
         None => portrait.write_page(output)?,

@@ -6,7 +6,7 @@ use clap::Args;
 use pdes_replay::{Config, Job, Outcome, TimelineSummary};
 
 /// What of a run a timeline shows, and where it goes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct TimelineArguments {
     /// Where to write a timeline: states, waits and messages of ranks. The end of the name stands for the format: .json and
     /// .json.gz (Perfetto), .trace (Paje), .otf2, .csv, .parquet.

@@ -8,7 +8,8 @@ use pdes_core::{SimDuration, SimTime};
 use timeline::Format;
 
 use super::value;
-use crate::config::{ConfigError, TimelineSection};
+use crate::config::ConfigError;
+use crate::config::sections::TimelineSection;
 use crate::timeline::TimelinePlan;
 
 /// Units of time, in picoseconds; those that end like others come first.
