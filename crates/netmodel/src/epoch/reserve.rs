@@ -48,7 +48,7 @@ impl Sharing {
     }
 
     /// Sets the reserves for the epoch that begins, and gives up those of the last one. A link that holds nobody back, with
-    /// its reserve too, and has no flow that has just begun, needs none.
+    /// its reserve and without, and has no flow that has just begun, needs none.
     pub(super) fn keep_reserves(&mut self) {
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|&number| {
@@ -60,7 +60,9 @@ impl Sharing {
             let before = link.reserve;
             link.reserve =
                 if link.is_pipe { 0 } else { planned.clamp(-capacity, capacity - capacity / LEAST_PART) };
-            if link.level == FREE && link.open_shares == 0 && link.is_roomy() {
+            // Below zero it is what lets a link carry more at the boundary than over the epoch.
+            let is_roomy = link.is_roomy() && link.load + 2 * link.weights <= link.capacity;
+            if link.level == FREE && link.open_shares == 0 && is_roomy {
                 link.reserve = 0;
             }
             link.is_listed = link.reserve != 0;
