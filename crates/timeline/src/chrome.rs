@@ -5,7 +5,7 @@
 //! duration, so that an arrow begins and ends at the instant at which the message does, whatever the rank does then.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::Path;
 
 use flate2::Compression;
@@ -75,7 +75,8 @@ pub(crate) struct Chrome {
 #[derive(Debug)]
 enum Output {
     Plain(Draft),
-    Gzip(GzEncoder<Draft>),
+    /// With a buffer: the compressor is slow where it gets few bytes at once.
+    Gzip(Box<BufWriter<GzEncoder<Draft>>>),
 }
 
 /// The name of messages, and their category.
@@ -86,7 +87,8 @@ impl Chrome {
         let draft = Draft::create(path)?;
         let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
         let file = if is_compressed {
-            Output::Gzip(GzEncoder::new(draft, Compression::fast()))
+            let encoder = GzEncoder::new(draft, Compression::fast());
+            Output::Gzip(Box::new(BufWriter::with_capacity(1 << 16, encoder)))
         } else {
             Output::Plain(draft)
         };
@@ -118,7 +120,10 @@ impl Chrome {
         self.file.write_all(b"\n]}\n")?;
         match self.file {
             Output::Plain(draft) => draft.complete(),
-            Output::Gzip(encoder) => encoder.finish()?.complete(),
+            Output::Gzip(buffer) => {
+                let encoder = buffer.into_inner().map_err(IntoInnerError::into_error)?;
+                encoder.finish()?.complete()
+            }
         }
     }
 
@@ -192,14 +197,14 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(draft) => draft.write(bytes),
-            Self::Gzip(encoder) => encoder.write(bytes),
+            Self::Gzip(buffer) => buffer.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(draft) => draft.flush(),
-            Self::Gzip(encoder) => encoder.flush(),
+            Self::Gzip(buffer) => buffer.flush(),
         }
     }
 }
