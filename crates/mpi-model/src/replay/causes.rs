@@ -24,6 +24,8 @@ pub(super) struct Causes<P> {
     path: CriticalPath,
     of_program: Box<[Option<Cause<P>>]>,
     of_parts: Vec<Option<Cause<P>>>,
+    /// Requests that have been posted at the end of the path, and perhaps others.
+    posted: Vec<RequestId>,
     /// Of the requests that are being completed together, by when they were complete.
     due: Vec<(SimTime, Cause<P>)>,
     /// Pieces from ranks of other processes of the operating system.
@@ -32,7 +34,8 @@ pub(super) struct Causes<P> {
 
 /// Why something happens later: after a path, the flow of a message, if there is one.
 struct Cause<P> {
-    path: CriticalPath,
+    /// `None` for the path of the rank itself while that ends there: most receives go on with it.
+    path: Option<CriticalPath>,
     flow: Option<Flow<P>>,
 }
 
@@ -50,6 +53,7 @@ impl<P> Causes<P> {
             path: CriticalPath::new(me),
             of_program: (0..requests).map(|_| None).collect(),
             of_parts: Vec::new(),
+            posted: Vec::new(),
             due: Vec::new(),
             incoming: BTreeMap::new(),
         }
@@ -68,7 +72,22 @@ impl<P> Causes<P> {
     }
 
     fn set(&mut self, request: RequestId, path: CriticalPath, flow: Option<Flow<P>>) {
-        *self.of(request) = Some(Cause { path, flow });
+        *self.of(request) = Some(Cause { path: Some(path), flow });
+    }
+
+    /// Returns the path of the strand that runs, to let it go on: what has been posted at its end keeps it as it is.
+    fn path_mut(&mut self) -> &mut CriticalPath {
+        while let Some(request) = self.posted.pop() {
+            let path = &self.path;
+            let cause = match request.place() {
+                Ok(slot) => self.of_program[slot].as_mut(),
+                Err(part) => self.of_parts[part].as_mut(),
+            };
+            if let Some(Cause { path: kept @ None, .. }) = cause {
+                *kept = Some(path.clone());
+            }
+        }
+        &mut self.path
     }
 }
 
@@ -113,9 +132,9 @@ impl<M: Machine> RankProcess<'_, M> {
     #[inline(never)]
     fn spend_until_now(&mut self, kind: ActionKind) {
         let now = self.strand.clock;
-        let path = &mut self.causes().path;
-        if path.end() < now {
-            path.spend(kind, now);
+        let causes = self.causes();
+        if causes.path.end() < now {
+            causes.path_mut().spend(kind, now);
         }
     }
 
@@ -127,14 +146,17 @@ impl<M: Machine> RankProcess<'_, M> {
 
     #[inline(never)]
     fn keep_path(&mut self, request: RequestId) {
-        let path = self.path_to_now();
-        self.causes().set(request, path, None);
+        self.path_to_now();
+        let causes = self.causes();
+        *causes.of(request) = Some(Cause { path: None, flow: None });
+        causes.posted.push(request);
     }
 
-    fn path_to_now(&self) -> CriticalPath {
+    #[inline]
+    fn path_to_now(&self) -> &CriticalPath {
         let path = &self.causes.as_ref().expect("critical paths are followed").path;
         debug_assert_eq!(path.end(), self.strand.clock, "rank {} has spent its time on something", self.me);
-        path.clone()
+        path
     }
 
     /// Sends the path to a message along with it.
@@ -157,10 +179,10 @@ impl<M: Machine> RankProcess<'_, M> {
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        let path = self.path_to_now();
-        self.put(to, Key::of(lane, message), &path, outbox);
+        self.put(to, Key::of(lane, message), self.path_to_now(), outbox);
         if message.reply.is_some() {
             let bytes = message.bytes + self.world.parameters.envelope;
+            let path = self.path_to_now().clone();
             self.causes().set(request, path, Some(Flow::Out { to, bytes }));
         }
     }
@@ -201,29 +223,26 @@ impl<M: Machine> RankProcess<'_, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let Port { peer, path: way, .. } = *self.ports.get(port);
-        let sent = self.take_path(port, message);
         let bytes = message.bytes + self.world.parameters.envelope;
         let flow = way.map(|way| Flow::In { way, bytes });
         let (request, ready) = receive;
         let is_awaited = departure == Departure::Received && message.posted <= ready;
         if !is_awaited {
-            self.causes().set(request, sent, flow);
+            let sent = self.shelves().take(self.me, self.key_at(port, message));
+            self.causes().set(request, sent.expect("a path comes with each message"), flow);
             return;
         }
-        let cause = self.causes().of(request).as_mut().expect("the receive has been posted");
+        self.drop_path(port, message);
+        let causes = self.causes();
+        let cause = causes.of(request).as_mut().expect("the receive has been posted");
         cause.flow = flow;
         if let Some(send) = message.reply
             && message.posted < ready
         {
             let posted = cause.path.clone();
+            let posted = posted.unwrap_or_else(|| causes.path.clone());
             self.put(peer, Key::Arrival(send), &posted, outbox);
         }
-    }
-
-    /// The path of a message at a port of the rank.
-    fn take_path(&self, port: usize, message: &Message) -> CriticalPath {
-        let path = self.shelves().take(self.me, self.key_at(port, message));
-        path.expect("a path comes with each message")
     }
 
     fn key_at(&self, port: usize, message: &Message) -> Key {
@@ -232,10 +251,11 @@ impl<M: Machine> RankProcess<'_, M> {
         Key::of(of_trace.map_or_else(other, |port| Lane::Port(PortId::new(port))), message)
     }
 
-    /// Takes in that nobody will receive a message.
+    /// Takes in that nothing goes on because of a message, or that nobody will receive it.
     pub(super) fn drop_path(&self, port: usize, message: &Message) {
         if self.causes.is_some() {
-            self.take_path(port, message);
+            let was_there = self.shelves().discard(self.me, self.key_at(port, message));
+            debug_assert!(was_there, "a path comes with each message");
         }
     }
 
@@ -249,7 +269,7 @@ impl<M: Machine> RankProcess<'_, M> {
     fn take_path_of_receive(&mut self, request: RequestId) {
         let path = self.shelves().take(self.me, Key::Arrival(request));
         if let (Some(path), Some(cause)) = (path, self.causes().of(request)) {
-            cause.path = path;
+            cause.path = Some(path);
         }
     }
 
@@ -264,7 +284,7 @@ impl<M: Machine> RankProcess<'_, M> {
         if self.causes.is_none() {
             return;
         }
-        let mut path = self.path_to_now();
+        let mut path = self.path_to_now().clone();
         data.lengthen(&mut path, kind);
         self.put(to, Key::of(Lane::Time(self.me.get()), message), &path, outbox);
     }
@@ -282,19 +302,19 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Takes in that data have been under way until now in an operation of this kind.
     pub(super) fn pass_until_now(&mut self, kind: ActionKind, data: Alone) {
         if let Some(causes) = &mut self.causes {
-            data.lengthen(&mut causes.path, kind);
+            data.lengthen(causes.path_mut(), kind);
         }
     }
 
     /// Returns the path from which an operation beside the program begins.
     pub(super) fn branch_path(&self) -> Option<CriticalPath> {
-        self.causes.is_some().then(|| self.path_to_now())
+        self.causes.is_some().then(|| self.path_to_now().clone())
     }
 
     /// Follows the path of an operation beside the program instead of the one in its place; doing it again undoes it.
     pub(super) fn swap_path(&mut self, path: &mut Option<CriticalPath>) {
         if let (Some(causes), Some(path)) = (&mut self.causes, path) {
-            std::mem::swap(&mut causes.path, path);
+            std::mem::swap(causes.path_mut(), path);
         }
     }
 
@@ -317,7 +337,8 @@ impl<M: Machine> RankProcess<'_, M> {
                 && at > now
             {
                 let causes = self.causes();
-                let cause = causes.of(request).take().expect("what is complete later has a cause");
+                let mut cause = causes.of(request).take().expect("what is complete later has a cause");
+                cause.path.get_or_insert_with(|| causes.path.clone());
                 causes.due.push((at, cause));
             }
         }
@@ -329,8 +350,8 @@ impl<M: Machine> RankProcess<'_, M> {
             && let Some((lane, message)) = self.first_message(call)
         {
             let (at, path) = (message.posted, self.shelves().get(self.me, Key::of(lane, message)));
-            let cause = Cause { path: path.expect("a path comes with each message"), flow: None };
-            self.causes().due = vec![(at, cause)];
+            debug_assert!(path.is_some(), "a path comes with each message");
+            self.causes().due = vec![(at, Cause { path, flow: None })];
         }
     }
 
@@ -352,20 +373,22 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 
     fn follow(&mut self, Cause { path, flow }: Cause<M::Path>, at: SimTime, kind: ActionKind) {
-        let machine = self.world.machine;
+        let me = self.me;
+        let own = self.causes().path_mut();
+        if let Some(path) = path {
+            *own = path;
+            own.enter(me);
+        }
+        let taken = at - own.end();
         let alone = match flow {
             None => Passage::default(),
-            Some(Flow::In { way, bytes }) => machine.passage(way, bytes, at - path.end()),
+            Some(Flow::In { way, bytes }) => self.world.machine.passage(way, bytes, taken),
             Some(Flow::Out { to, bytes }) => {
                 // The receiver has found the way.
                 let way = self.way(to).ok();
-                way.map_or(Passage::default(), |way| machine.passage(way, bytes, at - path.end()))
+                way.map_or(Passage::default(), |way| self.world.machine.passage(way, bytes, taken))
             }
         };
-        let me = self.me;
-        let causes = self.causes();
-        causes.path = path;
-        causes.path.enter(me);
-        causes.path.pass(kind, alone, at);
+        self.causes().path.pass(kind, alone, at);
     }
 }

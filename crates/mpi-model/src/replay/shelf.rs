@@ -115,6 +115,19 @@ impl Shelves {
         }
     }
 
+    /// Takes a path from the shelf of a rank that is here, for nobody; returns whether there was one.
+    pub(super) fn discard(&self, of: Rank, key: Key) -> bool {
+        let Key::Port { port, .. } = key else { return self.take(of, key).is_some() };
+        let Some(mut shelf) = self.of(of) else { return false };
+        let waiting = shelf.port(port);
+        if waiting.front().is_some_and(|(first, _)| *first == key) {
+            waiting.pop_front();
+            return true;
+        }
+        let place = waiting.iter().position(|(waiting, _)| *waiting == key);
+        place.and_then(|place| waiting.remove(place)).is_some()
+    }
+
     /// Looks at a path on the shelf of a rank that is here.
     pub(super) fn get(&self, of: Rank, key: Key) -> Option<CriticalPath> {
         let mut shelf = self.of(of)?;
@@ -214,7 +227,8 @@ mod tests {
             assert_eq!(shelves.get(Rank::new(1), key).as_ref(), Some(&path));
             assert_eq!(shelves.take(Rank::new(1), key).as_ref(), Some(&path));
             assert_eq!(shelves.take(Rank::new(1), key), None);
-            assert!(shelves.take(Rank::new(1), to_port(4)).is_some(), "it was passed over");
+            assert!(shelves.discard(Rank::new(1), to_port(4)), "it was passed over");
+            assert!(!shelves.discard(Rank::new(1), to_port(4)));
         }
     }
 }
