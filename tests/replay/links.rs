@@ -122,6 +122,22 @@ fn names_of_many_links_are_left_out() {
     }
 }
 
+/// Two links for each host.
+#[test]
+fn few_links_are_recorded_unless_that_is_switched_off() {
+    let folder = Folder::new();
+    let trace = folder.write("trace.txt", TRACE);
+    for (hosts, settings, is_recorded) in [
+        (1 << 15, &[][..], true),
+        ((1 << 15) + 1, &[], false),
+        ((1 << 15) + 1, &[ASKED], true),
+        (8, &["analysis.links=false"], false),
+    ] {
+        let outcome = replay(&scene_on(hosts, &trace, settings));
+        assert_eq!(outcome.links.is_some(), is_recorded, "{hosts} hosts, {settings:?}");
+    }
+}
+
 #[test]
 fn the_table_shows_contended_links() {
     let folder = Folder::new();

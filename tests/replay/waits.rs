@@ -221,7 +221,8 @@ fn what_is_no_report_is_named() {
     expect("profile.json", Some("{\"format\": \"other\", \"version\": 1}"), "found the format \"other\"");
     let later = "{\"format\": \"pdes-replay report\", \"version\": 77}";
     expect("later.json", Some(later), "found version 77 of the format, expected 1");
-    let scene = scene(&folder.write("trace.txt", TRACE), &["analysis.waits=false"]);
+    let settings = ["network.model='loggps'", "analysis.waits=false"];
+    let scene = scene(&folder.write("trace.txt", TRACE), &settings);
     Report::new(&scene, &replay(&scene)).write(&folder.path("without.json")).unwrap();
     expect("without.json", None, "replay with analysis.waits = true");
 }

@@ -53,7 +53,7 @@ pub struct Job {
     pub histograms: bool,
     /// Whether ranks follow what leads to their clocks, to find the critical path of the run.
     pub critical_path: bool,
-    /// Whether it is recorded what links carry, where messages share them.
+    /// Whether it is recorded what links carry, where messages share them; by default where they are not many.
     pub links: Option<bool>,
     /// When checkpoints are written, if they are.
     pub checkpoints: Option<Checkpoints>,

@@ -34,6 +34,9 @@ use ::timeline::{Summary, TimelineError};
 /// Runs of more ranks than this do not look at waits unless they are asked to: that takes memory and time for each rank.
 const MOST_RANKS_THAT_LOOK: u32 = 1 << 16;
 
+/// What links carry is not recorded on platforms of more than these unless that is asked for: it takes a kilobyte for each.
+const MOST_LINKS_RECORDED: usize = 1 << 16;
+
 /// Everything that a replay needs, in memory.
 #[derive(Debug)]
 pub struct Scene {
@@ -399,7 +402,8 @@ impl Scene {
 
     /// Returns whether it is recorded what links carry.
     fn records_links(&self) -> bool {
-        self.job.model == Model::Flow && self.job.links.unwrap_or(false)
+        let are_few = self.platform.links().len() <= MOST_LINKS_RECORDED;
+        self.job.model == Model::Flow && self.job.links.unwrap_or(are_few)
     }
 
     /// The world of the trace on a machine.

@@ -275,7 +275,7 @@ pub(super) struct AnalysisSection {
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
     pub(super) critical_path: Option<bool>,
     /// Whether the report says what links carried, over time, and which held messages back; `flow` only.
-    #[schemars(extend("default" = false, "x-page" = "links.md"))]
+    #[schemars(extend("x-default" = "true up to 65,536 links", "x-page" = "links.md"))]
     pub(super) links: Option<bool>,
 }
 
