@@ -71,8 +71,9 @@ class PdesReplay:
         return self.replay(case.directory / "files.txt", "--platform", case.platform_file, "--set", f"platform.hosts={case.hosts_file}")
 
     def replay(self, trace, *flags):
-        command = [self.binary, "--trace", trace, "--model", self.model, "--threads", self.threads, "--quiet", "--report", self.report,
-                   "--set", "analysis.waits=false", "--set", "analysis.links=false", *flags]
+        # What a peer does not find out either.
+        analysis = [] if self.model == "loggops" else ["--set", "analysis.waits=false", "--set", "analysis.links=false"]
+        command = [self.binary, "--trace", trace, "--model", self.model, "--threads", self.threads, "--quiet", "--report", self.report, *analysis, *flags]
         _, wall_s, _ = start("pdes-replay", command, trace.parent)
         report = json.loads(self.report.read_text())
         return Run(report["simulated_time_s"], wall_s, report["peak_rss_bytes"], report["actions"], report["replay_s"])

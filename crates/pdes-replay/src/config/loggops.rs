@@ -31,8 +31,8 @@ pub struct LogGopsSection {
     /// (`one_byte`).
     #[schemars(extend("enum" = ["wraps", "one_byte"], "default" = EmptyMessage::default().name()))]
     pub empty: Option<String>,
-    /// By windows where that is exact (`auto`), or event after event (`ordered`); the result is the same.
-    #[schemars(extend("enum" = ["auto", "ordered"], "default" = "auto"))]
+    /// By windows where that is exact (`windows`), event after event (`ordered`), or what is faster (`auto`); the result is the same.
+    #[schemars(extend("enum" = ["auto", "windows", "ordered"], "default" = "auto"))]
     pub engine: Option<String>,
 }
 
