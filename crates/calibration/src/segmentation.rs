@@ -17,6 +17,8 @@ use crate::observation::Point;
 const MOST_SEGMENTS: usize = 10;
 /// The fewest sizes of a segment: two would be met by any line.
 const FEWEST_SIZES: usize = 4;
+/// A segment has this part of all sizes at least: of many, a few that were disturbed alike look like one.
+const LEAST_PART: usize = 25;
 /// Relative errors below this are not worth a breakpoint.
 const RESOLUTION: f64 = 0.002;
 /// A size that lies further from its neighbours than most do by this factor, and by this part of them, is disturbed.
@@ -35,8 +37,9 @@ pub(crate) fn fit(points: &[Point], least: Line) -> Option<Curve> {
         return None;
     }
     let losses = Losses::new(&sizes.chosen, least);
-    let most = (count / FEWEST_SIZES).clamp(1, MOST_SEGMENTS);
-    let table = Table::new(&losses, count, most);
+    let fewest = FEWEST_SIZES.max(count / LEAST_PART);
+    let most = (count / fewest).clamp(1, MOST_SEGMENTS);
+    let table = Table::new(&losses, count, most, fewest);
     let number = (1..=most).min_by(|&one, &other| table.criterion(one).total_cmp(&table.criterion(other)))?;
     let starts = table.starts(number);
     let ends = starts[1..].iter().copied().chain([count]);
@@ -129,14 +132,14 @@ struct Table {
 }
 
 impl Table {
-    fn new(losses: &Losses, count: usize, most: usize) -> Self {
+    fn new(losses: &Losses, count: usize, most: usize, fewest: usize) -> Self {
         let nothing = (f64::INFINITY, 0);
         let first = |end: usize| if end == 0 { nothing } else { (losses.of(0, end), 0) };
         let mut rows: Vec<Vec<(f64, usize)>> = vec![(0..=count).map(first).collect()];
         for segments in 2..=most {
             let before = &rows[segments - 2];
             let best = |end: usize| {
-                let starts = (segments - 1) * FEWEST_SIZES..(end + 1).saturating_sub(FEWEST_SIZES);
+                let starts = (segments - 1) * fewest..(end + 1).saturating_sub(fewest);
                 let with = |start: usize| (before[start].0 + losses.of(start, end), start);
                 starts.map(with).min_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or(nothing)
             };
