@@ -253,18 +253,24 @@ fn maps_tell_what_they_show() {
     let folder = Folder::new();
     let full = full_report(&folder, "full.json", TREE);
     let path = page(&folder, "page.html", &[&full]);
+    // What a map shows is read when its picture has been decoded, which takes its time.
     let probe = r#"
-        const image = document.querySelector(".wide image[data-map='transfer']");
-        const box = image.getBoundingClientRect();
-        const size = box.width / 8;
-        image.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + 1.5 * size, clientY: box.top + 1.5 * size }));
-        await new Promise((done) => setTimeout(done, 300));
+        const hint = () => document.getElementById("hint").textContent;
+        const point = async (image, right, down, is_told) => {
+            for (let tries = 0; tries < 80 && !is_told(hint()); tries += 1) {
+                const box = image.getBoundingClientRect();
+                const [clientX, clientY] = [box.left + right * box.width, box.top + down * box.width];
+                image.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY }));
+                await new Promise((done) => setTimeout(done, 50));
+            }
+            return hint();
+        };
+        const map = document.querySelector(".wide image[data-map='transfer']");
         const strip = document.querySelector(".wide image[data-strips]");
-        const told = [document.getElementById("hint").textContent];
-        const place = strip.getBoundingClientRect();
-        strip.dispatchEvent(new PointerEvent("pointermove", { clientX: place.left + 0.3 * place.width, clientY: place.top + 2 }));
-        await new Promise((done) => setTimeout(done, 300));
-        return [...told, document.getElementById("hint").textContent];
+        return [
+            await point(map, 1.5 / 8, 1.5 / 8, (text) => text.startsWith("rank 9")),
+            await point(strip, 0.3, 0.001, (text) => text.includes("used")),
+        ];
     "#;
     let shown = browser.run(&path, probe);
     assert_eq!(shown.complaints, Vec::<String>::new());
