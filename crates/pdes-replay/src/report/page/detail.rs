@@ -6,7 +6,7 @@ use netmodel::Layout;
 use serde::Deserialize;
 
 use super::super::saved::{self, ReportError};
-use super::super::{Breakdown, Histograms, Imbalance};
+use super::super::{Breakdown, CriticalPath, Histograms, Imbalance, Links};
 
 /// All that a page shows of a run.
 #[derive(Clone, Debug, Deserialize)]
@@ -42,89 +42,6 @@ pub(super) struct ActionTime {
     pub(super) action: String,
     pub(super) count: u64,
     pub(super) time_s: f64,
-}
-
-/// The chain of causes that ends last.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct CriticalPath {
-    pub(super) rank: u32,
-    pub(super) time_s: f64,
-    #[serde(default)]
-    pub(super) hops: u64,
-    pub(super) parts: PathParts,
-    #[serde(default)]
-    pub(super) calls: Vec<PathCall>,
-    #[serde(default)]
-    pub(super) ranks: Vec<PathRank>,
-    #[serde(default)]
-    pub(super) segments: Vec<PathSegment>,
-}
-
-/// What the time of the path is for \[ps\].
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct PathParts {
-    pub(super) compute_ps: u64,
-    pub(super) sleep_ps: u64,
-    pub(super) library_ps: u64,
-    pub(super) latency_ps: u64,
-    pub(super) bandwidth_ps: u64,
-    pub(super) waiting_ps: u64,
-}
-
-/// The part of the path in one kind of call.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct PathCall {
-    pub(super) call: String,
-    pub(super) time_ps: u64,
-}
-
-/// The part of the path on one rank.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct PathRank {
-    pub(super) rank: u32,
-    pub(super) time_ps: u64,
-}
-
-/// Where the path is at a time.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct PathSegment {
-    pub(super) from_ps: u64,
-    pub(super) to_ps: u64,
-    pub(super) rank: u32,
-}
-
-/// How links were used.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Links {
-    pub(super) bin_ps: u64,
-    #[serde(default)]
-    pub(super) top: Vec<Link>,
-    #[serde(default)]
-    pub(super) all: Option<AllLinks>,
-}
-
-/// A link that is much used.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Link {
-    pub(super) name: String,
-    pub(super) capacity_bytes_per_s: f64,
-    pub(super) bytes: f64,
-    /// The mean part of its capacity that was used.
-    pub(super) utilisation: f64,
-    #[serde(default)]
-    pub(super) saturated_ps: u64,
-    #[serde(default)]
-    pub(super) peak: f64,
-    /// The part of its capacity that was used in each bin of time.
-    #[serde(default)]
-    pub(super) series: Vec<f64>,
-}
-
-/// The mean use of each link, in the order of the platform.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct AllLinks {
-    pub(super) utilisation: Vec<f64>,
 }
 
 impl SavedRun {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use maud::html;
 
+use super::super::{ContendedLink, Links};
 use super::SavedRun;
-use super::detail::{Link, Links};
 use super::share::from_picos;
 use crate::drawing::{Bins, Figure, Strips, TimeUnit, bytes, rate, seconds};
 use crate::page::{Section, table};
@@ -19,11 +19,11 @@ const LISTED: usize = 10;
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
     let links = Rc::new(run.links.clone()?);
     let mut section = Section::new("links", "Links");
-    let row = |link: &Link| {
+    let row = |link: &ContendedLink| {
         vec![
             link.name.clone(),
             rate(link.capacity_bytes_per_s),
-            bytes(link.bytes),
+            bytes(link.bytes as f64),
             share(link.utilisation),
             share(link.peak),
             seconds(from_picos(link.saturated_ps)),
@@ -37,7 +37,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
     if links.top.iter().any(|link| !link.series.is_empty()) {
         section.figures.push(over_time(Rc::clone(&links), run.simulated_time_s));
     }
-    if links.all.as_ref().is_some_and(|all| all.utilisation.iter().any(|&used| used > 0.0)) {
+    if links.all.utilisation.iter().any(|&used| used > 0.0) {
         section.figures.push(distribution(links));
     }
     Some(section)
@@ -52,8 +52,8 @@ fn over_time(links: Rc<Links>, end: f64) -> Figure {
     Figure::new("links", "The most contended links over time", move |width| {
         let bins = links.top.iter().map(|link| link.series.len()).max().unwrap_or_default();
         let unit = TimeUnit::of(end);
-        let padded = |link: &Link| {
-            let mut series = link.series.clone();
+        let padded = |link: &ContendedLink| {
+            let mut series = link.series.to_vec();
             series.resize(bins, 0.0);
             (link.name.clone(), series)
         };
@@ -75,7 +75,7 @@ fn distribution(links: Rc<Links>) -> Figure {
         "link-use",
         "How much links are used on average, of those that carry anything",
         move |width| {
-            let used = links.all.iter().flat_map(|all| all.utilisation.iter().copied());
+            let used = links.all.utilisation.iter().copied();
             let bins = Bins::new(used.filter(|&used| used > 0.0).map(|used| (100.0 * used.max(LEAST), 1.0)));
             bins.draw(width, "part of the capacity", |used| format!("{} %", (used * 1e4).round() / 1e4))
         },

@@ -53,7 +53,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
 impl Network {
     /// Puts together the cables of a run and how they were used; `None` where one of both is not known.
     fn of(run: &SavedRun) -> Option<Self> {
-        let used = &run.links.as_ref()?.all.as_ref()?.utilisation;
+        let used = &run.links.as_ref()?.all.utilisation;
         let cables = run.topology.as_ref()?.cables()?.into_iter().map(|cable| {
             let of = |link: netmodel::LinkId| used.get(link.index()).copied();
             Some(Cable { lower: cable.lower, upper: cable.upper, up: of(cable.up)?, down: of(cable.down)? })

@@ -2,8 +2,8 @@
 
 use maud::html;
 
+use super::super::{CriticalPath, PathCall, PathParts, PathRank};
 use super::SavedRun;
-use super::detail::{CriticalPath, PathParts};
 use super::share::from_picos;
 use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, Lines, Reading, TimeUnit, count, percent, seconds};
 use crate::page::{Section, table};
@@ -22,7 +22,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
     if !path.segments.is_empty() {
         section.figures.push(way(path, run.ranks));
     }
-    let row = |rank: &super::detail::PathRank| {
+    let row = |rank: &PathRank| {
         let time = from_picos(rank.time_ps);
         vec![format!("rank {}", rank.rank), seconds(time), percent(time, path.time_s)]
     };
@@ -36,15 +36,11 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
 
 /// Names, times \[s\] and colours of the parts.
 pub(super) fn named(parts: &PathParts) -> [(&'static str, f64, usize); 6] {
-    [
-        ("compute", parts.compute_ps, 0),
-        ("sleep", parts.sleep_ps, 6),
-        ("library", parts.library_ps, 4),
-        ("latency", parts.latency_ps, 1),
-        ("bandwidth", parts.bandwidth_ps, 2),
-        ("waiting", parts.waiting_ps, 5),
-    ]
-    .map(|(name, picos, colour)| (name, from_picos(picos), colour))
+    let colours = [0, 6, 4, 1, 2, 5];
+    std::array::from_fn(|part| {
+        let (name, picos) = parts.named()[part];
+        (name, from_picos(picos), colours[part])
+    })
 }
 
 fn parts(path: &CriticalPath) -> Figure {
@@ -66,8 +62,8 @@ fn calls(path: &CriticalPath) -> Figure {
     let (calls, whole) = (path.calls.clone(), path.time_s);
     Figure::new("path-calls", "Calls on the path", move |width| {
         let shown = calls.iter().filter(|call| call.time_ps > 0).take(10);
-        let bar = |call: &super::detail::PathCall| Bar {
-            label: call.call.clone(),
+        let bar = |call: &PathCall| Bar {
+            label: call.call.to_string(),
             parts: vec![from_picos(call.time_ps)],
             note: percent(from_picos(call.time_ps), whole),
         };
