@@ -15,7 +15,9 @@ mod strips;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use resvg::usvg::fontdb::Database;
 use resvg::{tiny_skia, usvg};
@@ -93,6 +95,17 @@ impl Figure {
     ) -> Self {
         Self { name, title: title.into(), draw: Box::new(draw) }
     }
+}
+
+type Mesh<'a, 'b, 's> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'s>>;
+
+/// Gives the axes of a chart the lines and the letters that all charts have.
+fn styled<'m, 'a, 'b, 's>(mesh: &'m mut Mesh<'a, 'b, 's>) -> &'m mut Mesh<'a, 'b, 's> {
+    mesh.light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(GRID)
+        .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
+        .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
 }
 
 /// Draws on an area of this size; images lie on top.

@@ -4,8 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{
-    Area, DrawingError, DrawingResult, GRID, INK, LETTER, Legend, SOFT_INK, Svg, TEXT, TimeUnit, drawn,
-    plain, text_width,
+    Area, DrawingError, DrawingResult, INK, LETTER, Legend, Svg, TEXT, TimeUnit, plain, styled, text_width,
 };
 
 /// What a bar takes \[px\].
@@ -45,23 +44,17 @@ impl Bars {
         width: u32,
         colour: impl Fn(usize, usize) -> RGBColor,
     ) -> Result<Svg, DrawingError> {
-        let legend = Legend(&self.parts);
-        let top = legend.height(width);
-        let height = top + 50 + ROW * self.bars.len() as u32;
-        drawn((width, height), |area, _| {
-            legend.draw(area, width)?;
-            self.draw_bars(area, top, colour)
-        })
+        let height = 50 + ROW * self.bars.len() as u32;
+        Legend(&self.parts).above((width, height), |area, below| self.draw_bars(area, below, colour))
     }
 
     fn draw_bars(
         &self,
         area: &Area<'_>,
-        top: u32,
+        below: &Area<'_>,
         colour: impl Fn(usize, usize) -> RGBColor,
     ) -> DrawingResult {
         // Text is placed on the whole area, as the chart tells its places there.
-        let (_, below) = area.split_vertically(top);
         let (width, _) = area.dim_in_pixel();
         let longest = self.bars.iter().map(|bar| bar.parts.iter().sum()).fold(0.0, f64::max);
         let unit = TimeUnit::of(longest);
@@ -71,24 +64,18 @@ impl Bars {
         let labels = (BESIDE + widest(|bar| &bar.label)).min(width / 2);
         let notes = 12 + widest(|bar| &bar.note);
         let most = (longest / unit.seconds).max(f64::MIN_POSITIVE);
-        let mut chart = ChartBuilder::on(&below)
+        let mut chart = ChartBuilder::on(below)
             .margin_top(6)
             .margin_right(notes)
             .x_label_area_size(40)
             .y_label_area_size(labels)
             .build_cartesian_2d(0.0..most, (self.bars.len() as f64)..0.0)?;
-        chart
-            .configure_mesh()
+        styled(&mut chart.configure_mesh())
             .disable_y_mesh()
             .disable_y_axis()
             .y_labels(0)
             .x_labels(if width < 500 { 4 } else { 9 })
             .x_label_formatter(&|value| plain(*value))
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(GRID)
-            .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
-            .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
             .x_desc(format!("{} [{}]", self.axis, unit.name))
             .draw()?;
         for (place, bar) in self.bars.iter().enumerate() {

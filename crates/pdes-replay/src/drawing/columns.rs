@@ -2,9 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::{
-    Area, DrawingError, DrawingResult, GRID, INK, Legend, SOFT_INK, Svg, TEXT, TimeUnit, drawn, plain,
-};
+use super::{Area, DrawingError, DrawingResult, Legend, Svg, TimeUnit, plain, styled};
 
 /// The most columns; of more things some share one.
 const MOST: usize = 128;
@@ -33,13 +31,7 @@ impl Columns {
 
     /// Draws the columns.
     pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
-        let legend = Legend(&self.parts);
-        let top = legend.height(width);
-        drawn((width, top + 260), |area, _| {
-            legend.draw(area, width)?;
-            let (_, area) = area.split_vertically(top);
-            self.draw_columns(&area, width)
-        })
+        Legend(&self.parts).above((width, 260), |_, area| self.draw_columns(area, width))
     }
 
     fn draw_columns(&self, area: &Area<'_>, width: u32) -> DrawingResult {
@@ -58,17 +50,11 @@ impl Columns {
             .x_label_area_size(40)
             .y_label_area_size(64)
             .build_cartesian_2d(0.0..self.things() as f64, 0.0..most)?;
-        chart
-            .configure_mesh()
+        styled(&mut chart.configure_mesh())
             .disable_x_mesh()
             .x_labels(if width < 500 { 5 } else { 12 })
             .x_label_formatter(&|rank| format!("{rank:.0}"))
             .y_label_formatter(&|value| plain(*value))
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(GRID)
-            .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
-            .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
             .x_desc(self.across)
             .y_desc(format!("{} [{}]", self.axis, unit.name))
             .draw()?;

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{COLOURS, DrawingError, GRID, INK, SOFT_INK, Svg, TEXT, drawn, plain};
+use super::{COLOURS, DrawingError, SOFT_INK, Svg, TEXT, drawn, plain, styled};
 
 /// Columns to a factor of ten.
 const PER_DECADE: i32 = 10;
@@ -64,17 +64,11 @@ impl Bins {
                 .x_label_area_size(40)
                 .y_label_area_size(64)
                 .build_cartesian_2d(left..end(self.counts.len()), 0.0..highest * shares * 1.05)?;
-            chart
-                .configure_mesh()
+            styled(&mut chart.configure_mesh())
                 .disable_x_mesh()
                 .disable_x_axis()
                 .x_labels(0)
                 .y_label_formatter(&|value| plain(*value))
-                .light_line_style(TRANSPARENT)
-                .bold_line_style(GRID)
-                .axis_style(GRID)
-                .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
-                .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
                 .x_desc(axis)
                 .y_desc("of all [%]")
                 .draw()?;

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Area, DrawingResult, INK, TEXT, text_width};
+use super::{Area, DrawingError, DrawingResult, INK, Svg, TEXT, drawn, text_width};
 
 const ROW: u32 = 20;
 const SWATCH: i32 = 11;
@@ -13,12 +13,26 @@ pub(crate) struct Legend<'a>(pub(crate) &'a [(String, RGBColor)]);
 
 impl Legend<'_> {
     /// Returns what it takes on a drawing of this width \[px\].
-    pub(crate) fn height(&self, width: u32) -> u32 {
+    fn height(&self, width: u32) -> u32 {
         self.places(width).last().map_or(0, |&(_, y)| y as u32 + ROW)
     }
 
+    /// Draws it above what `draw` puts into the area of this size below; that gets the whole drawing, and the area.
+    pub(crate) fn above(
+        &self,
+        (width, height): (u32, u32),
+        draw: impl FnOnce(&Area<'_>, &Area<'_>) -> DrawingResult,
+    ) -> Result<Svg, DrawingError> {
+        let top = self.height(width);
+        drawn((width, top + height), |area, _| {
+            self.draw(area, width)?;
+            let (_, below) = area.split_vertically(top);
+            draw(area, &below)
+        })
+    }
+
     /// Draws it at the top.
-    pub(crate) fn draw(&self, area: &Area<'_>, width: u32) -> DrawingResult {
+    fn draw(&self, area: &Area<'_>, width: u32) -> DrawingResult {
         let style = ("sans-serif", TEXT).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
         for ((name, colour), (x, y)) in self.0.iter().zip(self.places(width)) {
             let middle = y + ROW as i32 / 2;

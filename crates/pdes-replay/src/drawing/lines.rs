@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plotters::prelude::*;
 
-use super::{Area, DrawingError, DrawingResult, GRID, INK, Legend, SOFT_INK, Svg, TEXT, drawn, plain};
+use super::{Area, DrawingError, DrawingResult, Legend, Svg, plain, styled};
 
 /// A line.
 pub(crate) struct Line {
@@ -46,12 +46,7 @@ impl Lines {
     pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let names: Vec<_> = self.lines.iter().map(|line| (line.label.clone(), line.colour)).collect();
         let legend = Legend(if names.len() > 1 { &names } else { &[] });
-        let top = legend.height(width);
-        drawn((width, top + 300), |area, _| {
-            legend.draw(area, width)?;
-            let (_, area) = area.split_vertically(top);
-            self.draw_lines(&area, width)
-        })
+        legend.above((width, 300), |_, area| self.draw_lines(area, width))
     }
 
     fn draw_lines(&self, area: &Area<'_>, width: u32) -> DrawingResult {
@@ -61,16 +56,10 @@ impl Lines {
             .x_label_area_size(40)
             .y_label_area_size(64)
             .build_cartesian_2d(self.range.clone(), 0.0..self.highest.max(f64::MIN_POSITIVE))?;
-        chart
-            .configure_mesh()
+        styled(&mut chart.configure_mesh())
             .x_labels(if width < 500 { 4 } else { 10 })
             .x_label_formatter(&|value| plain(*value))
             .y_label_formatter(&|value| plain(*value))
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID)
-            .axis_style(GRID)
-            .label_style(("sans-serif", TEXT - 1).into_font().color(&SOFT_INK))
-            .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
             .x_desc(self.across.as_str())
             .y_desc(self.axis.as_str())
             .draw()?;
