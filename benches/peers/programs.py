@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -22,6 +23,13 @@ class Run:
     peak_bytes: int
     actions: int = 0
     replay_s: float = 0.0
+
+
+def install_packages(*packages):
+    """Installs packages of Debian, as root or by sudo."""
+    root = [] if os.geteuid() == 0 else ["sudo"]
+    for command in (["apt-get", "update", "-q"], ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]):
+        subprocess.run(root + command, check=True, stdout=sys.stderr)
 
 
 def start(name, command, directory):
