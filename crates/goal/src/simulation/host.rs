@@ -90,7 +90,7 @@ impl Hosts {
         let times = self.times(host);
         let time = match lane.what {
             What::Receive => times[usize::from(lane.cpu)],
-            _ => times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]),
+            _ => lane.idle(times),
         };
         let Step { size, channel, .. } = *step;
         let slot = pool.take(Slot { time, stamp, size, node, channel, lane: number, behind: 0 });
@@ -149,7 +149,7 @@ impl Hosts {
             occupied &= occupied - 1;
             let Some(head) = lists[number].first() else { continue };
             let lane = &self.plan.lanes[number];
-            let idle = times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]);
+            let idle = lane.idle(times);
             let Slot { time, stamp, .. } = pool[head];
             first = earlier(first, (Next { time: time.max(idle), stamp }, number), &is_before);
         }
@@ -174,7 +174,7 @@ impl Hosts {
             occupied &= occupied - 1;
             for number in (bit..count).step_by(BITS) {
                 let lane = &self.plan.lanes[number];
-                let idle = times[usize::from(lane.idle[0])].max(times[usize::from(lane.idle[1])]);
+                let idle = lane.idle(times);
                 let next = if let Some(head) = lists[number].first() {
                     let Slot { time, stamp, .. } = pool[head];
                     Next { time: time.max(idle), stamp }

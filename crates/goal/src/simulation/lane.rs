@@ -28,6 +28,14 @@ pub(crate) struct Lane {
     pub(crate) idle: [u16; 2],
 }
 
+impl Lane {
+    /// Returns when both of its resources are idle, from the times of its host.
+    #[inline]
+    pub(crate) fn idle(&self, times: &[u64]) -> u64 {
+        times[usize::from(self.idle[0])].max(times[usize::from(self.idle[1])])
+    }
+}
+
 /// The lanes that a host has: one for each combination that occurs anywhere.
 #[derive(Debug)]
 pub(crate) struct Plan {
