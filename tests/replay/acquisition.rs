@@ -229,7 +229,11 @@ fn a_program_that_is_killed_at_any_time_leaves_a_trace_that_replays() {
 
 #[test]
 fn regions_are_recorded_and_known_to_the_breakdown() {
-    let Some(program) = Program::compile("regions.c") else { return };
+    ["regions.c", "regions.f90"].into_iter().for_each(record_regions);
+}
+
+fn record_regions(source: &str) {
+    let Some(program) = Program::compile(source) else { return };
     let run = program.record("run", 2, &[]);
     let step = "location solver 0; allreduce 4 0; location solver/halo 0; barrier; location solver 0; location outside 0";
     run.expect(0, &format!("{step}; {step}; location level-5 0; bcast 4 0; location outside 0"));

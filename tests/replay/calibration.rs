@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pdes_core::Progress;
-use pdes_replay::{Config, Scene};
+use pdes_replay::{Config, Outcome, Scene};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
@@ -56,18 +56,23 @@ fn observations() -> String {
         push("recv", if waits { network(size) } else { receive(size) });
         push("isend", 3e-7);
     }
-    text.push_str("compute,1000,0,1e-6\ntest,0,0,5e-8\niprobe,0,0,4e-8\n");
+    text.push_str("compute,1000,0,1e-6\nirecv,0,0,6e-8\ntest,0,0,5e-8\niprobe,0,0,4e-8\n");
     text
+}
+
+/// What a run of a trace on the machine finds, with a model and other assignments.
+fn run(machine: &Path, trace: &Path, assignments: &[&str]) -> Outcome {
+    let mut config = Config::from_path(machine).unwrap();
+    config.set_path("trace", "path", trace);
+    assignments.iter().for_each(|assignment| config.set(assignment).unwrap());
+    let job = config.resolve().unwrap();
+    let scene = Scene::load(&job).unwrap();
+    scene.replay(&Progress::new(1)).unwrap()
 }
 
 /// The simulated time [s] of a trace on the machine.
 fn replay(machine: &Path, trace: &Path, model: &str) -> f64 {
-    let mut config = Config::from_path(machine).unwrap();
-    config.set_path("trace", "path", trace);
-    config.set(&format!("network.model={model}")).unwrap();
-    let job = config.resolve().unwrap();
-    let scene = Scene::load(&job).unwrap();
-    let outcome = scene.replay(&Progress::new(1)).unwrap();
+    let outcome = run(machine, trace, &[&format!("network.model={model}")]);
     outcome.simulated_time().to_string().parse().unwrap()
 }
 
@@ -89,6 +94,19 @@ fn a_replay_takes_what_was_measured() {
     assert!(std::fs::read_to_string(folder.path("machine.html")).unwrap().contains("<svg"));
     let kept = std::fs::read_to_string(folder.path("data/observations.csv")).unwrap();
     assert!(kept.contains("# mpi: a library\n") && kept.lines().count() > 400, "{kept}");
+    let posts = "0 init\n1 init\n0 irecv 1 0 8\n1 compute 1e6\n1 send 0 0 8\n0 waitall\n";
+    let posts = folder.write("posts.txt", posts);
+    expect(
+        replay(&machine, &posts, "loggps"),
+        1e-3 + one_way(8),
+        "a post before the message comes costs nothing",
+    );
+    let alone = folder.write("posts.txt", "0 init\n1 init\n0 irecv 1 0 8\n0 compute 1e6\n1 send 0 0 8\n");
+    expect(
+        replay(&machine, &alone, "loggps"),
+        1e-3 + 6e-8 + receive(8),
+        "a post, and the receive of what is there",
+    );
     for size in sizes() {
         let rounds = format!("0 send 1 0 {size}\n1 recv 0 0 {size}\n1 send 0 0 {size}\n0 recv 1 0 {size}\n")
             .repeat(10);
@@ -107,6 +125,47 @@ fn a_replay_takes_what_was_measured() {
             expect(replay(&machine, &alone, "loggps"), 3e-7, &format!("isend of {size} B"));
         }
     }
+}
+
+/// Computes before any region at 1 Gflop/s, and then in one of 2 and in one of 0.5 in turn; times in ns.
+fn regions() -> String {
+    let mut text = "0 init\n1 init\n0 compute 1e6 time=1000000\n1 compute 1e6 time=1000000\n".to_owned();
+    for _ in 0..50 {
+        for rank in 0..2 {
+            writeln!(text, "{rank} location fast/inner 0\n{rank} compute 3e6 time=1500000").unwrap();
+            writeln!(text, "{rank} location slow 0\n{rank} compute 2e6 time=4000000").unwrap();
+        }
+        text.push_str("0 send 1 0 8 time=0\n1 recv 0 0 8 time=0\n");
+    }
+    text
+}
+
+#[test]
+fn regions_have_the_speeds_that_were_measured() {
+    let folder = Folder::new();
+    let observations = folder.write("observations.csv", &observations());
+    let (trace, machine) = (folder.write("regions.txt", &regions()), folder.path("machine.toml"));
+    let mut calibrate = command();
+    calibrate.args(["calibrate", "-o"]).arg(&machine).arg("--computations").arg(&trace).arg("--from");
+    let assert = calibrate.arg(&observations).assert().code(DONE);
+    // 251 Mflop in 276 ms.
+    assert.stdout(contains("speed: 0.9094 Gflop/s\n  fast/inner: 2.0000 Gflop/s\n  slow: 0.5000 Gflop/s\n"));
+    let mut validate = command();
+    validate.arg("validate").arg(&trace).arg("--config").arg(&machine).args(["--within", "0.01%"]);
+    validate.assert().code(DONE);
+    // Iterations that are passed over are as fast as the others.
+    let archive = folder.path("regions.pdt");
+    command().args(["trace", "convert"]).arg(&trace).arg("-o").arg(&archive).assert().code(DONE);
+    let [all, skipped] = ["false", "true"].map(|skips| {
+        run(&machine, &archive, &["network.model=loggps", &format!("engine.fast_forward={skips}")])
+    });
+    assert_eq!(all.ends, skipped.ends);
+    let regions = |outcome: &Outcome| -> Vec<_> {
+        let breakdowns = outcome.statistics.iter().filter_map(|statistics| statistics.breakdown());
+        breakdowns.flat_map(|breakdown| breakdown.regions().cloned()).collect()
+    };
+    assert_eq!(regions(&all), regions(&skipped));
+    assert!(skipped.fast_forward.is_some_and(|forward| forward.skipped_iterations > 0));
 }
 
 #[test]

@@ -28,6 +28,7 @@ impl Machine {
         text.push_str(&self.platform());
         text.push_str(&self.network());
         text.push_str(&self.mpi());
+        text.push_str(&self.regions());
         text
     }
 
@@ -104,13 +105,36 @@ impl Machine {
             let sections: Vec<String> = distinct(curve).map(section).collect();
             let _ = writeln!(text, "{name}_overhead = \"{}\"", sections.join(";"));
         }
-        for (key, time) in [("test_s", self.test_s), ("iprobe_s", self.iprobe_s)] {
+        for (key, time) in [("irecv_s", self.irecv_s), ("test_s", self.test_s), ("iprobe_s", self.iprobe_s)] {
             if let Some(time) = time {
                 let _ = writeln!(text, "{key} = {}", float(time));
             }
         }
         if self.test_s.is_some() || self.iprobe_s.is_some() {
             text.push_str("test_grows = false\n");
+        }
+        text
+    }
+
+    /// The speeds of regions, where there are any.
+    fn regions(&self) -> String {
+        let Some(speed) = self.speed.filter(|_| self.computations.iter().any(|one| !one.region.is_empty()))
+        else {
+            return String::new();
+        };
+        let mut text = String::from(
+            "\n# Of the speed of a host: the computations of a program, by region.\n[compute.region_speeds]\n",
+        );
+        for region in &self.computations {
+            let Some(rate) = region.rate() else { continue };
+            // A string of JSON is one of TOML, too.
+            let name = serde_json::Value::from(region.region.as_str());
+            let (count, seconds) = (region.count, region.seconds);
+            let _ = writeln!(
+                text,
+                "{name} = {} # {count} computations of {seconds:.6} s",
+                float(rate / rounded(speed))
+            );
         }
         text
     }

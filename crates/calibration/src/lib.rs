@@ -36,7 +36,7 @@ mod threshold;
 pub use curve::{Curve, Residuals, Segment};
 pub use format::{FormatError, read, read_text, write_observations};
 pub use line::Line;
-pub use machine::{FitError, Fitted, Machine};
+pub use machine::{Computations, FitError, Fitted, Machine};
 #[cfg(feature = "mpi")]
 pub use measure::{MeasureError, measure};
 pub use observation::{Measurements, Observation, Operation, Point};

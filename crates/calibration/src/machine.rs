@@ -38,12 +38,16 @@ pub struct Machine {
     pub receive: Option<Fitted>,
     /// Where the ways of sending change.
     pub thresholds: Thresholds,
+    /// The time of posting a receive that does not block \[s\].
+    pub irecv_s: Option<f64>,
     /// The time of a test in vain \[s\].
     pub test_s: Option<f64>,
     /// The time of a look for a message in vain \[s\].
     pub iprobe_s: Option<f64>,
     /// What a core computes [flop/s].
     pub speed: Option<f64>,
+    /// What computations of a program were measured to take, by its regions; none where there is no such program.
+    pub computations: Vec<Computations>,
     /// The time per message of many in flight together.
     pub streams: Vec<Point>,
     /// Smaller messages than this had no ping-pong: their time is the sum of both overheads and the time of their bytes.
@@ -59,6 +63,27 @@ pub struct Fitted {
     pub points: Vec<Point>,
     /// The curve.
     pub curve: Curve,
+}
+
+/// Computations of a program in one of its regions, as they were measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Computations {
+    /// The region; empty for what comes before any.
+    pub region: String,
+    /// Their number.
+    pub count: u64,
+    /// What they compute [flop].
+    pub amount: f64,
+    /// How long they take \[s\], of all processes together.
+    pub seconds: f64,
+}
+
+impl Computations {
+    /// Returns what a core computes in this region [flop/s]; `None` where that is not a positive number.
+    pub fn rate(&self) -> Option<f64> {
+        let rate = self.amount / self.seconds;
+        (rate.is_finite() && rate > 0.0).then_some(rate)
+    }
 }
 
 /// Why no machine can be fitted.
@@ -153,12 +178,28 @@ impl Machine {
             receive: adjusted(receive, split.receive),
             isend: Fitted::new(Operation::Isend, points_of(Operation::Isend), FREE),
             thresholds,
+            irecv_s: only(Operation::Irecv).map(|point| point.typical_s),
             test_s: only(Operation::Test).map(|point| point.typical_s),
             iprobe_s: only(Operation::Iprobe).map(|point| point.typical_s),
             speed: only(Operation::Compute).map(|point| point.amount as f64 / point.typical_s),
+            computations: Vec::new(),
             streams: points_of(Operation::Stream),
             composed_below,
         })
+    }
+
+    /// Takes the speed of a core from the computations of a program, all together; the [speeds](Computations::rate) of regions are
+    /// then told as multiples of it. Computations of no amount or no time tell nothing.
+    pub fn compute_as(&mut self, computations: Vec<Computations>) {
+        self.computations = computations;
+        self.computations.retain(|region| region.rate().is_some());
+        let all = self.computations.iter().fold(Computations::default(), |all, one| Computations {
+            region: String::new(),
+            count: all.count + one.count,
+            amount: all.amount + one.amount,
+            seconds: all.seconds + one.seconds,
+        });
+        self.speed = all.rate().or(self.speed);
     }
 
     /// Returns what was fitted.

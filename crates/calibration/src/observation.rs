@@ -10,6 +10,7 @@ use std::fmt;
 /// | `send` | `MPI_Send` to a receive that is posted | bytes |
 /// | `send_late` | `MPI_Send` to a receive that is posted much later than a message takes | bytes |
 /// | `isend` | `MPI_Isend` | bytes |
+/// | `irecv` | `MPI_Irecv` of a message that is sent later | 0 |
 /// | `recv` | `MPI_Recv` of a message that was sent long before | bytes |
 /// | `stream` | one of many messages in one direction, in flight together | bytes of each message |
 /// | `test` | `MPI_Test` of a receive whose message is not there | 0 |
@@ -25,6 +26,8 @@ pub enum Operation {
     SendLate,
     /// The call of a non-blocking send.
     Isend,
+    /// The call of a non-blocking receive.
+    Irecv,
     /// A blocking receive of a message that was sent long before.
     Receive,
     /// One of many messages in flight together.
@@ -39,11 +42,12 @@ pub enum Operation {
 
 impl Operation {
     /// All operations, in the order of their declaration.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::PingPong,
         Self::Send,
         Self::SendLate,
         Self::Isend,
+        Self::Irecv,
         Self::Receive,
         Self::Stream,
         Self::Test,
@@ -58,6 +62,7 @@ impl Operation {
             Self::Send => "send",
             Self::SendLate => "send_late",
             Self::Isend => "isend",
+            Self::Irecv => "irecv",
             Self::Receive => "recv",
             Self::Stream => "stream",
             Self::Test => "test",

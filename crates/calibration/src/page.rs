@@ -35,6 +35,7 @@ impl Machine {
                         i style="background:#787878" {} "breakpoints"
                     }
                     @for fitted in self.fits() { (section(fitted, self, measurements)) }
+                    @if !self.computations.is_empty() { (self.region_table()) }
                     @if let Some(drawing) = drawing::streams(self) {
                         h2 { "Streams in one direction" }
                         p.note { "What the model has follows from the fits above; streams are no part of them." }
@@ -48,6 +49,23 @@ impl Machine {
         page.into_string()
     }
 
+    fn region_table(&self) -> Markup {
+        html! {
+            h2 { "Computations of the program" }
+            table {
+                tr { th { "region" } th.number { "computations" } th.number { "time [s]" } th.number { "Gflop/s" } }
+                @for region in &self.computations {
+                    tr {
+                        td { @if region.region.is_empty() { "before any region" } @else { (region.region) } }
+                        td.number { (region.count) }
+                        td.number { (format!("{:.6}", region.seconds)) }
+                        td.number { (format!("{:.4}", region.rate().unwrap_or_default() / 1e9)) }
+                    }
+                }
+            }
+        }
+    }
+
     fn summary(&self) -> Markup {
         let thresholds = self.thresholds;
         html! {
@@ -56,8 +74,8 @@ impl Machine {
                 (format!("{:.4}", self.bandwidth() / 1e9)) " GB/s. Sends of less than " (thresholds.detached_below)
                 " B do not wait for their receiver."
                 @if let Some(speed) = self.speed { " A core computes " (format!("{:.3}", speed / 1e9)) " Gflop/s." }
-                @for (call, time) in [("test", self.test_s), ("look for a message", self.iprobe_s)] {
-                    @if let Some(time) = time { " A " (call) " in vain takes " (format!("{:.1}", time * 1e9)) " ns." }
+                @for (call, time) in [("test in vain", self.test_s), ("look for a message in vain", self.iprobe_s), ("post of a receive", self.irecv_s)] {
+                    @if let Some(time) = time { " A " (call) " takes " (format!("{:.1}", time * 1e9)) " ns." }
                 }
             }
         }

@@ -35,6 +35,8 @@ pub enum Experiment {
     Isend(u64),
     /// Many messages in one direction, in flight together.
     Stream(u64),
+    /// Non-blocking receives of messages that come later.
+    Irecv,
     /// Tests and looks for messages in vain.
     Poll,
     /// Floating-point operations.
@@ -58,8 +60,8 @@ impl Plan {
                 .into_iter()
                 .chain(stream)
         };
-        let once: Vec<Experiment> =
-            sizes.iter().flat_map(of_size).chain([Experiment::Poll, Experiment::Compute]).collect();
+        let others = [Experiment::Irecv, Experiment::Poll, Experiment::Compute];
+        let once: Vec<Experiment> = sizes.iter().flat_map(of_size).chain(others).collect();
         let mut all = once.repeat(self.visits as usize);
         random.shuffle(&mut all);
         all
@@ -99,7 +101,7 @@ mod tests {
     fn all_experiments_in_an_order_of_the_seed() {
         let all = PLAN.experiments();
         let sizes = PLAN.message_sizes();
-        assert_eq!(all.len(), 3 * (4 * sizes.len() - 1 + 2));
+        assert_eq!(all.len(), 3 * (4 * sizes.len() - 1 + 3));
         for size in sizes {
             for experiment in [Experiment::PingPong(size), Experiment::Late(size), Experiment::Isend(size)] {
                 assert_eq!(all.iter().filter(|&&other| other == experiment).count(), 3, "{experiment:?}");

@@ -27,7 +27,7 @@ pub struct Breakdown {
 }
 
 /// What a rank does from one call site that the trace names to the next.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(
     from = "(Option<LocationId>, Vec<(ActionKind, Share)>)",
     into = "(Option<LocationId>, Vec<(ActionKind, Share)>)"
@@ -36,6 +36,7 @@ pub struct Region {
     site: Option<LocationId>,
     /// The places of kinds among the shares.
     places: [Option<Place>; ActionKind::ALL.len()],
+    /// In the order in which kinds first occurred.
     shares: Vec<(ActionKind, Share)>,
 }
 
@@ -53,6 +54,12 @@ pub struct Share {
     pub waiting: [SimDuration; WaitState::COUNT],
     /// Waiting for data to arrive where both sides were there.
     pub transfer: SimDuration,
+}
+
+/// Returns a region of the program by its name, of a location of the trace: a tracer writes it as line 0 of its name. Other call
+/// sites keep their line.
+pub fn region_name(location: &str) -> &str {
+    location.strip_suffix(":0").unwrap_or(location)
 }
 
 impl Default for Breakdown {
@@ -107,6 +114,13 @@ impl Breakdown {
         self.since.clone_from(totals);
     }
 
+    /// Returns what this is with all that the rank has done.
+    pub(crate) fn up_to(&self, totals: &Totals) -> Self {
+        let mut all = self.clone();
+        all.account_for(totals);
+        all
+    }
+
     fn go_to(&mut self, site: LocationId) {
         if self.of_site.len() <= site.index() {
             self.of_site.resize(site.index() + 1, None);
@@ -158,9 +172,9 @@ impl Breakdown {
     /// Writes what a rank has found for another process of the operating system.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
         (self.regions.len() as u32).write(bytes);
-        for Region { site, shares, .. } in &self.regions {
-            (site.map(LocationId::get), shares.len() as u8).write(bytes);
-            for (kind, share) in shares {
+        for region in &self.regions {
+            (region.site.map(LocationId::get), region.shares.len() as u8).write(bytes);
+            for (kind, share) in region.shares() {
                 kind.write(bytes);
                 share.write(bytes);
             }
@@ -202,6 +216,14 @@ impl From<Region> for (Option<LocationId>, Vec<(ActionKind, Share)>) {
     }
 }
 
+impl PartialEq for Region {
+    fn eq(&self, other: &Self) -> bool {
+        self.site == other.site && self.shares().eq(other.shares())
+    }
+}
+
+impl Eq for Region {}
+
 impl Region {
     fn new(site: Option<LocationId>) -> Self {
         Self { site, places: [None; ActionKind::ALL.len()], shares: Vec::new() }
@@ -212,9 +234,9 @@ impl Region {
         self.site
     }
 
-    /// Returns what the rank did there, by kind of action, in the order in which kinds first occurred.
+    /// Returns what the rank did there, by kind of action, in the order of kinds.
     pub fn shares(&self) -> impl Iterator<Item = (ActionKind, &Share)> {
-        self.shares.iter().map(|(kind, share)| (*kind, share))
+        ActionKind::ALL.into_iter().filter_map(|kind| Some((kind, self.share(kind)?)))
     }
 
     fn share(&self, kind: ActionKind) -> Option<&Share> {

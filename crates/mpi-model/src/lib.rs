@@ -54,7 +54,7 @@ mod timeline;
 mod token;
 mod wait_state;
 
-pub use breakdown::{Breakdown, Region, Share};
+pub use breakdown::{Breakdown, Region, Share, region_name};
 pub use collective::{Selection, Selector};
 pub use critical_path::{CriticalPath, PathParts, Segment};
 pub use distribution::Distributions;

@@ -1,5 +1,7 @@
 //! The parameters of the MPI library that is modelled.
 
+use std::collections::BTreeMap;
+
 use pdes_core::{Bytes, SimDuration};
 
 use crate::{Overhead, Selection};
@@ -24,6 +26,8 @@ pub struct Parameters {
     pub isend: Overhead,
     /// Paid by the receiver when it completes a detached message (`smpi/or`).
     pub receive: Overhead,
+    /// Paid by the receiver before it posts a receive that does not block, or starts a persistent one. SimGrid has no such cost.
+    pub irecv: SimDuration,
     /// Paid before every test of a request (`smpi/test`), times one plus the number of failed tests of all ranks
     /// since the last successful one where `test_grows`.
     pub test: SimDuration,
@@ -39,6 +43,9 @@ pub struct Parameters {
     pub communicators_cost: bool,
     /// Which algorithms collectives use.
     pub collectives: Selection,
+    /// How fast computations are in each region of the program (what a location of the trace names, without `:0` at its end), as a
+    /// multiple of the speed of the host; 1 in others. Finite and above 0. What comes before any location is the region of no name.
+    pub region_speeds: BTreeMap<String, f64>,
 }
 
 impl Default for Parameters {
@@ -50,12 +57,14 @@ impl Default for Parameters {
             send: Overhead::default(),
             isend: Overhead::default(),
             receive: Overhead::default(),
+            irecv: SimDuration::ZERO,
             test: SimDuration::from_picos(100_000_000),
             test_grows: true,
             iprobe: SimDuration::from_picos(100_000_000),
             outcomes: Outcomes::default(),
             communicators_cost: true,
             collectives: Selection::default(),
+            region_speeds: BTreeMap::new(),
         }
     }
 }

@@ -27,12 +27,14 @@ mod world;
 use std::collections::{BTreeMap, VecDeque};
 
 use pdes_core::{Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake, Wire};
-use trace_mmap::{Action, CommId, Cursor, RankTrace, SendRecv, Slot};
+use trace_mmap::{Action, CommId, Cursor, LocationId, RankTrace, SendRecv, Slot};
 
+use crate::breakdown::region_name;
 use crate::error::{ReplayError, ReplayErrorKind};
 use crate::machine::{Machine, Work};
 use crate::matching::{Port, Ports, Receive};
 use crate::notice::Notice;
+use crate::parameters::Parameters;
 use crate::request::{Awaited, Completion, OperationIndex, Request, RequestId, Requests};
 use crate::statistics::{ActionKind, Statistics};
 use crate::token::{Message, Party, Token};
@@ -81,6 +83,8 @@ pub struct RankProcess<'t, M: Machine> {
     /// What most ranks never need: there are millions of them.
     rare: Option<Box<Rare<M>>>,
     picos_per_flop: f64,
+    /// What computations of the region of the program are multiplied by.
+    pace: f64,
     statistics: Statistics,
     /// For whom requests wait, where it is asked for where the time goes.
     partners: Option<Box<Partners>>,
@@ -133,6 +137,11 @@ impl Wire for Waiting {
     }
 }
 
+/// What computations in a region are multiplied by.
+fn pace_in(parameters: &Parameters, region: &str) -> f64 {
+    parameters.region_speeds.get(region).map_or(1.0, |speed| speed.recip())
+}
+
 /// Whether a rank goes on with its next action.
 enum Flow {
     Continue,
@@ -177,6 +186,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             places: None,
             rare: None,
             picos_per_flop: 1e12 / world.machine.speed(me),
+            pace: pace_in(world.parameters, ""),
             statistics: if world.breaks_down { Statistics::with_breakdown() } else { Statistics::default() },
             partners,
             causes,
@@ -341,6 +351,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 Ok(self.end(ActionKind::Isend))
             }
             Action::Irecv { from, bytes, slot } => {
+                self.pay_for_irecv(ActionKind::Irecv);
                 self.receive(from.index(), bytes, self.request(slot), outbox)?;
                 Ok(self.end(ActionKind::Irecv))
             }
@@ -371,6 +382,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Action::Init | Action::Communicator => Ok(self.end(ActionKind::Marker)),
             Action::Location(site) => {
                 self.statistics.enter(site);
+                self.enter_region(site);
                 Ok(self.end(ActionKind::Marker))
             }
             Action::Finalize => Ok(self.end(ActionKind::Finalize)),
@@ -380,6 +392,15 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             }
             Action::Collective(id) => self.collective(id, outbox),
             Action::Call(id) => self.call(id, outbox),
+        }
+    }
+
+    /// Lets computations have the speed of a region of the program, where regions have any.
+    #[inline]
+    fn enter_region(&mut self, site: LocationId) {
+        let parameters = self.world.parameters;
+        if !parameters.region_speeds.is_empty() {
+            self.pace = pace_in(parameters, region_name(self.trace.location(site)));
         }
     }
 
@@ -399,7 +420,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Computes, as an action of the program.
     #[inline]
     fn compute(&mut self, flops: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
-        if self.computes(flops, None, outbox)? {
+        if self.computes(flops * self.pace, None, outbox)? {
             return Ok(self.await_work(ActionKind::Compute));
         }
         Ok(self.end(ActionKind::Compute))

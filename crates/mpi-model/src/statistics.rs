@@ -313,8 +313,10 @@ impl Statistics {
         totals.totals = self.totals.extrapolate(&before.totals, times)?;
         totals.messages = extrapolate(self.messages, before.messages, times)?;
         totals.bytes = Bytes::new(extrapolate(self.bytes.get(), before.bytes.get(), times)?);
-        if let (Some(now), Some(before)) = (&self.breakdown, &before.breakdown) {
-            totals.breakdown = Some(Box::new(now.extrapolate(before, times)?));
+        if let (Some(now), Some(earlier)) = (&self.breakdown, &before.breakdown) {
+            // What comes after the last change of the call site may differ from that of the iterations before.
+            let (now, earlier) = (now.up_to(&self.totals), earlier.up_to(&before.totals));
+            totals.breakdown = Some(Box::new(now.extrapolate(&earlier, times)?));
         }
         Some(totals)
     }

@@ -72,4 +72,4 @@ pub use report::{
 pub use scene::{Outcome, RunError, Scene};
 pub use sweep::{Found, Results, Row, Sweep, SweepError, sweep_schema, write_csv, write_parquet};
 pub use timeline::TimelinePlan;
-pub use validation::{Compared, Residual, Validation, ValidationError};
+pub use validation::{Compared, Residual, Validation, ValidationError, measured_computations};

@@ -23,7 +23,6 @@ use crate::forward::FastForward;
 use crate::partition::Cuts;
 use crate::scene::{Outcome, Scene};
 
-pub(crate) use breakdown::site_name;
 pub use breakdown::{Breakdown, CallParts, Imbalance, Parts, RankCall, RankParts, RegionParts};
 pub use column::{Column, Fractions};
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
@@ -184,6 +183,8 @@ pub struct Parameters {
     pub trace: String,
     /// What its amounts of computation count; null where that is not known.
     pub computations: Option<String>,
+    /// How fast computations are in regions of the program, as a multiple of the speed of their host.
+    pub region_speeds: BTreeMap<String, f64>,
     /// The platform's file, or `"inline"`.
     pub platform: String,
     /// The hosts file; null where rank `i` runs on host `i`.
@@ -225,6 +226,8 @@ pub struct MpiParameters {
     pub isend_overhead: String,
     /// Overhead of completing a detached message.
     pub receive_overhead: String,
+    /// Cost of posting a receive that does not block \[s\].
+    pub irecv_s: f64,
     /// Cost of a test \[s\].
     pub test_s: f64,
     /// Whether failed tests make later ones dearer, and likewise looks for messages.
@@ -372,6 +375,7 @@ impl Parameters {
         Self {
             trace: job.trace.display().to_string(),
             computations: scene.trace().provenance().counted.map(|counted| counted.to_string()),
+            region_speeds: job.mpi.region_speeds.clone(),
             platform: job.platform.to_string(),
             hosts: job.hosts.as_ref().map(|hosts| hosts.display().to_string()),
             routing: job.routing,
@@ -390,6 +394,7 @@ impl Parameters {
                 send_overhead: job.mpi.send.to_string(),
                 isend_overhead: job.mpi.isend.to_string(),
                 receive_overhead: job.mpi.receive.to_string(),
+                irecv_s: job.mpi.irecv.as_secs_f64(),
                 test_s: job.mpi.test.as_secs_f64(),
                 test_grows: job.mpi.test_grows,
                 iprobe_s: job.mpi.iprobe.as_secs_f64(),

@@ -4,6 +4,7 @@
 //! site, the time of all ranks is compared three times: as measured, as replayed, and as replayed with the measured time of
 //! each computation in place of its amount. Between the last two the computations differ, between the first and the last the rest.
 
+mod computations;
 mod measurement;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ use trace_mmap::{ConvertOptions, LoadOptions, Summary, TraceError, WriteError, w
 use crate::job::Job;
 use crate::report::write_json;
 use crate::scene::{Outcome, RunError, Scene};
+pub use computations::measured_computations;
 use measurement::{Sum, Times};
 
 /// The name of the format.

@@ -50,10 +50,8 @@ impl Program {
             skip("there is no tracer: cargo rustc -p ti-tracer --features mpi --crate-type cdylib");
             return None;
         }
-        let compiler = match source.ends_with(".c") {
-            true => tool("MPICC", "mpicc"),
-            false => tool("MPIFORT", "mpifort"),
-        };
+        let is_c = source.ends_with(".c");
+        let compiler = if is_c { tool("MPICC", "mpicc") } else { tool("MPIFORT", "mpifort") };
         for tool in [&compiler, &tool("MPIRUN", "mpirun")] {
             if !Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success()) {
                 skip(&format!("there is no {tool}, or it does not work"));
@@ -63,8 +61,12 @@ impl Program {
         let folder = Folder::new();
         let file = folder.path("program");
         let source = repository().join("tests/replay/acquisition").join(source);
+        let include = repository().join("crates/ti-tracer/include");
         let mut compile = Command::new(&compiler);
-        compile.arg("-O1").arg("-w").arg("-I").arg(repository().join("crates/ti-tracer/include"));
+        compile.arg("-O1").arg("-w").arg("-I").arg(&include);
+        if !is_c {
+            compile.arg("-J").arg(folder.path("")).arg(include.join("pdes_region.f90"));
+        }
         let compiled = compile.arg(&source).arg("-o").arg(&file).output();
         let compiled = compiled.unwrap();
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));

@@ -69,6 +69,7 @@ impl Pair {
             Experiment::Late(bytes) => self.late(bytes),
             Experiment::Isend(bytes) => self.isend(bytes),
             Experiment::Stream(bytes) => self.stream(bytes),
+            Experiment::Irecv => self.irecv(),
             Experiment::Poll => self.poll(),
             Experiment::Compute => self.compute(kernel),
         }
@@ -154,6 +155,31 @@ impl Pair {
             } else {
                 self.clock.wait(lateness);
                 peer.receive_into(incoming);
+            }
+        }
+    }
+
+    /// The message is sent when its receive is posted, one by one: in a program, other work lies between two calls.
+    fn irecv(&mut self) {
+        let peer = self.world.process_at_rank(1 - self.world.rank());
+        let nothing: &[u8] = &[];
+        for round in 0..=ROUNDS {
+            self.world.barrier();
+            if !self.is_first {
+                peer.receive_into(&mut [0_u8; 0][..]);
+                peer.send(nothing);
+                continue;
+            }
+            let mut place = [0_u8; 0];
+            let (start, duration) = scope(|scope| {
+                let (start, duration, request) =
+                    self.clock.time(|| peer.immediate_receive_into(scope, &mut place[..]));
+                peer.send(nothing);
+                request.wait_without_status();
+                (start, duration)
+            });
+            if round > 0 {
+                self.measurements.push(Operation::Irecv, 0, start, duration);
             }
         }
     }

@@ -28,6 +28,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.complete(Pending::One { request, kind: ActionKind::Recv })
             }
             Call::Irecv { from, bytes, slot } => {
+                self.pay_for_irecv(ActionKind::Irecv);
                 self.receive_call(from, bytes, self.request(slot), outbox)?;
                 Ok(self.end(ActionKind::Irecv))
             }

@@ -149,6 +149,13 @@ impl<M: Machine> RankProcess<'_, M> {
         self.post_to_mailbox(Posted { receive, wanted, recorded: None }, outbox)
     }
 
+    /// Pays for a receive that does not block, before it is posted.
+    #[inline]
+    pub(super) fn pay_for_irecv(&mut self, kind: ActionKind) {
+        self.strand.clock += self.world.parameters.irecv;
+        self.spend(kind);
+    }
+
     /// Posts a receive from any source.
     pub(super) fn receive_any(
         &mut self,

@@ -354,6 +354,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                 self.send_part(operation, to, bytes, Side::Data, request, outbox);
             }
             Step::Irecv { from, bytes } => {
+                self.pay_for_irecv(operation.kind);
                 let request = self.requests.add_part(index);
                 operation.requests.push(request);
                 self.receive_part(operation, from, bytes, Side::Data, request, outbox)?;

@@ -33,7 +33,10 @@ impl<M: Machine> RankProcess<'_, M> {
                 self.isend_call(mode, to, bytes, (request, ActionKind::Start), outbox);
                 Ok(())
             }
-            Some(Persistent::Receive { from, bytes }) => self.receive_call(from, bytes, request, outbox),
+            Some(Persistent::Receive { from, bytes }) => {
+                self.pay_for_irecv(ActionKind::Start);
+                self.receive_call(from, bytes, request, outbox)
+            }
             None => unreachable!("the trace's reader refuses to start what is not persistent"),
         }
     }

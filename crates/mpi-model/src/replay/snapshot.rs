@@ -137,7 +137,7 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         for (port, receive) in self.ports.receives() {
             self.write_receive(port, receive, &mut rest, &mut times)?;
         }
-        (self.statistics.place() as u64).write(&mut rest);
+        (self.statistics.place() as u64, self.pace.to_bits()).write(&mut rest);
         if has_ended && !times.is_empty() {
             return None;
         }

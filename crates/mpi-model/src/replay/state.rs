@@ -40,6 +40,7 @@ pub struct RankState {
     operations: Vec<Option<OperationState>>,
     bound: u32,
     on_world: u32,
+    pace: f64,
     mailbox: Option<Box<Mailbox>>,
     places: Option<Box<Places>>,
     rare: Option<RareState>,
@@ -100,6 +101,7 @@ impl<'t, M: Machine<Order = Infallible>> RankProcess<'t, M> {
             operations: self.operations.iter().map(operation).collect(),
             bound: self.bound,
             on_world: self.on_world,
+            pace: self.pace,
             mailbox: self.mailbox.clone(),
             places: self.places.clone(),
             rare: rare.map(|rare| RareState {
@@ -134,7 +136,7 @@ impl<'t, M: Machine<Order = Infallible>> RankProcess<'t, M> {
         (self.strand, self.began, self.pending, self.awaited) =
             (state.strand, state.began, state.pending, state.awaited);
         (self.requests, self.operations) = (state.requests, operations);
-        (self.bound, self.on_world) = (state.bound, state.on_world);
+        (self.bound, self.on_world, self.pace) = (state.bound, state.on_world, state.pace);
         (self.mailbox, self.places, self.statistics) = (state.mailbox, state.places, state.statistics);
         self.partners = state.partners;
         self.rare = state.rare.map(|rare| {

@@ -64,7 +64,7 @@ impl Identity {
             ),
             Part::hashed("the placement of ranks", scene.placement()),
             Part::hashed("[network]", &job.network),
-            Part::hashed("[mpi]", &job.mpi),
+            Part::hashed("[mpi] and [compute]", &job.mpi),
             Part::new("analysis.waits", scene.looks_at_waits(), &[scene.looks_at_waits().into()]),
         ]))
     }

@@ -5,8 +5,10 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use calibration::{Machine, Measurements, write_observations};
+use calibration::{Computations, Machine, Measurements, write_observations};
 use clap::Args;
+use pdes_replay::measured_computations;
+use trace_mmap::{LoadOptions, Trace};
 
 use super::{Misuse, processes};
 
@@ -29,6 +31,10 @@ pub(crate) struct CalibrateArguments {
     /// Writes every observation into this directory (observations.csv).
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Takes the speed of hosts, and how it differs between the regions of the program, from the computations of a trace that was
+    /// recorded on this machine with `trace acquire --with-times`.
+    #[arg(long, value_name = "TRACE")]
+    computations: Option<PathBuf>,
     /// What a core computes, in flops per second, instead of what was measured.
     #[arg(long, value_name = "FLOPS")]
     speed: Option<f64>,
@@ -150,6 +156,10 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
     }
     measurements.notes.push(("program".to_owned(), format!("pdes-replay {}", env!("CARGO_PKG_VERSION"))));
     let mut machine = Machine::fit_at(&measurements, arguments.quantile)?;
+    if let Some(path) = &arguments.computations {
+        machine.compute_as(computations(path)?);
+        measurements.notes.push(("computations".to_owned(), path.display().to_string()));
+    }
     machine.speed = arguments.speed.or(machine.speed);
     let output = &arguments.output;
     std::fs::write(output, machine.to_toml(&measurements.notes))
@@ -161,6 +171,11 @@ fn write(arguments: &CalibrateArguments, mut measurements: Measurements) -> Resu
     tracing::info!("wrote {} and {}", output.display(), page.display());
     machine.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     print(&machine)
+}
+
+fn computations(path: &Path) -> Result<Vec<Computations>> {
+    let trace = Trace::load(path, &LoadOptions::default())?;
+    measured_computations(&trace).with_context(|| path.display().to_string())
 }
 
 /// Keeps every observation.
@@ -183,6 +198,10 @@ fn print(machine: &Machine) -> Result<()> {
     writeln!(output, "sends wait from: {} B", thresholds.detached_below)?;
     if let Some(speed) = machine.speed {
         writeln!(output, "speed: {:.4} Gflop/s", speed / 1e9)?;
+    }
+    for region in machine.computations.iter().filter(|region| !region.region.is_empty()) {
+        let rate = region.rate().unwrap_or_default();
+        writeln!(output, "  {}: {:.4} Gflop/s", region.region, rate / 1e9)?;
     }
     Ok(())
 }

@@ -5,13 +5,16 @@ mod collectives;
 mod epochs;
 mod timeline;
 
+use std::collections::BTreeMap;
+
 use mpi_model::{Outcomes, Overhead, Parameters};
 use netmodel::NetworkParameters;
 use pdes_core::{Bytes, RunAhead, SimDuration};
 
 use super::ConfigError;
 use super::sections::{
-    EngineSection, ModelName, MpiSection, NetworkSection, OutcomesName, PlatformSection, Sections,
+    ComputeSection, EngineSection, ModelName, MpiSection, NetworkSection, OutcomesName, PlatformSection,
+    Sections,
 };
 use crate::job::{Job, Model, PlatformSource};
 use crate::partition::PartitionSource;
@@ -25,6 +28,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         platform,
         network,
         mpi,
+        compute,
         engine,
         parallel,
         analysis,
@@ -73,7 +77,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         regions: epochs::regions(&network, epoch)?,
         preset: network.preset.unwrap_or_default(),
         network: network_parameters(network)?,
-        mpi: mpi_parameters(mpi)?,
+        mpi: mpi_parameters(mpi, region_speeds(compute)?)?,
         threads: threads(&engine)?,
         // Reading has no answer to change, and takes longer than many a replay.
         reading_threads: engine.threads.unwrap_or_else(available_threads),
@@ -179,7 +183,22 @@ fn not_negative(section: &'static str, key: &'static str, number: f64) -> Result
     }
 }
 
-fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
+fn region_speeds(
+    ComputeSection { region_speeds }: ComputeSection,
+) -> Result<BTreeMap<String, f64>, ConfigError> {
+    match region_speeds.iter().find(|(_, speed)| !(speed.is_finite() && **speed > 0.0)) {
+        None => Ok(region_speeds),
+        Some((region, speed)) => {
+            let message = format!("{region:?}: found {speed}, expected a number above 0");
+            Err(value("compute", "region_speeds", message))
+        }
+    }
+}
+
+fn mpi_parameters(
+    section: MpiSection,
+    region_speeds: BTreeMap<String, f64>,
+) -> Result<Parameters, ConfigError> {
     let defaults = Parameters::default();
     let duration = |key, seconds: f64| {
         let found = format!("found {seconds}, expected a time in seconds that is not negative");
@@ -200,6 +219,7 @@ fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
         send: overhead("send_overhead", section.send_overhead)?,
         isend: overhead("isend_overhead", section.isend_overhead)?,
         receive: overhead("receive_overhead", section.receive_overhead)?,
+        irecv: section.irecv_s.map_or(Ok(defaults.irecv), |seconds| duration("irecv_s", seconds))?,
         test: section.test_s.map_or(Ok(defaults.test), |seconds| duration("test_s", seconds))?,
         test_grows: section.test_grows.unwrap_or(defaults.test_grows),
         iprobe: section.iprobe_s.map_or(Ok(defaults.iprobe), |seconds| duration("iprobe_s", seconds))?,
@@ -210,6 +230,7 @@ fn mpi_parameters(section: MpiSection) -> Result<Parameters, ConfigError> {
         },
         communicators_cost: section.communicators_cost.unwrap_or(defaults.communicators_cost),
         collectives: selection,
+        region_speeds,
     })
 }
 

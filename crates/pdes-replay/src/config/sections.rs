@@ -30,6 +30,8 @@ pub(super) struct Sections {
     pub(super) network: NetworkSection,
     /// What the MPI library does.
     pub(super) mpi: MpiSection,
+    /// What computations of the program take beside the speed of hosts.
+    pub(super) compute: ComputeSection,
     /// How the replay runs; none of this changes a result.
     pub(super) engine: EngineSection,
     /// How ranks are shared out among the workers of a run; changes no result.
@@ -200,6 +202,9 @@ pub(super) struct MpiSection {
     /// Paid by the receiver when it completes a detached message (`smpi/or`), written like `send_overhead`.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) receive_overhead: Option<String>,
+    /// Paid before a receive that does not block is posted.
+    #[schemars(range(min = 0), extend("x-unit" = "s", "default" = 0))]
+    pub(super) irecv_s: Option<f64>,
     /// Cost of a test of requests (`smpi/test`).
     #[schemars(range(min = 0), extend("x-unit" = "s", "default" = Parameters::default().test.as_secs_f64()))]
     pub(super) test_s: Option<f64>,
@@ -215,6 +220,15 @@ pub(super) struct MpiSection {
     /// Whether making a communicator that the trace uses costs an allgather of 8 bytes.
     #[schemars(extend("default" = Parameters::default().communicators_cost))]
     pub(super) communicators_cost: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ComputeSection {
+    /// How fast computations are in a region of the program, by its name, as a multiple of the speed of the host; `""` is what comes
+    /// before any region.
+    #[schemars(extend("x-default" = "1 in all", "x-page" = "calibration.md#computations-by-region"))]
+    pub(super) region_speeds: BTreeMap<String, f64>,
 }
 
 /// Whose outcomes calls have that depend on time.

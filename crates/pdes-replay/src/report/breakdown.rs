@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mpi_model::{ActionKind, Share, Statistics, WaitState};
+use mpi_model::{ActionKind, Share, Statistics, WaitState, region_name};
 use pdes_core::{Rank, SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 use trace_mmap::{LocationId, Trace};
@@ -222,14 +222,9 @@ fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
     regions.into_iter().map(parts).collect()
 }
 
-/// Returns a call site as it is told: a region of the program, which a tracer writes as line 0 of its name, by that.
-pub(crate) fn site_name(location: &str) -> &str {
-    location.strip_suffix(":0").unwrap_or(location)
-}
-
 /// The name of a call site, which the tables of another process's ranks have, too.
 fn name(trace: &Trace, rank: Rank, site: LocationId) -> String {
-    let found = trace.look_at(rank, |trace| site_name(trace.location(site)).to_owned());
+    let found = trace.look_at(rank, |trace| region_name(trace.location(site)).to_owned());
     found.unwrap_or_else(|error| format!("call site {} of rank {rank}: {error}", site.get()))
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use mpi_model::{ActionKind, Region};
+use mpi_model::{ActionKind, Region, region_name};
 use pdes_core::{Rank, SimDuration};
 use trace_mmap::{Action, LocationId, RankTrace, Trace};
 
 use super::ValidationError;
-use crate::report::site_name;
 use crate::scene::Outcome;
 
 /// Times of all ranks added up \[ps\], by kind of action and by call site. Sums have 128 bits: the times of a million ranks leave 64.
@@ -78,8 +77,10 @@ impl Times {
             all += time;
         }
         for (site, sum) in by_site {
-            let all =
-                self.by_site.entry(site.map(|site| site_name(trace.location(site)).to_owned())).or_default();
+            let all = self
+                .by_site
+                .entry(site.map(|site| region_name(trace.location(site)).to_owned()))
+                .or_default();
             all.count += sum.count;
             all.picos += sum.picos;
         }
@@ -87,7 +88,7 @@ impl Times {
     }
 
     fn add_region(&mut self, trace: &RankTrace, region: &Region) {
-        let site = region.site().map(|site| site_name(trace.location(site)).to_owned());
+        let site = region.site().map(|site| region_name(trace.location(site)).to_owned());
         for (kind, share) in region.shares() {
             self.by_kind.entry(class(kind)).or_default().add(share.count, share.time.as_picos());
             self.by_site.entry(site.clone()).or_default().add(share.count, share.time.as_picos());
