@@ -229,6 +229,13 @@ fn a_wrong_configuration_file_is_shown_with_its_line() {
     let typo = folder.write("typo.toml", "[trace]\npath = 'x'\n  [network]\n  preset = 'lv8'\n");
     let told = "typo.toml:4:12: [network] preset: found \"lv8\"; did you mean \"lv08\"?";
     command().arg("--config").arg(typo).assert().code(MISUSE).stderr(contains(told));
+    let platform = folder.write("tree.toml", "[topology]\nkind = 'cluster'\nhosts = 2\n  bandwith = 1e9\n");
+    let told = "tree.toml:4:3: [topology] has no key \"bandwith\"; did you mean \"bandwidth\"?";
+    command().args(["platform", "check"]).arg(&platform).assert().code(FAILED).stderr(contains(told));
+    let trace = folder.write("trace.txt", "0 init\n0 finalize\n");
+    let mut replay = command();
+    replay.arg("--platform").arg(platform).arg("--trace").arg(trace);
+    replay.assert().code(FAILED).stderr(contains(told));
 }
 
 #[test]

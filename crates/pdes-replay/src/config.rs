@@ -7,6 +7,7 @@ use sections::Sections;
 
 mod loggops;
 pub(crate) mod names;
+mod platforms;
 mod resolve;
 pub(crate) mod schema;
 mod sections;
@@ -14,6 +15,7 @@ mod shapes;
 
 pub use loggops::LogGopsSection;
 pub use names::{NameKind, Origin, UnknownName};
+pub use platforms::{PlatformFileError, read_platform};
 
 /// A configuration that is being put together.
 ///

@@ -52,7 +52,9 @@ mod validation;
 pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, TimelineError};
 pub use checkpoint::{CheckpointError, CheckpointSummary, Checkpoints, Stop};
 pub use config::schema::{config_schema, platform_schema};
-pub use config::{Config, ConfigError, LogGopsSection, NameKind, Origin, UnknownName};
+pub use config::{
+    Config, ConfigError, LogGopsSection, NameKind, Origin, PlatformFileError, UnknownName, read_platform,
+};
 pub use contention::{Contention, HostPair, Order, SharedMachine};
 pub use deadlock::{Deadlock, Link};
 pub use digest::Digest;

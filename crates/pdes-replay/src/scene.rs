@@ -11,7 +11,7 @@ use mpi_model::{
     CriticalPath, Distributions, Machine, RankProcess, ReplayError, ReplayErrorKind, Statistics, World,
 };
 use netmodel::epoch::EpochError;
-use netmodel::{LinkLoads, LogGps, Platform, PlatformError, RegionError, RouteError};
+use netmodel::{LinkLoads, LogGps, Platform, RegionError, RouteError};
 use pdes_core::{
     ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionalEngine,
     RegionalRun, RegionalTiming, Run, RunAhead, SimTime, Unordered,
@@ -20,6 +20,7 @@ use trace_mmap::{LoadOptions, Trace, TraceError};
 
 use crate::acquired;
 use crate::checkpoint::{CheckpointError, CheckpointSummary, Identity, Legs, Stop};
+use crate::config::{PlatformFileError, read_platform};
 use crate::contention::{Contention, EpochPlan, EpochSummary, SharedMachine};
 use crate::deadlock::Deadlock;
 use crate::forward::{self, FastForward};
@@ -97,7 +98,7 @@ pub enum RunError {
     Trace(#[from] TraceError),
     /// The platform cannot be loaded.
     #[error("the platform: {0}")]
-    Platform(#[from] PlatformError),
+    Platform(#[from] PlatformFileError),
     /// The platform cannot be cut into regions.
     #[error(transparent)]
     Regions(#[from] RegionError),
@@ -184,8 +185,10 @@ impl Scene {
         let started = Instant::now();
         // The platform first: it is small, and a wrong one should show before a large trace is read.
         let mut platform = match &job.platform {
-            PlatformSource::File(path) => Platform::from_path(path)?,
-            PlatformSource::Inline(description) => Platform::from_description((**description).clone())?,
+            PlatformSource::File(path) => read_platform(path)?,
+            PlatformSource::Inline(description) => {
+                Platform::from_description((**description).clone()).map_err(PlatformFileError::from)?
+            }
         };
         platform.set_routing_rule(job.routing);
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);

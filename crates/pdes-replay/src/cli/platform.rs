@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use netmodel::measures::Measures;
 use netmodel::{HostId, LogGps, NetworkParameters, Platform, Preset, Sharing};
+use pdes_replay::read_platform;
 
 use super::Misuse;
 use super::arguments::PlatformCommand;
@@ -22,7 +23,7 @@ pub(crate) fn run(command: &PlatformCommand) -> Result<()> {
 }
 
 fn load(path: &Path) -> Result<Platform> {
-    let platform = Platform::from_path(path).context("the platform")?;
+    let platform = read_platform(path).context("the platform")?;
     platform.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(platform)
 }
