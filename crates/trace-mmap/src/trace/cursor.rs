@@ -11,8 +11,8 @@ use crate::trace::Mark;
 
 /// Reads the actions of a rank in order.
 ///
-/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 104 bytes, over an
-/// archive 100 more, 24 for each nested loop, and for each column of amounts 24, or where some amounts differ 120, and 8 for
+/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 168, over an
+/// archive 24 for each nested loop, and for each column of amounts 24, or where some amounts differ 120, and 8 for
 /// each of up to 128 amounts.
 ///
 /// Where the actions are found to be damaged, which only those of an archive can be, the cursor ends early and
@@ -22,18 +22,36 @@ pub struct Cursor<'a> {
     rest: slice::Iter<'a, Record>,
     /// Bounds of the actions; `None` where they are known to be within.
     limits: Option<&'a Limits>,
-    position: u64,
-    ahead: Ahead<'a>,
-    source: Source<'a>,
+    /// Records up to the end of `rest`, but for begins and ends of loops before `rest`.
+    behind: u64,
+    /// All that most steps leave alone. Nothing borrows what is beside it but for a step, so that a loop over a cursor
+    /// keeps that in registers: through memory, a step could not begin before the last one has ended.
+    state: Box<State<'a>>,
 }
 
-const _: () = assert!(size_of::<Cursor<'_>>() <= 104 && size_of::<Walk<'_>>() <= 100);
+/// Where the records and amounts come from.
+#[derive(Clone, Debug)]
+struct State<'a> {
+    ahead: Ahead<'a>,
+    source: Source<'a>,
+    /// Computations that were left out.
+    absent: u64,
+}
 
-/// Where the records come from.
+/// Where a cursor goes on.
+struct Next<'a> {
+    rest: &'a [Record],
+    behind: u64,
+    /// Whether it yields nothing before.
+    stops: bool,
+}
+
+const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 168);
+
 #[derive(Clone, Debug)]
 enum Source<'a> {
     Memory { records: &'a Records, next: usize },
-    Archive(Box<Walk<'a>>),
+    Archive(Walk<'a>),
     Damaged,
 }
 
@@ -52,60 +70,75 @@ impl<'a> Cursor<'a> {
     }
 
     fn walking(rank: &'a ArchivedRank, walk: Walk<'a>) -> Self {
-        let walk = Box::new(walk);
         let (limits, ahead) = (walk.limits(), Ahead::new(&rank.form.columns));
         Self::new(Source::Archive(walk), limits, ahead)
     }
 
     fn new(source: Source<'a>, limits: Option<&'a Limits>, ahead: Ahead<'a>) -> Self {
-        Self { rest: [].iter(), limits, position: 0, ahead, source }
+        Self { rest: [].iter(), limits, behind: 0, state: Box::new(State { ahead, source, absent: 0 }) }
     }
 
     /// Returns the index of the next action, which is the number of actions read.
     pub fn position(&self) -> u64 {
-        self.position
+        self.behind - self.rest.len() as u64 - self.state.absent
+    }
+
+    /// Goes on; returns whether it yields something.
+    #[inline]
+    fn goes_on(&mut self, next: Next<'a>) -> bool {
+        (self.rest, self.behind) = (next.rest.iter(), next.behind);
+        !next.stops
+    }
+
+    /// Goes on, after so many actions, with these records.
+    fn go_on(&mut self, position: u64, records: Result<&'a [Record], Damage>) {
+        let records = self.state.or_stop(records);
+        (self.rest, self.behind) = (records.iter(), position + records.len() as u64);
+        self.state.absent = 0;
     }
 
     /// Returns where the cursor is, to go on from there with [`RankTrace::cursor_at`](crate::RankTrace::cursor_at); `None` for
     /// one that stops at heads, and for one that has met damage.
     pub fn mark(&self) -> Option<Mark> {
-        let place = match &self.source {
+        let place = match &self.state.source {
             Source::Memory { .. } => None,
-            Source::Archive(walk) => Some(walk.place_of(self.rest.as_slice(), &self.ahead)?),
+            Source::Archive(walk) => Some(walk.place_of(self.rest.as_slice(), &self.state.ahead)?),
             Source::Damaged => return None,
         };
-        Some(Mark { position: self.position, place })
+        Some(Mark { position: self.position(), place })
     }
 
     /// Goes on, from before the first action, at a mark of a cursor of the same rank.
     ///
     /// Where the trace has no such place the cursor ends as where it is damaged.
     pub(crate) fn go_on_at(&mut self, mark: &Mark) {
-        self.position = mark.position;
-        let records = match (&mut self.source, &mark.place) {
+        let State { ahead, source, .. } = &mut *self.state;
+        let records = match (source, &mark.place) {
             (Source::Memory { records, next }, None) => {
                 let (chunk, within) = (mark.position as usize / CHUNK, mark.position as usize % CHUNK);
                 *next = chunk + 1;
                 Ok(records.chunk(chunk).and_then(|chunk| chunk.get(within..)).unwrap_or_default())
             }
-            (Source::Archive(walk), Some(place)) => walk.go_on_at(place, &mut self.ahead),
+            (Source::Archive(walk), Some(place)) if mark.position <= walk.rank.form.actions => {
+                walk.go_on_at(place, ahead)
+            }
             _ => Err(Damage::Column),
         };
-        self.go_on(records);
+        self.go_on(mark.position, records);
     }
 
     /// Returns the head at which the cursor has stopped: see
     /// [`RankTrace::cursor_by_iterations`](crate::RankTrace::cursor_by_iterations).
     pub fn head(&self) -> Option<Head> {
-        match &self.source {
-            Source::Archive(walk) => walk.heads.as_ref()?.at(self.position),
+        match &self.state.source {
+            Source::Archive(walk) => walk.heads.as_ref()?.at(self.position()),
             _ => None,
         }
     }
 
     /// Does not stop at so many heads, unless another loop begins before.
     pub fn pass_heads(&mut self, heads: u64) {
-        if let Source::Archive(walk) = &mut self.source
+        if let Source::Archive(walk) = &mut self.state.source
             && let Some(known) = &mut walk.heads
         {
             known.passes = heads;
@@ -119,45 +152,53 @@ impl<'a> Cursor<'a> {
     pub fn skip_iterations(&mut self, iterations: u64) {
         let alike = self.head().map_or(0, |head| head.alike);
         assert!(iterations <= alike, "{iterations} iterations to pass over, of {alike} that are alike");
-        let Source::Archive(walk) = &mut self.source else { return };
-        let records = walk.skip(iterations, self.rest.as_slice(), &mut self.ahead);
-        self.position = walk.heads.as_ref().map_or(self.position, |heads| heads.position());
-        self.go_on(records);
+        let State { ahead, source, .. } = &mut *self.state;
+        let Source::Archive(walk) = source else { return };
+        let records = walk.skip(iterations, self.rest.as_slice(), ahead);
+        let Some(heads) = &walk.heads else { return };
+        let position = heads.position();
+        self.go_on(position, records);
     }
+}
 
-    /// Goes on to the next records; returns whether there are some.
+impl<'a> State<'a> {
+    /// Goes on to the next records, none at the end.
     #[cold]
-    fn advance(&mut self) -> bool {
+    fn advance(&mut self, behind: u64) -> Next<'a> {
+        let position = behind - self.absent;
         let records = match &mut self.source {
             Source::Memory { records, next } => {
                 *next += 1;
                 Ok(records.chunk(*next - 1).unwrap_or_default())
             }
-            Source::Archive(walk) => walk.advance(self.position),
+            Source::Archive(walk) => walk.advance(position),
             Source::Damaged => Ok(&[][..]),
         };
-        self.go_on(records);
-        self.rest.len() > 0
+        let rest = self.or_stop(records);
+        Next { rest, behind: behind + rest.len() as u64, stops: rest.is_empty() }
     }
 
-    /// Goes on at the begin of a loop or at the end of an iteration; returns whether to stop there.
+    /// Goes on at the begin of a loop or at the end of an iteration, with `rest` behind that.
     #[cold]
-    fn turn(&mut self, record: Record) -> bool {
-        let Source::Archive(walk) = &mut self.source else {
-            self.stop(Damage::of(record));
-            return false;
-        };
-        let (depth, behind) = walk.place(self.rest.as_slice());
-        let records = walk.turn(record, self.position, self.rest.as_slice());
-        let stops = match &records {
-            Ok(_) => walk.look_ahead(record, depth, behind, self.position, &self.ahead),
-            Err(_) => Ok(false),
-        };
-        self.go_on(records);
-        stops.unwrap_or_else(|damage| {
+    fn turn(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
+        let (rest, before) = (rest.as_slice(), behind - rest.len() as u64 - 1);
+        let (turned, stops) = self.try_turn(record, before - self.absent, rest).unwrap_or_else(|damage| {
             self.stop(damage);
-            false
-        })
+            (&[], false)
+        });
+        Next { rest: turned, behind: before + turned.len() as u64, stops }
+    }
+
+    fn try_turn(
+        &mut self,
+        record: Record,
+        position: u64,
+        rest: &'a [Record],
+    ) -> Result<(&'a [Record], bool), Damage> {
+        let Source::Archive(walk) = &mut self.source else { return Err(Damage::of(record)) };
+        let (depth, behind) = walk.place(rest);
+        let turned = walk.turn(record, position, rest)?;
+        Ok((turned, walk.look_ahead(record, depth, behind, position, &self.ahead)?))
     }
 
     /// Takes an amount, by its bits, of a column of which none is unpacked; `None` where it is damaged.
@@ -175,26 +216,34 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    #[cold]
-    fn refuse(&mut self, record: Record) {
-        self.stop(Damage::of(record));
+    /// Returns records, or none where there is damage.
+    fn or_stop(&mut self, records: Result<&'a [Record], Damage>) -> &'a [Record] {
+        records.unwrap_or_else(|damage| {
+            self.stop(damage);
+            &[]
+        })
     }
 
-    fn go_on(&mut self, records: Result<&'a [Record], Damage>) {
-        match records {
-            Ok(records) => self.rest = records.iter(),
-            Err(damage) => self.stop(damage),
-        }
-    }
-
-    /// Ends the cursor for good.
+    /// Remembers damage, behind which there is nothing.
     #[cold]
     fn stop(&mut self, damage: Damage) {
         if let Source::Archive(walk) = &self.source {
             walk.rank.report(damage);
         }
         self.source = Source::Damaged;
-        self.rest = [].iter();
+    }
+
+    /// Ends the cursor before a record that is no action of the rank.
+    #[cold]
+    fn refuse(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
+        self.stop(Damage::of(record));
+        self.end(behind, rest)
+    }
+
+    /// Ends the cursor before a record with `rest` behind it.
+    #[cold]
+    fn end(&mut self, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
+        Next { rest: &[], behind: behind - rest.len() as u64 - 1, stops: true }
     }
 }
 
@@ -205,7 +254,8 @@ impl Iterator for Cursor<'_> {
     fn next(&mut self) -> Option<Action> {
         loop {
             let Some(record) = self.rest.next().copied() else {
-                if self.advance() {
+                let next = self.state.advance(self.behind);
+                if self.goes_on(next) {
                     continue;
                 }
                 return None;
@@ -213,33 +263,39 @@ impl Iterator for Cursor<'_> {
             // One comparison tells actions from all that is in programs of archives only, and that the kind is known.
             if record.kind() < COLUMN {
                 if self.limits.is_none_or(|limits| limits.admit(record)) {
-                    self.position += 1;
                     return Some(record.decode());
                 }
-                self.refuse(record);
+                let next = self.state.refuse(record, self.behind, self.rest.clone());
+                self.goes_on(next);
                 return None;
             }
             if record.kind() > OPTIONAL {
-                if self.turn(record) {
-                    return None;
+                let next = self.state.turn(record, self.behind, self.rest.clone());
+                if self.goes_on(next) {
+                    continue;
                 }
-                continue;
+                return None;
             }
-            let mut bits = self.ahead.take(record.index());
+            let mut bits = self.state.ahead.take(record.index());
             if bits > MAX_AMOUNT_BITS && (bits != ABSENT || record.kind() != OPTIONAL) {
-                bits = self.unpack(record)?;
+                let Some(unpacked) = self.state.unpack(record) else {
+                    let next = self.state.end(self.behind, self.rest.clone());
+                    self.goes_on(next);
+                    return None;
+                };
+                bits = unpacked;
             }
             if bits <= MAX_AMOUNT_BITS {
-                self.position += 1;
                 return Some(Action::Compute { flops: f64::from_bits(bits) });
             }
+            self.state.absent += 1;
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         // Damage ends an archive's cursor early, so that only memory promises its length.
-        let left = |len: u64| usize::try_from(len.saturating_sub(self.position)).ok();
-        match &self.source {
+        let left = |len: u64| usize::try_from(len.saturating_sub(self.position())).ok();
+        match &self.state.source {
             Source::Memory { records, .. } => {
                 let left = left(records.len());
                 (left.unwrap_or(usize::MAX), left)
