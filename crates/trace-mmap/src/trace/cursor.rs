@@ -11,7 +11,7 @@ use crate::trace::Mark;
 
 /// Reads the actions of a rank in order.
 ///
-/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 168, over an
+/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 144, over an
 /// archive 24 for each nested loop, and for each column of amounts 24, or where some amounts differ 120, and 8 for
 /// each of up to 128 amounts.
 ///
@@ -46,7 +46,7 @@ struct Next<'a> {
     stops: bool,
 }
 
-const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 168);
+const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 144);
 
 #[derive(Clone, Debug)]
 enum Source<'a> {

@@ -67,6 +67,11 @@ fn marks_of_other_traces_are_no_places() {
     let memory = Trace::from_text("0 compute 1e6\n0 compute 2e6\n").expect("a trace");
     let mark = archive.rank(Rank::new(0)).cursor().mark().expect("the trace is whole");
     assert_eq!(memory.rank(Rank::new(0)).cursor_at(&mark).next(), None);
+    // The same place, but after more actions than there are: 0 is one byte, 2^64 - 1 are ten.
+    let bytes = postcard::to_stdvec(&mark).expect("there is memory");
+    let far: Mark = postcard::from_bytes(&[&[0xff; 9], &[1][..], &bytes[1..]].concat()).expect("a mark");
+    assert_eq!(far.position(), u64::MAX);
+    assert_eq!(archive.rank(Rank::new(0)).cursor_at(&far).next(), None);
     let mark = memory.rank(Rank::new(0)).cursor().mark().expect("the trace is whole");
     assert_eq!(archive.rank(Rank::new(1)).cursor_at(&mark).next(), None);
     assert!(archive.integrity().is_err());
