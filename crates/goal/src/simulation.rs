@@ -19,9 +19,11 @@ mod queue;
 mod windows;
 
 use host::Hosts;
+use lane::Plan;
 use matching::Matching;
 use pool::Pool;
 use program::Program;
+use windows::Windows;
 
 /// What a simulation found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -143,7 +145,12 @@ pub fn simulate(
         Engine::Ordered => false,
     };
     if by_windows && windows::fits(schedule, parameters) {
-        return windows::Windows::new(schedule, *parameters).run();
+        let plan = Plan::new(&schedule.tables(), &schedule.extent());
+        match plan.lanes.len() {
+            0..=4 => return Windows::<4>::new(schedule, &plan, *parameters).run(),
+            5..=32 => return Windows::<32>::new(schedule, &plan, *parameters).run(),
+            _ => {}
+        }
     }
     ordered::Ordered::new(schedule, *parameters).run()
 }
@@ -172,7 +179,7 @@ fn check_costs(tables: &Tables<'_>, charges: &Charges) -> Result<(), SimulationE
 /// Ends a simulation in which nothing happens any more: either everything has ended, or something waits for ever.
 fn finish(
     program: &Program<'_>,
-    hosts: &mut Hosts,
+    ends: Vec<u64>,
     matching: &Matching,
     pool: &Pool,
     mut outcome: Outcome,
@@ -182,7 +189,7 @@ fn finish(
     if operations + receives + messages > 0 {
         return Err(SimulationError::Unmatched { operations, receives, messages, left });
     }
-    outcome.ends.extend((0..program.tables.ranks()).map(|host| hosts.end(host)));
+    outcome.ends = ends;
     outcome.events = program.begun + outcome.messages;
     Ok(outcome)
 }

@@ -11,7 +11,7 @@ mod random;
 
 use random::{Limits, schedule};
 
-const LIMITS: Limits = Limits { resources: 3, bytes: 100_000, open: true };
+const LIMITS: Limits = Limits { cpus: 3, nics: 3, bytes: 100_000, open: true };
 
 fn problem(bytes: &[u8]) -> FileProblem {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -8,7 +8,7 @@ mod random;
 
 use random::{Limits, encode, schedule};
 
-const LIMITS: Limits = Limits { resources: 3, bytes: 100_000, open: true };
+const LIMITS: Limits = Limits { cpus: 3, nics: 3, bytes: 100_000, open: true };
 
 fn small() -> goal::Schedule {
     read_text(b"num_ranks 2\nrank 0 {\na: calc 7\nb: send 8b to 1 tag 3\nb requires a\n}\nrank 1 {\nrecv 8b from 0 tag 3\n}\n")

@@ -1,5 +1,6 @@
 //! The engine without a queue gives the answer of the one with it, whatever the schedule.
 
+use goal::pattern::{Stencil, dissemination, linear_alltoall};
 use goal::{EmptyMessage, Engine, LogGops, simulate};
 use proptest::prelude::*;
 
@@ -29,7 +30,17 @@ proptest! {
 
     #[test]
     fn windows_agree_with_the_order_of_time(
-        schedule in schedule(Limits { resources: 1, bytes: 900, open: false }), parameters in parameters(7),
+        schedule in schedule(Limits { cpus: 1, nics: 1, bytes: 900, open: false }), parameters in parameters(7),
+    ) {
+        prop_assert_eq!(
+            outcome(&schedule, &parameters, Engine::Windows),
+            outcome(&schedule, &parameters, Engine::Ordered)
+        );
+    }
+
+    #[test]
+    fn windows_agree_where_hosts_have_several_interfaces(
+        schedule in schedule(Limits { cpus: 1, nics: 5, bytes: 900, open: true }), parameters in parameters(7),
     ) {
         prop_assert_eq!(
             outcome(&schedule, &parameters, Engine::Windows),
@@ -40,7 +51,7 @@ proptest! {
     /// Few different costs make many events happen at one time.
     #[test]
     fn windows_agree_where_many_events_happen_at_once(
-        schedule in schedule(Limits { resources: 1, bytes: 2, open: true }), overhead in 7..9_u64,
+        schedule in schedule(Limits { cpus: 1, nics: 1, bytes: 2, open: true }), overhead in 7..9_u64,
     ) {
         let parameters = LogGops {
             latency: 0, overhead, gap: 7, gap_per_byte: 0, overhead_per_byte: 0, ..LogGops::default()
@@ -49,5 +60,18 @@ proptest! {
             outcome(&schedule, &parameters, Engine::Windows),
             outcome(&schedule, &parameters, Engine::Ordered)
         );
+    }
+}
+
+/// Here hundreds of events happen in one window, all at the same few times or all at different ones.
+#[test]
+fn windows_agree_on_many_hosts() {
+    let stencil =
+        |jitter| Stencil { ranks: [20, 20], iterations: 3, bytes: 800, nanos: 5_000, jitter }.schedule();
+    for schedule in [stencil(0), stencil(3_000), dissemination(500, 8), linear_alltoall(40, 1024)] {
+        let schedule = schedule.expect("the schedule is small");
+        let parameters = LogGops::default();
+        let windows = simulate(&schedule, &parameters, Engine::Windows);
+        assert_eq!(windows, simulate(&schedule, &parameters, Engine::Ordered), "{}", schedule.extent());
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::lane::{Plan, What};
 use super::pool::{List, Pool, Slot};
-use super::program::{Program, Step};
-use crate::schedule::Tables;
+use super::program::Program;
+use crate::schedule::{Extent, Tables};
 
 /// What comes next at a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ fn bit(number: usize) -> u64 {
     1 << (number % BITS)
 }
 
-/// The hosts of a simulation.
+/// The hosts of an ordered simulation.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) plan: Plan,
@@ -43,8 +43,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    pub(crate) fn new(tables: &Tables<'_>) -> Self {
-        let plan = Plan::new(tables);
+    pub(crate) fn new(tables: &Tables<'_>, extent: &Extent) -> Self {
+        let plan = Plan::new(tables, extent);
         let hosts = tables.ranks() as usize;
         let lanes = hosts * plan.lanes.len();
         Self {
@@ -84,18 +84,16 @@ impl Hosts {
     /// Puts a free operation into its lane.
     #[inline]
     pub(crate) fn free(&mut self, host: u32, node: u32, program: &Program<'_>, pool: &mut Pool, stamp: u64) {
-        let step = &program.steps[node as usize];
-        let number = step.lane();
-        let lane = self.plan.lanes[number as usize];
+        let number = program.steps[node as usize].sort.lane();
+        let lane = self.plan.lanes[number];
         let times = self.times(host);
         let time = match lane.what {
             What::Receive => times[usize::from(lane.cpu)],
             _ => lane.idle(times),
         };
-        let Step { size, channel, .. } = *step;
-        let slot = pool.take(Slot { time, stamp, size, node, channel, lane: number, behind: 0 });
-        let lane = self.lane(host, number as usize);
-        self.occupied[host as usize] |= bit(number as usize);
+        let slot = pool.take(program.slot(node, time, stamp));
+        let lane = self.lane(host, number);
+        self.occupied[host as usize] |= bit(number);
         self.lanes[lane].push(slot, pool);
     }
 
@@ -103,8 +101,8 @@ impl Hosts {
     /// whether it may be what comes next there.
     #[inline]
     pub(crate) fn arrive(&mut self, host: u32, message: u32, pool: &mut Pool) -> bool {
-        let Slot { time, stamp, lane, .. } = pool[message];
-        let number = lane as usize + 1;
+        let Slot { time, stamp, sort, .. } = pool[message];
+        let number = sort.lane() + 1;
         let lane = self.lane(host, number);
         self.occupied[host as usize] |= bit(number);
         if let Some(arrivals) = self.arrivals.get_mut(lane) {
@@ -116,28 +114,16 @@ impl Hosts {
         is_first
     }
 
-    /// Yields what comes first in each lane of a host.
-    pub(crate) fn heads(&self, host: u32) -> impl Iterator<Item = u32> {
-        let count = self.plan.lanes.len();
-        self.lanes[host as usize * count..][..count].iter().filter_map(List::first)
-    }
-
     #[inline]
     fn lane(&self, host: u32, number: usize) -> usize {
         host as usize * self.plan.lanes.len() + number
     }
 
-    /// Returns what comes next at a host, and in which lane; of what comes at one time, what `is_before` all others by
-    /// its stamp.
+    /// Returns what comes next at a host, and in which lane.
     #[inline]
-    pub(crate) fn next(
-        &mut self,
-        host: u32,
-        pool: &Pool,
-        is_before: impl Fn(u64, u64) -> bool,
-    ) -> (Next, usize) {
+    pub(crate) fn next(&mut self, host: u32, pool: &Pool) -> (Next, usize) {
         if !self.arrivals.is_empty() || self.plan.lanes.len() > BITS {
-            return self.next_of_many(host, pool, is_before);
+            return self.next_of_many(host, pool);
         }
         let (count, times) = (self.plan.lanes.len(), self.plan.times());
         let lists = &self.lanes[host as usize * count..][..count];
@@ -151,19 +137,14 @@ impl Hosts {
             let lane = &self.plan.lanes[number];
             let idle = lane.idle(times);
             let Slot { time, stamp, .. } = pool[head];
-            first = earlier(first, (Next { time: time.max(idle), stamp }, number), &is_before);
+            first = first.min((Next { time: time.max(idle), stamp }, number));
         }
         first
     }
 
     /// The same for hosts with many lanes or several processors.
     #[cold]
-    fn next_of_many(
-        &mut self,
-        host: u32,
-        pool: &Pool,
-        is_before: impl Fn(u64, u64) -> bool,
-    ) -> (Next, usize) {
+    fn next_of_many(&mut self, host: u32, pool: &Pool) -> (Next, usize) {
         let (count, times) = (self.plan.lanes.len(), self.plan.times());
         let lists = &self.lanes[host as usize * count..][..count];
         let times = &self.idle[host as usize * times..][..times];
@@ -185,7 +166,7 @@ impl Hosts {
                 } else {
                     continue;
                 };
-                first = earlier(first, (next, number), &is_before);
+                first = first.min((next, number));
             }
         }
         first
@@ -210,15 +191,6 @@ impl Hosts {
         let cpus = self.plan.cpus;
         self.times(host)[..cpus].iter().copied().max().unwrap_or(0)
     }
-}
-
-/// Returns what comes earlier, of what comes at one time what is before the other by its stamp.
-#[inline]
-fn earlier(one: (Next, usize), other: (Next, usize), is_before: &impl Fn(u64, u64) -> bool) -> (Next, usize) {
-    let (first, second) = (one.0, other.0);
-    let is_earlier =
-        second.time < first.time || second.time == first.time && is_before(second.stamp, first.stamp);
-    if is_earlier { other } else { one }
 }
 
 /// Messages on their way to a host with several processors. Time may run backwards there, and so the order of arrival is

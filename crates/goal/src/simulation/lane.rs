@@ -5,7 +5,7 @@
 //! all but one go back. A lane keeps them in that order, and only its head has a time: the later one of its own and the
 //! resources'. That gives the same sequence because the times at which resources become idle never decrease.
 
-use crate::schedule::{Kind, Node, Tables};
+use crate::schedule::{Extent, Kind, Node, Tables};
 
 /// What a lane holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,29 +49,31 @@ pub(crate) struct Plan {
 const NONE: u32 = u32::MAX;
 
 impl Plan {
-    pub(crate) fn new(tables: &Tables<'_>) -> Self {
-        let extent = tables.extent();
+    /// Finds the lanes of a schedule. Those of the first processor and interface come first: send, arrival, receive,
+    /// computation.
+    pub(crate) fn new(tables: &Tables<'_>, extent: &Extent) -> Self {
         let (cpus, nics) = (extent.cpus as usize, extent.nics as usize);
         let mut plan = Self { lanes: Vec::new(), numbers: vec![NONE; 3 * cpus * nics], cpus, nics };
-        for node in tables.nodes {
-            let index = plan.index(node);
-            if plan.numbers[index] == NONE {
-                plan.numbers[index] = plan.lanes.len() as u32;
-                plan.add(node);
-            }
+        [Kind::Send, Kind::Receive, Kind::Calculate].into_iter().for_each(|kind| plan.add(kind, 0, 0));
+        if cpus * nics > 1 {
+            tables.nodes.iter().for_each(|node| plan.add(node.kind(), node.cpu, node.nic));
         }
         plan
     }
 
-    /// Adds the lane of an operation; behind that of a send the one in which its message arrives.
-    fn add(&mut self, node: &Node) {
-        let (cpu, nic) = (node.cpu, node.nic);
+    /// Adds the lane of an operation, unless there is one; behind that of a send the one in which its message arrives.
+    fn add(&mut self, kind: Kind, cpu: u8, nic: u8) {
+        let index = self.index(kind, cpu, nic);
+        if self.numbers[index] != NONE {
+            return;
+        }
+        self.numbers[index] = self.lanes.len() as u32;
         let processor = u16::from(cpu);
         let sender = self.cpus as u16 + u16::from(nic);
         let receiver = sender + self.nics as u16;
         let never_busy = self.times() as u16 - 1;
         let mut push = |what, idle| self.lanes.push(Lane { what, cpu, nic, idle });
-        match node.kind() {
+        match kind {
             Kind::Calculate => push(What::Calculate, [processor; 2]),
             Kind::Receive => push(What::Receive, [never_busy; 2]),
             Kind::Send => {
@@ -86,12 +88,16 @@ impl Plan {
         self.cpus + 2 * self.nics + 1
     }
 
-    fn index(&self, node: &Node) -> usize {
-        ((node.kind() as usize - 1) * self.cpus + usize::from(node.cpu)) * self.nics + usize::from(node.nic)
+    /// Returns where the number of a lane stands; only sends and arrivals differ by interface.
+    #[inline]
+    fn index(&self, kind: Kind, cpu: u8, nic: u8) -> usize {
+        let nic = if kind == Kind::Send { usize::from(nic) } else { 0 };
+        ((kind as usize - 1) * self.cpus + usize::from(cpu)) * self.nics + nic
     }
 
     /// Returns the number of an operation's lane.
+    #[inline]
     pub(crate) fn number(&self, node: &Node) -> u32 {
-        self.numbers[self.index(node)]
+        self.numbers[self.index(node.kind(), node.cpu, node.nic)]
     }
 }

@@ -15,7 +15,7 @@ use crate::schedule::{ANY, Channel, Kind, Tables};
 pub(crate) struct Matching {
     /// What waits in each channel: receives or messages.
     channels: Box<[List]>,
-    /// The lists of the hosts that have some, by their rank.
+    /// The lists of the hosts that have some, by their rank; none at all where no host has some.
     open: Vec<Option<Box<Lists>>>,
 }
 
@@ -32,7 +32,15 @@ impl Matching {
             &tables.channels[tables.first_channel[rank] as usize..tables.first_channel[rank + 1] as usize]
         };
         let lists = |rank| own(rank).iter().any(Channel::is_open).then(Box::<Lists>::default);
-        Self { channels: table(tables.channels.len()), open: (0..tables.ranks()).map(lists).collect() }
+        let any = tables.channels.iter().any(Channel::is_open);
+        let open = if any { (0..tables.ranks()).map(lists).collect() } else { Vec::new() };
+        Self { channels: table(tables.channels.len()), open }
+    }
+
+    /// Returns whether something waits in a channel.
+    #[inline]
+    pub(crate) fn is_waiting(&self, channel: u32) -> bool {
+        self.channels.get(channel as usize).is_some_and(|waiting| waiting.first().is_some())
     }
 
     /// Returns the receive that takes a message, or lets the message wait.
@@ -68,12 +76,11 @@ impl Matching {
         slot: u32,
         other: Kind,
     ) -> Option<u32> {
-        if self.open[host as usize].is_some() {
+        if self.open.get(host as usize).is_some_and(Option::is_some) {
             return self.search(program, pool, host, slot, other);
         }
         let waiting = &mut self.channels[pool[slot].channel as usize];
-        let kind = |slot: u32| program.steps[pool[slot].node as usize].kind();
-        if waiting.first().is_some_and(|first| kind(first) == other as u8) {
+        if waiting.first().is_some_and(|first| pool[first].sort.kind() == other as u8) {
             return waiting.pop(pool);
         }
         waiting.push(slot, pool);
@@ -90,7 +97,7 @@ impl Matching {
         other: Kind,
     ) -> Option<u32> {
         let channel = |slot: u32| program.tables.channels[pool[slot].channel as usize];
-        let lists = self.open[host as usize].as_mut()?;
+        let lists = self.open.get_mut(host as usize)?.as_mut()?;
         let (theirs, ours) = match other {
             Kind::Receive => (&mut lists.receives, &mut lists.messages),
             _ => (&mut lists.messages, &mut lists.receives),

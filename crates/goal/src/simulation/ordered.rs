@@ -29,7 +29,7 @@ pub(crate) struct Ordered<'a> {
 impl<'a> Ordered<'a> {
     pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Self {
         let tables = schedule.tables();
-        let hosts = Hosts::new(&tables);
+        let hosts = Hosts::new(&tables, &schedule.extent());
         Self {
             program: Program::new(tables, &hosts.plan),
             charges: Charges::new(parameters),
@@ -53,7 +53,8 @@ impl<'a> Ordered<'a> {
                 self.step(host)?;
             }
         }
-        finish(&self.program, &mut self.hosts, &self.matching, &self.pool, self.outcome)
+        let ends = (0..self.program.tables.ranks()).map(|host| self.hosts.end(host)).collect();
+        finish(&self.program, ends, &self.matching, &self.pool, self.outcome)
     }
 
     /// Frees all operations that wait for nothing.
@@ -94,54 +95,57 @@ impl<'a> Ordered<'a> {
         Ok(())
     }
 
-    fn calculate(&mut self, host: u32, lane: usize, slot: u32, time: u64) -> Option<u32> {
-        let Slot { size, node, .. } = self.pool[slot];
-        self.pool.give(slot);
-        self.hosts.occupy(host, lane, time + size, time + size);
-        self.program.started(host, node, &mut self.freed);
-        self.program.ended(host, node, &mut self.freed);
+    fn calculate(&mut self, host: u32, lane: usize, place: u32, time: u64) -> Option<u32> {
+        let slot = self.pool[place];
+        self.pool.give(place);
+        self.hosts.occupy(host, lane, time + slot.size, time + slot.size);
+        let first = self.program.first(host);
+        self.program.started(first, &slot, &mut self.freed);
+        self.ended(first, &slot);
         None
     }
 
-    fn send(&mut self, host: u32, lane: usize, slot: u32, time: u64) -> Option<u32> {
+    fn send(&mut self, host: u32, lane: usize, place: u32, time: u64) -> Option<u32> {
         self.stamp += 1;
-        let message = &mut self.pool[slot];
+        let message = &mut self.pool[place];
         (message.time, message.stamp) = (time + self.charges.flight, self.stamp);
-        let Slot { size, node, channel, .. } = *message;
+        let slot = *message;
+        let Slot { size, peer, .. } = slot;
         self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
-        self.program.started(host, node, &mut self.freed);
+        let first = self.program.first(host);
+        self.program.started(first, &slot, &mut self.freed);
         self.outcome.messages += 1;
         self.outcome.message_bytes += size;
-        let to = self.program.tables.channels[channel as usize].destination;
-        let may_be_next = self.hosts.arrive(to, slot, &mut self.pool);
-        if may_be_next && to != host {
-            self.requeue(to);
+        let may_be_next = self.hosts.arrive(peer, place, &mut self.pool);
+        if may_be_next && peer != host {
+            self.requeue(peer);
         }
         if self.charges.is_eager(size) {
-            self.program.ended(host, node, &mut self.freed);
+            self.ended(first, &slot);
         }
         None
     }
 
-    fn receive(&mut self, host: u32, slot: u32, time: u64) -> Option<u32> {
-        let Slot { node, .. } = self.pool[slot];
-        self.program.started(host, node, &mut self.freed);
-        let message = self.matching.post(&self.program, &mut self.pool, host, slot)?;
+    fn receive(&mut self, host: u32, place: u32, time: u64) -> Option<u32> {
+        let slot = self.pool[place];
+        let first = self.program.first(host);
+        self.program.started(first, &slot, &mut self.freed);
+        let message = self.matching.post(&self.program, &mut self.pool, host, place)?;
         // LogGOPSim holds the sender's resources that have the receive's numbers here, not those of the send.
-        let resources = self.program.tables.nodes[node as usize];
-        let released = self.taken(host, message, slot, time, (resources.cpu, resources.nic));
-        self.program.ended(host, node, &mut self.freed);
+        let resources = self.program.tables.nodes[slot.node as usize];
+        let released = self.taken(host, message, place, time, (resources.cpu, resources.nic));
+        self.ended(first, &slot);
         released
     }
 
-    fn arrive(&mut self, host: u32, lane: usize, slot: u32, time: u64) -> Option<u32> {
-        let Slot { size, .. } = self.pool[slot];
+    fn arrive(&mut self, host: u32, lane: usize, place: u32, time: u64) -> Option<u32> {
+        let Slot { size, .. } = self.pool[place];
         self.hosts.occupy(host, lane, time + self.charges.receive(size), time + self.charges.gap(size));
-        let receive = self.matching.arrive(&self.program, &mut self.pool, host, slot)?;
-        let Slot { node, .. } = self.pool[receive];
+        let receive = self.matching.arrive(&self.program, &mut self.pool, host, place)?;
+        let slot = self.pool[receive];
         let Lane { cpu, nic, .. } = self.hosts.plan.lanes[lane];
-        let released = self.taken(host, slot, receive, time, (cpu, nic));
-        self.program.ended(host, node, &mut self.freed);
+        let released = self.taken(host, place, receive, time, (cpu, nic));
+        self.ended(self.program.first(host), &slot);
         released
     }
 
@@ -154,8 +158,8 @@ impl<'a> Ordered<'a> {
         time: u64,
         (cpu, nic): (u8, u8),
     ) -> Option<u32> {
-        let Slot { size, node, channel, .. } = self.pool[message];
-        let is_eager = self.charges.is_eager(size);
+        let slot = self.pool[message];
+        let is_eager = self.charges.is_eager(slot.size);
         self.outcome.across_threshold +=
             u64::from(is_eager != self.charges.is_eager(self.pool[receive].size));
         self.pool.give(message);
@@ -163,11 +167,19 @@ impl<'a> Ordered<'a> {
         if is_eager {
             return None;
         }
-        let source = self.program.tables.channels[channel as usize].source;
+        let source = self.program.tables.channels[slot.channel as usize].source;
         let freed = if source == host { &mut self.freed } else { &mut self.freed_elsewhere };
-        self.program.ended(source, node, freed);
+        let only = self.program.ended(self.program.first(source), &slot, freed);
+        freed.extend(only);
         self.hosts.hold(source, cpu, nic, time);
         (source != host).then_some(source)
+    }
+
+    /// Adds what the end of an operation frees at the current host.
+    #[inline]
+    fn ended(&mut self, first: u32, slot: &Slot) {
+        let only = self.program.ended(first, slot, &mut self.freed);
+        self.freed.extend(only);
     }
 
     /// Puts what has become free into the lanes of its host.
@@ -186,7 +198,7 @@ impl<'a> Ordered<'a> {
     /// Tells the queue what comes next at a host, if that has changed.
     #[inline]
     fn requeue(&mut self, host: u32) {
-        let next = self.hosts.next(host, &self.pool, |one, other| one < other);
+        let next = self.hosts.next(host, &self.pool);
         if self.queued[host as usize] != next {
             self.queued[host as usize] = next;
             if next.0 != NEVER {

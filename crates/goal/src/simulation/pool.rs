@@ -3,6 +3,8 @@
 //! Of a schedule's operations only a few are free at a time. They alone have a place with all that changes, which is
 //! given on to the next ones while it is still in the caches; the schedule itself is only read.
 
+use super::program::Sort;
+
 /// An operation that is free, or the message that a send has become.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -18,11 +20,14 @@ pub(crate) struct Slot {
     pub(crate) channel: u32,
     /// What stands behind it in the list in which it waits: one more than its index, or 0.
     pub(super) behind: u32,
-    /// The number of its lane.
-    pub(crate) lane: u32,
+    pub(crate) sort: Sort,
+    /// The edge that leaves the operation, or the index of the first one.
+    pub(super) edge: u32,
+    /// The rank to which a send goes.
+    pub(crate) peer: u32,
 }
 
-const _: () = assert!(size_of::<Slot>() == 40);
+const _: () = assert!(size_of::<Slot>() == 48);
 
 /// The ends of a list of slots that stand behind each other; both are one more than an index, or 0.
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
@@ -49,15 +54,6 @@ impl List {
         self.last = slot + 1;
     }
 
-    /// Adds a slot that is in no list before all others.
-    #[inline]
-    pub(crate) fn push_front(&mut self, slot: u32, pool: &mut Pool) {
-        if self.first == 0 {
-            self.last = slot + 1;
-        }
-        pool.slots[slot as usize].behind = std::mem::replace(&mut self.first, slot + 1);
-    }
-
     /// Takes the first slot.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
@@ -73,11 +69,37 @@ impl List {
     }
 }
 
+/// Slots of which the last one comes first: one more than its index, or 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stack(u32);
+
+impl Stack {
+    /// Returns the last slot.
+    #[inline]
+    pub(crate) fn last(self) -> Option<u32> {
+        self.0.checked_sub(1)
+    }
+
+    /// Adds a slot that is in no list.
+    #[inline]
+    pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
+        pool.slots[slot as usize].behind = std::mem::replace(&mut self.0, slot + 1);
+    }
+
+    /// Takes the last slot.
+    #[inline]
+    pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
+        let slot = self.last()?;
+        self.0 = std::mem::take(&mut pool.slots[slot as usize].behind);
+        Some(slot)
+    }
+}
+
 /// All slots.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     slots: Vec<Slot>,
-    spare: List,
+    spare: Stack,
 }
 
 impl Pool {
@@ -105,7 +127,7 @@ impl Pool {
     #[inline]
     pub(crate) fn give(&mut self, place: u32) {
         let mut spare = self.spare;
-        spare.push_front(place, self);
+        spare.push(place, self);
         self.spare = spare;
     }
 }

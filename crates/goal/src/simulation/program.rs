@@ -4,9 +4,10 @@ use bytemuck::{Pod, Zeroable};
 
 use super::lane::Plan;
 use super::memory::table;
+use super::pool::Slot;
 use crate::order::Keyed;
 use crate::parameters::NANOSECOND;
-use crate::schedule::{FROM_START, Kind, Tables};
+use crate::schedule::{ANY, FROM_START, Kind, Tables};
 
 /// An operation, with what changes before it is free.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -15,31 +16,46 @@ pub(crate) struct Step {
     /// Length of a message \[B\] or of a computation \[ps\].
     pub(crate) size: u64,
     pub(crate) channel: u32,
-    pub(crate) first_edge: u32,
+    /// The rank to which a send goes.
+    pub(crate) peer: u32,
+    /// The edge that leaves it where that is the only one, else the index of the first one.
+    edge: u32,
+    /// How many edges leave it.
+    edges: u32,
     /// Dependencies that are still open.
     pub(crate) open: u32,
-    /// Bits 0 and 1: the kind; bit 2: whether something waits for its start; the others: the number of its lane.
-    sort: u32,
+    pub(crate) sort: Sort,
 }
 
-const _: () = assert!(size_of::<Step>() == 24);
+const _: () = assert!(size_of::<Step>() == 32);
 
-impl Step {
+/// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bit 3 whether just one
+/// edge leaves it, the others are the number of its lane.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(transparent)]
+pub(crate) struct Sort(u32);
+
+impl Sort {
     /// Returns the number of its kind.
     #[inline]
-    pub(crate) fn kind(&self) -> u8 {
-        (self.sort & 3) as u8
+    pub(crate) fn kind(self) -> u8 {
+        (self.0 & 3) as u8
     }
 
     /// Returns the number of its lane; the message of a send arrives in the next one.
     #[inline]
-    pub(crate) fn lane(&self) -> u32 {
-        self.sort >> 3
+    pub(crate) fn lane(self) -> usize {
+        (self.0 >> 4) as usize
     }
 
     #[inline]
-    fn has_start_edges(&self) -> bool {
-        self.sort & 4 != 0
+    fn has_one_edge(self) -> bool {
+        self.0 & 8 != 0
+    }
+
+    #[inline]
+    fn has_start_edges(self) -> bool {
+        self.0 & 4 != 0
     }
 }
 
@@ -62,36 +78,56 @@ impl Keyed for Freed {
 pub(crate) struct Program<'a> {
     pub(crate) tables: Tables<'a>,
     pub(crate) steps: Box<[Step]>,
-    /// The edges of the tables.
-    pub(crate) edges: Box<[u32]>,
+    /// The edges of operations that several leave.
+    edges: Box<[u32]>,
     /// Operations that have started.
     pub(crate) begun: u64,
 }
 
 impl<'a> Program<'a> {
     pub(crate) fn new(tables: Tables<'a>, plan: &Plan) -> Self {
-        let mut steps: Box<[Step]> = table(tables.nodes.len() + 1);
-        for (step, (node, &first_edge)) in steps.iter_mut().zip(tables.nodes.iter().zip(tables.first_edge)) {
-            *step = Step {
-                size: if node.kind() == Kind::Calculate { node.size * NANOSECOND } else { node.size },
-                channel: node.channel,
-                first_edge,
-                open: 0,
-                sort: u32::from(node.kind)
-                    | u32::from(node.has_start_edges != 0) << 2
-                    | plan.number(node) << 3,
-            };
-        }
-        steps[tables.nodes.len()].first_edge = tables.edges.len() as u32;
-        let mut edges: Box<[u32]> = table(tables.edges.len());
+        let mut program =
+            Self { tables, steps: table(tables.nodes.len()), edges: table(tables.edges.len()), begun: 0 };
+        let mut used = 0;
         for rank in 0..tables.ranks() as usize {
-            let first = tables.first_node[rank] as usize;
-            let own = steps[first].first_edge as usize
-                ..steps[tables.first_node[rank + 1] as usize].first_edge as usize;
-            edges[own.clone()].copy_from_slice(&tables.edges[own.clone()]);
-            edges[own].iter().for_each(|&edge| steps[first + (edge & !FROM_START) as usize].open += 1);
+            let own = tables.first_node[rank] as usize..tables.first_node[rank + 1] as usize;
+            program.add_rank(own, plan, &mut used);
         }
-        Self { tables, steps, edges, begun: 0 }
+        program
+    }
+
+    /// Adds the operations of a rank; so many places for edges are used.
+    fn add_rank(&mut self, own: std::ops::Range<usize>, plan: &Plan, used: &mut usize) {
+        let Self { tables, edges: several, .. } = self;
+        let steps = &mut self.steps[own.clone()];
+        for (index, node) in tables.nodes[own.clone()].iter().enumerate() {
+            let edges = tables.edges_of(own.start + index);
+            edges.iter().for_each(|&edge| steps[(edge & !FROM_START) as usize].open += 1);
+            let edge = match edges {
+                [only] => *only,
+                _ => {
+                    several[*used..*used + edges.len()].copy_from_slice(edges);
+                    *used += edges.len();
+                    (*used - edges.len()) as u32
+                }
+            };
+            let (size, peer) = match node.kind() {
+                Kind::Calculate => (node.size * NANOSECOND, ANY),
+                Kind::Receive => (node.size, ANY),
+                Kind::Send => (node.size, tables.channels[node.channel as usize].destination),
+            };
+            let flags = u32::from(node.has_start_edges != 0) << 2 | u32::from(edges.len() == 1) << 3;
+            let sort = Sort(u32::from(node.kind) | flags | plan.number(node) << 4);
+            let open = steps[index].open;
+            steps[index] =
+                Step { size, channel: node.channel, peer, edge, edges: edges.len() as u32, open, sort };
+        }
+    }
+
+    /// Returns the first operation of a host.
+    #[inline]
+    pub(crate) fn first(&self, host: u32) -> u32 {
+        self.tables.first_node[host as usize] as u32
     }
 
     /// Adds the operations of a host that wait for nothing.
@@ -99,43 +135,68 @@ impl<'a> Program<'a> {
         let nodes = self.tables.first_node[host as usize]..self.tables.first_node[host as usize + 1];
         let steps = nodes.map(|node| (node as u32, &self.steps[node as usize]));
         let free = steps.filter(|(_, step)| step.open == 0);
-        freed.extend(free.map(|(node, step)| Freed { node, kind: step.kind() }));
+        freed.extend(free.map(|(node, step)| Freed { node, kind: step.sort.kind() }));
     }
 
-    /// Returns the operation of a host that an edge leads to; where there is no such edge, one that there is.
+    /// Makes a slot for an operation that is free.
     #[inline]
-    pub(crate) fn dependent(&self, host: u32, edge: u32) -> u32 {
-        let first = self.tables.first_node[host as usize] as u32;
-        first + self.edges.get(edge as usize).map_or(0, |edge| edge & !FROM_START)
+    pub(crate) fn slot(&self, node: u32, time: u64, stamp: u64) -> Slot {
+        let Step { size, channel, peer, edge, sort, .. } = self.steps[node as usize];
+        Slot { time, stamp, size, node, channel, behind: 0, sort, edge, peer }
+    }
+
+    /// Returns an operation that waits for one of a host with this first operation; where there is none, the first one.
+    #[inline]
+    pub(crate) fn dependent(&self, first: u32, slot: &Slot) -> u32 {
+        if slot.sort.has_one_edge() {
+            return first + (slot.edge & !FROM_START);
+        }
+        let edges = self.edges_of(slot);
+        first + edges.first().map_or(0, |edge| edge & !FROM_START)
     }
 
     /// Counts the start of an operation, and adds what it frees.
     #[inline]
-    pub(crate) fn started(&mut self, host: u32, node: u32, freed: &mut Vec<Freed>) {
+    pub(crate) fn started(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) {
         self.begun += 1;
-        if self.steps[node as usize].has_start_edges() {
-            self.resolve(host, node, FROM_START, freed);
+        if slot.sort.has_start_edges() {
+            self.resolve(first, slot, FROM_START, freed);
         }
     }
 
-    /// Adds what the end of an operation frees.
+    /// Adds what the end of an operation frees. Where that is the only operation yet, it may return it instead.
     #[inline]
-    pub(crate) fn ended(&mut self, host: u32, node: u32, freed: &mut Vec<Freed>) {
-        self.resolve(host, node, 0, freed);
+    pub(crate) fn ended(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) -> Option<Freed> {
+        if slot.sort.has_one_edge() && freed.is_empty() {
+            return resolve_edge(&mut self.steps, first, slot.edge, 0);
+        }
+        self.resolve(first, slot, 0, freed);
+        None
     }
 
-    #[inline]
-    fn resolve(&mut self, host: u32, node: u32, sort: u32, freed: &mut Vec<Freed>) {
-        let first = self.tables.first_node[host as usize] as u32;
-        let edges =
-            self.steps[node as usize].first_edge as usize..self.steps[node as usize + 1].first_edge as usize;
-        for edge in self.edges[edges].iter().filter(|&edge| edge & FROM_START == sort) {
-            let node = first + (edge & !FROM_START);
-            let step = &mut self.steps[node as usize];
-            step.open -= 1;
-            if step.open == 0 {
-                freed.push(Freed { node, kind: step.kind() });
-            }
+    fn resolve(&mut self, first: u32, slot: &Slot, from: u32, freed: &mut Vec<Freed>) {
+        if slot.sort.has_one_edge() {
+            return freed.extend(resolve_edge(&mut self.steps, first, slot.edge, from));
+        }
+        let edges = slot.edge as usize..slot.edge as usize + self.steps[slot.node as usize].edges as usize;
+        for &edge in &self.edges[edges] {
+            freed.extend(resolve_edge(&mut self.steps, first, edge, from));
         }
     }
+
+    fn edges_of(&self, slot: &Slot) -> &[u32] {
+        &self.edges[slot.edge as usize..][..self.steps[slot.node as usize].edges as usize]
+    }
+}
+
+/// Counts one dependency less, if it leaves the start or the end as wanted; returns what that frees.
+#[inline]
+fn resolve_edge(steps: &mut [Step], first: u32, edge: u32, from: u32) -> Option<Freed> {
+    if edge & FROM_START != from {
+        return None;
+    }
+    let node = first + (edge & !FROM_START);
+    let step = &mut steps[node as usize];
+    step.open -= 1;
+    (step.open == 0).then(|| Freed { node, kind: step.sort.kind() })
 }

@@ -11,52 +11,40 @@
 //! messages at most S bytes): such a wait would end at another host in no time.
 
 mod calendar;
+mod hosts;
 mod records;
+mod sorting;
+mod work;
 
 use calendar::Calendar;
-use records::{Records, UNKNOWN, stamp};
+use hosts::Host;
+use records::UNKNOWN;
+use work::Work;
 
-use super::host::{self, Next};
-use super::lane::What;
-use super::pool::{List, Pool, Slot};
-use super::program::{Freed, Program, Step};
-use super::{Hosts, Matching, Outcome, SimulationError, finish, in_range};
-use crate::order;
-use crate::parameters::{Charges, LogGops};
+use super::lane::Plan;
+use super::{Outcome, SimulationError};
+use crate::parameters::{Charges, LIMIT, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
 
-/// Operations of so many bytes stay in the caches between visits of a host.
-const CACHED: usize = 8 << 20;
+/// What so many hosts need for their next operation stays in the caches between their visits.
+const CACHED: usize = 512;
 
 /// Hosts whose memory is read together.
 const TOGETHER: usize = 16;
 
 /// The window of a host that waits for nothing but mail.
-const NEVER: u64 = u64::MAX;
+const NO_VISIT: u64 = u64::MAX;
 
-pub(crate) struct Windows<'a> {
-    program: Program<'a>,
-    charges: Charges,
-    hosts: Hosts,
-    matching: Matching,
-    pool: Pool,
-    records: Records,
-    /// For each host what arrives there in even windows, and in odd ones, the last one first.
-    mail: Vec<[List; 2]>,
-    /// Time, rank and send of what arrives at a host in a window.
-    sorted: Vec<(u64, u64, u32)>,
-    /// The window in which each host is visited next.
-    visits: Vec<u64>,
-    /// What came next at each host, and in which lane, at the end of its last visit.
-    ahead: Vec<(Next, usize)>,
+/// The engine for hosts with so many lanes.
+pub(crate) struct Windows<'a, const LANES: usize> {
+    hosts: Vec<Host<LANES>>,
+    work: Work<'a>,
     calendar: Calendar,
-    /// Operations of hosts that are visited next.
+    /// First operations of hosts that are visited next, and what stands first there.
     fetched: Vec<(u32, u32)>,
-    freed: Vec<Freed>,
-    outcome: Outcome,
 }
 
-/// Whether the engine gives LogGOPSim's answer for a schedule.
+/// Returns whether the engine gives LogGOPSim's answer for a schedule, where each host has one processor.
 pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
     let charges = Charges::new(*parameters);
     let tables = schedule.tables();
@@ -66,39 +54,25 @@ pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
     schedule.extent().cpus == 1 && charges.flight > 0 && countable && tables.nodes.iter().all(is_eager)
 }
 
-impl<'a> Windows<'a> {
-    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Self {
+impl<'a, const LANES: usize> Windows<'a, LANES> {
+    /// Prepares the simulation of a schedule that fits.
+    pub(crate) fn new(schedule: &'a Schedule, plan: &Plan, parameters: LogGops) -> Self {
         let tables = schedule.tables();
-        let ranks = tables.ranks() as usize;
-        let hosts = Hosts::new(&tables);
+        let hosts = tables.first_node[..tables.ranks() as usize].iter().map(|&first| Host::new(first as u32));
         Self {
-            program: Program::new(tables, &hosts.plan),
-            charges: Charges::new(parameters),
-            hosts,
-            matching: Matching::new(&tables),
-            pool: Pool::default(),
-            records: Records::default(),
-            mail: vec![[List::default(); 2]; ranks],
-            sorted: Vec::new(),
-            visits: vec![NEVER; ranks],
-            ahead: vec![(host::NEVER, 0); ranks],
+            hosts: hosts.collect(),
+            work: Work::new(tables, plan, parameters),
             calendar: Calendar::new(),
             fetched: Vec::new(),
-            freed: Vec::new(),
-            outcome: Outcome::default(),
         }
     }
 
     pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
-        for host in 0..self.program.tables.ranks() {
-            self.program.roots(host, &mut self.freed);
-            let record = self.records.seed();
-            self.release(host, record, 0);
-            self.visits[host as usize] = 0;
-            self.ahead[host as usize] = self.next(host);
+        let mut hosts: Vec<u32> = (0..self.hosts.len() as u32).collect();
+        for (own, &host) in self.hosts.iter_mut().zip(&hosts) {
+            self.work.begin(own, host);
         }
-        let mut hosts: Vec<u32> = (0..self.program.tables.ranks()).collect();
-        let is_large = size_of_val::<[Step]>(&self.program.steps) > CACHED;
+        let is_large = self.hosts.len() > CACHED;
         let mut next = Some(0);
         while let Some(window) = next {
             for hosts in hosts.chunks(TOGETHER) {
@@ -106,16 +80,17 @@ impl<'a> Windows<'a> {
                     self.fetch(hosts);
                 }
                 for &host in hosts {
-                    if self.visits[host as usize] == window {
+                    if self.hosts[host as usize].visit == window {
                         self.visit(host, window)?;
                     }
                 }
             }
-            self.records.settle();
+            self.work.records.settle();
             hosts.clear();
             next = self.calendar.turn(&mut hosts);
         }
-        finish(&self.program, &mut self.hosts, &self.matching, &self.pool, self.outcome)
+        let ends = self.hosts.iter().map(|host| host.cpu).collect();
+        self.work.finish(ends)
     }
 
     /// Reads what the next visits will need.
@@ -124,154 +99,63 @@ impl<'a> Windows<'a> {
     /// another, and so would wait for memory each time; here the reads for several hosts do not depend on each other, and
     /// the processor waits for them together.
     fn fetch(&mut self, hosts: &[u32]) {
-        let (pool, program) = (&self.pool, &self.program);
         self.fetched.clear();
         for &host in hosts {
-            self.fetched.extend(self.hosts.heads(host).map(|slot| (host, slot)));
+            let host = &self.hosts[host as usize];
+            self.fetched.extend(host.heads().map(|slot| (host.first, slot)));
         }
-        self.fetched.iter_mut().for_each(|(_, slot)| *slot = pool[*slot].node);
-        self.fetched.iter_mut().for_each(|(_, node)| *node = program.steps[*node as usize].first_edge);
-        for (host, edge) in &mut self.fetched {
-            *edge = program.dependent(*host, *edge);
+        let mut seen = 0;
+        for &(first, slot) in &self.fetched {
+            seen ^= self.work.read(first, slot);
+            seen ^= self.hosts.get(self.work.pool[slot].peer as usize).map_or(0, |host| host.first);
         }
-        // What a message frees is known when it meets its receive; what is read for it here may be anything.
-        let open = |&(_, node): &(u32, u32)| program.steps.get(node as usize).map_or(0, |step| step.open);
-        let seen = self.fetched.iter().map(open);
-        std::hint::black_box(seen.fold(0, u32::wrapping_add));
-    }
-
-    /// Plans the next visit of a host that was just visited in a window.
-    fn plan_visit(&mut self, host: u32, window: u64, next: (Next, usize)) {
-        let has_mail = self.mail[host as usize][(window + 1) as usize & 1].first().is_some();
-        let then = match next.0 {
-            _ if has_mail => window + 1,
-            host::NEVER => NEVER,
-            Next { time, .. } => time / self.charges.flight,
-        };
-        self.ahead[host as usize] = next;
-        self.visits[host as usize] = then;
-        if then != NEVER {
-            self.calendar.enter(then, host);
-        }
+        std::hint::black_box(seen);
     }
 
     /// Does everything that happens at a host in a window.
     fn visit(&mut self, host: u32, window: u64) -> Result<(), SimulationError> {
-        let mut next = match self.open_mail(host, window) {
-            true => self.next(host),
-            false => self.ahead[host as usize],
+        let end = ((window + 1) * self.work.charges.flight).min(LIMIT);
+        let own = &mut self.hosts[host as usize];
+        self.work.open_mail(own, end);
+        let next = self.work.run(own, host, end);
+        self.deliver(window);
+        self.plan_visit(host, window, next)
+    }
+
+    /// Puts what a visit in a window has sent into the mail; it arrives in the next window.
+    fn deliver(&mut self, window: u64) {
+        let Self { hosts, work, calendar, .. } = self;
+        let flight = work.charges.flight;
+        for place in work.sent.drain(..) {
+            let peer = work.pool[place].peer;
+            let to = &mut hosts[peer as usize];
+            to.mail.push(place, &mut work.pool);
+            // As long as the processor is busy, the message changes nothing. A host that is still to be visited in this
+            // window finds its mail at the end of the visit.
+            let visit = if to.cpu < (window + 2) * flight { window + 1 } else { to.cpu / flight };
+            if visit < to.visit {
+                to.visit = visit;
+                calendar.enter(visit, peer);
+            }
+        }
+    }
+
+    /// Plans the next visit of a host that was just visited in a window, and at which something comes next at a time.
+    fn plan_visit(&mut self, host: u32, window: u64, time: u64) -> Result<(), SimulationError> {
+        let flight = self.work.charges.flight;
+        let planned = &mut self.hosts[host as usize];
+        let then = match planned.mail.last() {
+            Some(_) => time.min(planned.cpu.max((window + 1) * flight)),
+            None => time,
         };
-        let end = (window + 1) * self.charges.flight;
-        while next.0.time < end {
-            in_range(host, next.0.time)?;
-            let Some(slot) = self.hosts.pop(host, next.1, &mut self.pool) else { break };
-            self.step(host, next.1, next.0, slot, window);
-            next = self.next(host);
+        planned.visit = match then {
+            u64::MAX => NO_VISIT,
+            LIMIT.. => return Err(SimulationError::Time { rank: host }),
+            time => time / flight,
+        };
+        if planned.visit != NO_VISIT {
+            self.calendar.enter(planned.visit, host);
         }
-        self.plan_visit(host, window, next);
         Ok(())
-    }
-
-    #[inline]
-    fn next(&mut self, host: u32) -> (Next, usize) {
-        let records = &self.records;
-        self.hosts.next(host, &self.pool, |one, other| records.rank(one) < records.rank(other))
-    }
-
-    /// Puts arrivals into their lanes, all of which come in this window; returns whether there are some.
-    fn open_mail(&mut self, host: u32, window: u64) -> bool {
-        let mut mail = std::mem::take(&mut self.mail[host as usize][window as usize & 1]);
-        while let Some(slot) = mail.pop(&mut self.pool) {
-            let Slot { time, stamp, .. } = self.pool[slot];
-            self.sorted.push((time, self.records.rank(stamp), slot));
-        }
-        if self.sorted.len() > 1 {
-            self.sorted.sort_unstable();
-        }
-        let has_come = !self.sorted.is_empty();
-        for (.., slot) in self.sorted.drain(..) {
-            self.hosts.arrive(host, slot, &mut self.pool);
-        }
-        has_come
-    }
-
-    #[inline]
-    fn step(&mut self, host: u32, lane: usize, next: Next, slot: u32, window: u64) {
-        let time = next.time;
-        let Slot { size, node, .. } = self.pool[slot];
-        let record = self.records.open(next);
-        let mut created = 0;
-        match self.hosts.plan.lanes[lane].what {
-            What::Calculate => {
-                self.pool.give(slot);
-                self.hosts.occupy(host, lane, time + size, time + size);
-                self.program.started(host, node, &mut self.freed);
-                self.program.ended(host, node, &mut self.freed);
-            }
-            What::Send => {
-                self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
-                self.program.started(host, node, &mut self.freed);
-                self.post(slot, time, stamp(record, 0), window);
-                self.program.ended(host, node, &mut self.freed);
-                created = 1;
-            }
-            What::Receive => {
-                self.program.started(host, node, &mut self.freed);
-                if let Some(message) = self.matching.post(&self.program, &mut self.pool, host, slot) {
-                    self.receive(host, slot, message);
-                }
-            }
-            What::Arrive => {
-                let (processor, interface) = (self.charges.receive(size), self.charges.gap(size));
-                self.hosts.occupy(host, lane, time + processor, time + interface);
-                if let Some(receive) = self.matching.arrive(&self.program, &mut self.pool, host, slot) {
-                    self.receive(host, receive, slot);
-                }
-            }
-        }
-        if self.release(host, record, created) == 0 {
-            self.records.abandon();
-        }
-    }
-
-    /// Ends a receive that has its message; all messages are eager.
-    #[inline]
-    fn receive(&mut self, host: u32, receive: u32, message: u32) {
-        let Slot { size, node, .. } = self.pool[receive];
-        self.outcome.across_threshold += u64::from(!self.charges.is_eager(size));
-        self.pool.give(receive);
-        self.pool.give(message);
-        self.program.ended(host, node, &mut self.freed);
-    }
-
-    /// Sends a message, which arrives in the next window.
-    #[inline]
-    fn post(&mut self, slot: u32, time: u64, stamp: u64, window: u64) {
-        let message = &mut self.pool[slot];
-        (message.time, message.stamp) = (time + self.charges.flight, stamp);
-        self.outcome.messages += 1;
-        self.outcome.message_bytes += message.size;
-        let to = self.program.tables.channels[message.channel as usize].destination;
-        self.mail[to as usize][(window + 1) as usize & 1].push_front(slot, &mut self.pool);
-        // A host that is still to be visited in this window finds its mail at the end of the visit.
-        let visit = &mut self.visits[to as usize];
-        if *visit > window + 1 {
-            *visit = window + 1;
-            self.calendar.enter(window + 1, to);
-        }
-    }
-
-    /// Puts what has become free into its lanes; returns how much the record has created.
-    #[inline]
-    fn release(&mut self, host: u32, record: u32, created: u32) -> u32 {
-        if self.freed.len() > 1 {
-            order::sort(&mut self.freed);
-        }
-        let mut number = created;
-        for Freed { node, .. } in self.freed.drain(..) {
-            self.hosts.free(host, node, &self.program, &mut self.pool, stamp(record, number));
-            number += 1;
-        }
-        number
     }
 }

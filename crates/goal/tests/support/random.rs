@@ -6,8 +6,10 @@ use proptest::prelude::*;
 /// What random schedules may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Processors and interfaces per rank.
-    pub(crate) resources: u8,
+    /// Processors per rank.
+    pub(crate) cpus: u8,
+    /// Interfaces per rank.
+    pub(crate) nics: u8,
     /// The largest message \[B\].
     pub(crate) bytes: u64,
     /// Whether sources and tags may be left open.
@@ -27,7 +29,7 @@ struct Message {
 prop_compose! {
     fn message(limits: Limits)(
         from in 0..6_u32, to in 0..6_u32, bytes in prop_oneof![Just(0), Just(1), 1..=limits.bytes], tag in 0..2_u32,
-        open in (any::<bool>(), any::<bool>()), resources in [0..limits.resources, 0..limits.resources, 0..limits.resources, 0..limits.resources],
+        open in (any::<bool>(), any::<bool>()), resources in [0..limits.cpus, 0..limits.nics, 0..limits.cpus, 0..limits.nics],
     ) -> Message {
         Message { from, to, bytes, tag, open, resources }
     }
@@ -37,7 +39,7 @@ prop_compose! {
     /// Messages and computations of six ranks in any order, with dependencies on earlier operations.
     pub(crate) fn schedule(limits: Limits)(
         messages in prop::collection::vec(message(limits), 0..80),
-        computations in prop::collection::vec((0..6_u32, 0..5000_u64, 0..limits.resources), 0..20),
+        computations in prop::collection::vec((0..6_u32, 0..5000_u64, 0..limits.cpus), 0..20),
         edges in prop::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 0..60),
     ) -> Schedule {
         let mut ranks = vec![RankBuilder::default(); 6];

@@ -1,6 +1,7 @@
 //! The order of all events, found window by window.
 
 use super::super::host::Next;
+use super::sorting::sort;
 
 /// Names something that is created: by its record and its number there.
 pub(crate) fn stamp(record: u32, number: u32) -> u64 {
@@ -14,8 +15,9 @@ pub(crate) struct Records {
     places: Vec<u32>,
     /// The events of this window: when they happened, and the stamp of what happened.
     events: Vec<Next>,
-    /// The numbers of those events by their time.
-    by_time: Vec<(u64, u32)>,
+    /// Those events as they are sorted: by what, and their number.
+    order: Vec<(u64, u32)>,
+    scratch: Vec<(u64, u32)>,
 }
 
 impl Records {
@@ -26,17 +28,16 @@ impl Records {
         number
     }
 
-    /// Adds an event of this window and returns the number of its record.
+    /// Returns the number that the record of the next event will have.
     #[inline]
-    pub(crate) fn open(&mut self, event: Next) -> u32 {
-        self.events.push(event);
-        (self.places.len() + self.events.len() - 1) as u32
+    pub(crate) fn next(&self) -> u32 {
+        (self.places.len() + self.events.len()) as u32
     }
 
-    /// Takes the last event away, which has created nothing.
+    /// Adds an event of this window, which has created something.
     #[inline]
-    pub(crate) fn abandon(&mut self) {
-        self.events.pop();
+    pub(crate) fn add(&mut self, time: u64, stamp: u64) {
+        self.events.push(Next { time, stamp });
     }
 
     /// Returns what stamps are compared by: places, where they are known. Those that are not known belong to events of
@@ -51,32 +52,34 @@ impl Records {
     /// Puts the events of the window into the order of all events, that of time and stamps.
     pub(crate) fn settle(&mut self) {
         let first = self.places.len();
-        self.by_time.clear();
-        self.by_time.extend((0..).zip(&self.events).map(|(number, event)| (event.time, number)));
-        self.by_time.sort_unstable();
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend((0..).zip(&self.events).map(|(number, event)| (event.time, number)));
+        sort(&mut order, &mut self.scratch);
         self.places.resize(first + self.events.len(), UNKNOWN);
         let mut place = first as u32;
-        let mut by_time = std::mem::take(&mut self.by_time);
-        for group in by_time.chunk_by_mut(|one, other| one.0 == other.0) {
-            self.settle_group(first, group, &mut place);
+        for group in order.chunk_by_mut(|one, other| one.0 == other.0) {
+            if let [(_, number)] = group {
+                self.places[first + *number as usize] = place;
+                place += 1;
+            } else {
+                self.settle_group(first, group, &mut place);
+            }
         }
-        self.by_time = by_time;
+        self.order = order;
         self.events.clear();
     }
 
     /// Orders events of one time: first what was created before, then what those events have created, and so on.
     fn settle_group(&mut self, first: usize, mut group: &mut [(u64, u32)], place: &mut u32) {
         while !group.is_empty() {
-            let (places, events) = (&self.places, &self.events);
-            let rank = |number: u32| {
-                let stamp = events[number as usize].stamp;
-                let place = places.get((stamp >> 32) as usize).copied().unwrap_or(0);
-                u64::from(place) << 32 | stamp & u64::from(u32::MAX)
-            };
-            if group.len() > 1 {
-                group.sort_unstable_by_key(|&(_, number)| rank(number));
+            for (rank, number) in group.iter_mut() {
+                let stamp = self.events[*number as usize].stamp;
+                let place = self.places.get((stamp >> 32) as usize).copied().unwrap_or(0);
+                *rank = u64::from(place) << 32 | stamp & u64::from(u32::MAX);
             }
-            let known = group.partition_point(|&(_, number)| rank(number) >> 32 != u64::from(UNKNOWN));
+            sort(group, &mut self.scratch);
+            let known = group.partition_point(|&(rank, _)| rank >> 32 != u64::from(UNKNOWN));
             let (settled, rest) = group.split_at_mut(known);
             for &mut (_, number) in settled {
                 self.places[first + number as usize] = *place;

@@ -1,0 +1,129 @@
+//! Hosts with one processor: when their resources become idle, and what waits for them.
+
+use super::super::lane::What;
+use super::super::pool::{List, Pool, Slot, Stack};
+use super::super::program::Program;
+use super::records::Records;
+
+/// A host with so many lanes.
+#[derive(Clone, Debug)]
+#[repr(align(32))]
+pub(super) struct Host<const LANES: usize> {
+    /// When its processor becomes idle \[ps\].
+    pub(super) cpu: u64,
+    /// The window in which it is visited next.
+    pub(super) visit: u64,
+    /// What is on its way.
+    pub(super) mail: Stack,
+    /// A bit for each lane in which something waits.
+    occupied: u32,
+    /// Its first operation.
+    pub(super) first: u32,
+    lanes: [Lane; LANES],
+}
+
+const _: () = assert!(size_of::<Host<4>>() == 96);
+
+/// What waits at a host for the same resources.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(16))]
+struct Lane {
+    /// The later one of the times at which the interface becomes idle, if the lane needs one, and from which on what stands
+    /// first may happen \[ps\]. In a lane times never decrease.
+    ready: u64,
+    list: List,
+}
+
+/// The lane of receives, which do not wait until the processor is idle.
+const RECEIVES: usize = 2;
+
+/// Returns what a lane of a host with one processor holds.
+#[inline]
+pub(super) fn what(lane: usize) -> What {
+    match lane {
+        RECEIVES => What::Receive,
+        3 => What::Calculate,
+        _ if lane.is_multiple_of(2) => What::Send,
+        _ => What::Arrive,
+    }
+}
+
+impl<const LANES: usize> Host<LANES> {
+    /// Makes a host that has this first operation.
+    pub(super) fn new(first: u32) -> Self {
+        Self { cpu: 0, visit: 0, mail: Stack::default(), occupied: 0, first, lanes: [Lane::default(); LANES] }
+    }
+
+    /// Occupies the processor until one time, and the interface of a lane until another.
+    #[inline]
+    pub(super) fn occupy(&mut self, lane: usize, processor: u64, interface: u64) {
+        self.cpu = processor;
+        let lane = &mut self.lanes[lane];
+        lane.ready = lane.ready.max(interface);
+    }
+
+    /// Makes a slot for an operation that has become free, with the time at which it happens if nothing is before it.
+    #[inline]
+    pub(super) fn free(&self, node: u32, program: &Program<'_>, stamp: u64) -> Slot {
+        let mut slot = program.slot(node, 0, stamp);
+        slot.time = self.cpu.max(self.lanes[slot.sort.lane()].ready);
+        slot
+    }
+
+    /// Returns whether something waits in a lane.
+    #[inline]
+    pub(super) fn is_occupied(&self, lane: usize) -> bool {
+        self.occupied & 1 << lane != 0
+    }
+
+    /// Puts a slot, which is at a place, into a lane, behind all others.
+    #[inline]
+    pub(super) fn push(&mut self, number: usize, time: u64, place: u32, pool: &mut Pool) {
+        let lane = &mut self.lanes[number];
+        if self.occupied & 1 << number == 0 {
+            self.occupied |= 1 << number;
+            lane.ready = lane.ready.max(time);
+        }
+        lane.list.push(place, pool);
+    }
+
+    /// Takes what stands first in a lane.
+    #[inline]
+    pub(super) fn pop(&mut self, number: usize, pool: &mut Pool) -> Option<u32> {
+        let lane = &mut self.lanes[number];
+        let place = lane.list.pop(pool);
+        match lane.list.first() {
+            Some(first) => lane.ready = lane.ready.max(pool[first].time),
+            None => self.occupied &= !(1 << number),
+        }
+        place
+    }
+
+    /// Returns when something comes next in the lanes, and in which one.
+    #[inline]
+    pub(super) fn next(&self, pool: &Pool, records: &Records) -> (u64, usize) {
+        let mut occupied = self.occupied;
+        let mut next = (u64::MAX, 0);
+        while occupied != 0 {
+            let number = occupied.trailing_zeros() as usize;
+            occupied &= occupied - 1;
+            let busy = if number == RECEIVES { 0 } else { self.cpu };
+            let time = self.lanes[number].ready.max(busy);
+            if time < next.0 || time == next.0 && self.is_before(number, next.1, pool, records) {
+                next = (time, number);
+            }
+        }
+        next
+    }
+
+    /// Returns whether what stands first in one lane was created before what stands first in another.
+    fn is_before(&self, one: usize, other: usize, pool: &Pool, records: &Records) -> bool {
+        let rank = |lane: usize| self.lanes[lane].list.first().map(|first| records.rank(pool[first].stamp));
+        rank(one) < rank(other)
+    }
+
+    /// Yields what stands first in the lanes, and what arrives.
+    pub(super) fn heads(&self) -> impl Iterator<Item = u32> {
+        self.lanes.iter().filter_map(|lane| lane.list.first()).chain(self.mail.last())
+    }
+}

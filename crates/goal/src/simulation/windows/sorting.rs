@@ -1,0 +1,66 @@
+//! Sorting pairs of a key and a number.
+
+/// Fewer pairs are sorted by comparing them.
+const COMPARED: usize = 64;
+
+/// Bits that one pass sorts by.
+const DIGIT: u32 = 8;
+
+/// Sorts pairs by their keys: few ones by comparison, many by counting, digit by digit from the lowest. Digits are only
+/// those bits in which keys differ. O(n) per digit.
+pub(super) fn sort(pairs: &mut [(u64, u32)], scratch: &mut Vec<(u64, u32)>) {
+    if pairs.len() < COMPARED {
+        return pairs.sort_unstable_by_key(|pair| pair.0);
+    }
+    let Some(&(some, _)) = pairs.first() else { return };
+    let mut differing = pairs.iter().fold(0, |bits, pair| bits | (pair.0 ^ some));
+    scratch.clear();
+    scratch.resize(pairs.len(), (0, 0));
+    let mut is_in_scratch = false;
+    while differing != 0 {
+        let shift = differing.trailing_zeros();
+        differing &= !(((1 << DIGIT) - 1) << shift);
+        let (from, to): (&[_], &mut [_]) = if is_in_scratch { (scratch, pairs) } else { (pairs, scratch) };
+        distribute(from, to, shift);
+        is_in_scratch = !is_in_scratch;
+    }
+    if is_in_scratch {
+        pairs.copy_from_slice(scratch);
+    }
+}
+
+/// Copies pairs in the order of one digit of their keys, and of their places where that is equal.
+fn distribute(from: &[(u64, u32)], to: &mut [(u64, u32)], shift: u32) {
+    let digit = |key: u64| (key >> shift) as usize & ((1 << DIGIT) - 1);
+    let mut places = [0_u32; 1 << DIGIT];
+    from.iter().for_each(|pair| places[digit(pair.0)] += 1);
+    let mut sum = 0;
+    for place in &mut places {
+        sum += std::mem::replace(place, sum);
+    }
+    for pair in from {
+        let place = &mut places[digit(pair.0)];
+        to[*place as usize] = *pair;
+        *place += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::sort;
+
+    proptest! {
+        #[test]
+        fn pairs_come_by_key(keys in prop::collection::vec(prop_oneof![any::<u64>(), 0..9_u64, 4_000_000..4_100_000_u64], 0..300)) {
+            let mut pairs: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
+            let mut expected = pairs.clone();
+            expected.sort_unstable();
+            sort(&mut pairs, &mut Vec::new());
+            prop_assert!(pairs.is_sorted_by_key(|pair| pair.0));
+            pairs.sort_unstable();
+            prop_assert_eq!(pairs, expected);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What happens at hosts, and what it changes besides them.
+
+use super::super::lane::{Plan, What};
+use super::super::matching::Matching;
+use super::super::pool::{Pool, Slot, Stack};
+use super::super::program::{Freed, Program};
+use super::super::{Outcome, SimulationError, finish};
+use super::hosts::{Host, what};
+use super::records::{Records, stamp};
+use crate::order;
+use crate::parameters::{Charges, LogGops};
+use crate::schedule::Tables;
+
+/// All that visits share.
+pub(super) struct Work<'a> {
+    program: Program<'a>,
+    pub(super) charges: Charges,
+    matching: Matching,
+    pub(super) pool: Pool,
+    pub(super) records: Records,
+    /// Messages that the current visit has sent.
+    pub(super) sent: Vec<u32>,
+    /// Time, rank and place of what arrives at a host in a window.
+    sorted: Vec<(u64, u64, u32)>,
+    freed: Vec<Freed>,
+    outcome: Outcome,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(tables: Tables<'a>, plan: &Plan, parameters: LogGops) -> Self {
+        Self {
+            program: Program::new(tables, plan),
+            charges: Charges::new(parameters),
+            matching: Matching::new(&tables),
+            pool: Pool::default(),
+            records: Records::default(),
+            sent: Vec::new(),
+            sorted: Vec::new(),
+            freed: Vec::new(),
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Puts the operations of a host that wait for nothing into its lanes.
+    pub(super) fn begin<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32) {
+        self.program.roots(host, &mut self.freed);
+        let record = self.records.seed();
+        self.release(own, record, 0);
+    }
+
+    /// Ends a simulation in which nothing happens any more, with the ends of all hosts.
+    pub(super) fn finish(self, ends: Vec<u64>) -> Result<Outcome, SimulationError> {
+        finish(&self.program, ends, &self.matching, &self.pool, self.outcome)
+    }
+
+    /// Reads what a slot at a host with this first operation will need when its turn comes.
+    #[inline]
+    pub(super) fn read(&self, first: u32, place: u32) -> u32 {
+        let slot = &self.pool[place];
+        // What a message frees is known when it meets its receive; what is read for it here may be anything.
+        let dependent = self.program.dependent(first, slot);
+        let open = self.program.steps.get(dependent as usize).map_or(0, |step| step.open);
+        open ^ u32::from(self.matching.is_waiting(slot.channel))
+    }
+
+    /// Puts what has arrived before the end of a window into its lanes.
+    pub(super) fn open_mail<const LANES: usize>(&mut self, own: &mut Host<LANES>, end: u64) {
+        if own.mail.last().is_none() {
+            return;
+        }
+        let mut mail = std::mem::take(&mut own.mail);
+        let mut later = Stack::default();
+        while let Some(place) = mail.pop(&mut self.pool) {
+            let Slot { time, stamp, .. } = self.pool[place];
+            if time < end {
+                self.sorted.push((time, self.records.rank(stamp), place));
+            } else {
+                later.push(place, &mut self.pool);
+            }
+        }
+        own.mail = later;
+        if self.sorted.len() > 1 {
+            self.sorted.sort_unstable();
+        }
+        for (time, _, place) in self.sorted.drain(..) {
+            let lane = self.pool[place].sort.lane() + 1;
+            own.push(lane, time, place, &mut self.pool);
+        }
+    }
+
+    /// Does everything that happens at a host before a time, and returns when something comes next.
+    pub(super) fn run<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32, end: u64) -> u64 {
+        let mut slot = Slot::default();
+        let mut is_free = false;
+        loop {
+            let (time, listed) = own.next(&self.pool, &self.records);
+            let (lane, place);
+            // What is in a lane was created before what has just become free, and so comes first at the same time.
+            if is_free && slot.time < time {
+                if slot.time >= end {
+                    self.wait(own, slot);
+                    return slot.time;
+                }
+                (lane, place) = (slot.sort.lane(), None);
+            } else {
+                if is_free {
+                    self.wait(own, slot);
+                }
+                if time >= end {
+                    return time;
+                }
+                let Some(taken) = own.pop(listed, &mut self.pool) else { return time };
+                slot = self.pool[taken];
+                slot.time = time;
+                (lane, place) = (listed, Some(taken));
+            }
+            is_free = self.step(own, host, lane, &mut slot, place);
+        }
+    }
+
+    /// Does one thing. Where it makes just one operation free, with nothing before it in its lane, the slot becomes that of
+    /// this operation, and it returns true.
+    #[inline]
+    fn step<const LANES: usize>(
+        &mut self,
+        own: &mut Host<LANES>,
+        host: u32,
+        lane: usize,
+        slot: &mut Slot,
+        place: Option<u32>,
+    ) -> bool {
+        let Slot { time, size, .. } = *slot;
+        let record = self.records.next();
+        let mut created = 0;
+        let only = match what(lane) {
+            What::Calculate => {
+                if let Some(place) = place {
+                    self.pool.give(place);
+                }
+                own.cpu = time + size;
+                self.program.started(own.first, slot, &mut self.freed);
+                self.program.ended(own.first, slot, &mut self.freed)
+            }
+            What::Send => {
+                own.occupy(lane, time + self.charges.send(size), time + self.charges.gap(size));
+                self.program.started(own.first, slot, &mut self.freed);
+                created = 1;
+                let place = place.unwrap_or_else(|| self.pool.take(*slot));
+                self.send(place, time, stamp(record, 0));
+                self.program.ended(own.first, slot, &mut self.freed)
+            }
+            What::Receive => {
+                self.program.started(own.first, slot, &mut self.freed);
+                let place = place.unwrap_or_else(|| self.pool.take(*slot));
+                let message = self.matching.post(&self.program, &mut self.pool, host, place);
+                message.and_then(|message| self.receive(own.first, place, message))
+            }
+            What::Arrive => {
+                own.occupy(lane, time + self.charges.receive(size), time + self.charges.gap(size));
+                let place = place.unwrap_or_else(|| self.pool.take(*slot));
+                let receive = self.matching.arrive(&self.program, &mut self.pool, host, place);
+                receive.and_then(|receive| self.receive(own.first, receive, place))
+            }
+        };
+        if let Some(Freed { node, .. }) = only {
+            self.records.add(time, slot.stamp);
+            *slot = own.free(node, &self.program, stamp(record, created));
+            let is_first = !own.is_occupied(slot.sort.lane());
+            if !is_first {
+                self.wait(own, *slot);
+            }
+            return is_first;
+        }
+        if created > 0 || !self.freed.is_empty() {
+            self.records.add(time, slot.stamp);
+            self.release(own, record, created);
+        }
+        false
+    }
+
+    /// Ends a receive that has its message; all messages are eager.
+    #[inline]
+    fn receive(&mut self, first: u32, receive: u32, message: u32) -> Option<Freed> {
+        let slot = self.pool[receive];
+        self.outcome.across_threshold += u64::from(!self.charges.is_eager(slot.size));
+        self.pool.give(receive);
+        self.pool.give(message);
+        self.program.ended(first, &slot, &mut self.freed)
+    }
+
+    /// Sends a message.
+    #[inline]
+    fn send(&mut self, place: u32, time: u64, stamp: u64) {
+        let message = &mut self.pool[place];
+        (message.time, message.stamp) = (time + self.charges.flight, stamp);
+        self.outcome.messages += 1;
+        self.outcome.message_bytes += message.size;
+        self.sent.push(place);
+    }
+
+    /// Puts what has become free into its lanes.
+    fn release<const LANES: usize>(&mut self, own: &mut Host<LANES>, record: u32, created: u32) {
+        if self.freed.len() > 1 {
+            order::sort(&mut self.freed);
+        }
+        for (number, Freed { node, .. }) in (created..).zip(self.freed.drain(..)) {
+            let slot = own.free(node, &self.program, stamp(record, number));
+            let place = self.pool.take(slot);
+            own.push(slot.sort.lane(), slot.time, place, &mut self.pool);
+        }
+    }
+
+    /// Puts an operation that is free into its lane.
+    fn wait<const LANES: usize>(&mut self, own: &mut Host<LANES>, slot: Slot) {
+        let place = self.pool.take(slot);
+        own.push(slot.sort.lane(), slot.time, place, &mut self.pool);
+    }
+}
