@@ -143,6 +143,34 @@ impl Channel {
 pub struct Schedule {
     storage: Storage,
     extent: Extent,
+    sizes: Sizes,
+}
+
+/// The sizes of a schedule's operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// The largest message that is sent \[B\].
+    pub(crate) send: u64,
+    /// The largest message that is sent or received \[B\].
+    pub(crate) message: u64,
+    /// Whether a message is empty.
+    pub(crate) has_empty: bool,
+    /// The longest computation \[ns\].
+    pub(crate) calculation: u64,
+}
+
+impl Sizes {
+    #[inline]
+    fn add(&mut self, node: &Node) {
+        match node.kind() {
+            Kind::Calculate => self.calculation = self.calculation.max(node.size),
+            kind => {
+                self.has_empty |= node.size == 0;
+                self.message = self.message.max(node.size);
+                self.send = self.send.max(if kind == Kind::Send { node.size } else { 0 });
+            }
+        }
+    }
 }
 
 /// How large a schedule is.
@@ -179,15 +207,18 @@ impl Schedule {
     /// # Errors
     /// Where an index leads nowhere or operations wait for each other in a circle.
     pub(crate) fn new(storage: Storage) -> Result<Self, ScheduleError> {
-        let tables = storage.tables();
-        tables.check()?;
-        let extent = tables.extent();
-        Ok(Self { storage, extent })
+        let (extent, sizes) = storage.tables().check()?;
+        Ok(Self { storage, extent, sizes })
     }
 
     /// Returns how large the schedule is.
     pub fn extent(&self) -> Extent {
         self.extent
+    }
+
+    /// Returns how large its operations are.
+    pub(crate) fn sizes(&self) -> Sizes {
+        self.sizes
     }
 
     /// Returns the tables.

@@ -6,7 +6,7 @@
 //! HPDC 2010). `docs/goal.md` has the equations.
 
 use crate::parameters::{Charges, LIMIT, LogGops};
-use crate::schedule::{Kind, Node, Schedule, Tables};
+use crate::schedule::{Kind, Node, Schedule};
 
 mod host;
 mod lane;
@@ -120,7 +120,7 @@ fn tell(left: &[Unmatched], operations: u64, receives: u64, messages: u64) -> St
 /// How a simulation proceeds; the answer is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// What is faster: by windows where there are ranks enough to fill them.
+    /// What is faster: by windows, unless that is not exact or most sends wait for their receive.
     #[default]
     Auto,
     /// Host after host, window after window, where that is exact, otherwise ordered.
@@ -138,9 +138,9 @@ pub fn simulate(
     parameters: &LogGops,
     engine: Engine,
 ) -> Result<Outcome, SimulationError> {
-    check_costs(&schedule.tables(), &Charges::new(*parameters))?;
+    check_costs(schedule, &Charges::new(*parameters))?;
     let by_windows = match engine {
-        Engine::Auto => schedule.extent().ranks >= FILLED_FROM,
+        Engine::Auto => !mostly_waits(schedule, parameters),
         Engine::Windows => true,
         Engine::Ordered => false,
     };
@@ -155,18 +155,35 @@ pub fn simulate(
     ordered::Ordered::new(schedule, *parameters).run()
 }
 
-/// From so many ranks windows are worth their ends: measured with a wavefront of 16 ranks and a stencil of 64.
-const FILLED_FROM: u32 = 32;
+/// Returns whether most sends wait for their receive.
+fn mostly_waits(schedule: &Schedule, parameters: &LogGops) -> bool {
+    if schedule.sizes().send <= parameters.eager_up_to {
+        return false;
+    }
+    let sends = schedule.tables().nodes.iter().filter(|node| node.kind() == Kind::Send);
+    let (waiting, all) = sends.fold((0_u64, 0_u64), |(waiting, all), node| {
+        (waiting + u64::from(node.size > parameters.eager_up_to), all + 1)
+    });
+    2 * waiting > all
+}
 
 /// How many of the receives and messages that are left over an error names.
 const NAMED: usize = 8;
 
-/// Checks that every operation costs something between nothing and the limit.
-fn check_costs(tables: &Tables<'_>, charges: &Charges) -> Result<(), SimulationError> {
+/// Checks that every operation costs something between nothing and the limit. Costs grow with sizes, but for those of empty
+/// messages: a look at the largest operations suffices, unless one is to be named.
+fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationError> {
+    let sizes = schedule.sizes();
+    let empty = if sizes.has_empty { 0 } else { sizes.message };
+    let is_good = charges.bounds(sizes.message) && charges.bounds(empty);
+    if is_good && Charges::calculate(sizes.calculation).is_some() {
+        return Ok(());
+    }
     let good = |node: &Node| match node.kind() {
         Kind::Calculate => Charges::calculate(node.size).is_some(),
         _ => charges.bounds(node.size),
     };
+    let tables = schedule.tables();
     for rank in 0..tables.ranks() {
         if let Some(index) = tables.nodes_of(rank).iter().position(|node| !good(node)) {
             let size = tables.nodes_of(rank)[index].size;

@@ -1,6 +1,6 @@
 //! The engine without a queue gives the answer of the one with it, whatever the schedule.
 
-use goal::pattern::{Stencil, dissemination, linear_alltoall};
+use goal::pattern::{Stencil, dissemination, linear_alltoall, recursive_doubling_allreduce};
 use goal::{EmptyMessage, Engine, LogGops, simulate};
 use proptest::prelude::*;
 
@@ -38,9 +38,20 @@ proptest! {
         );
     }
 
+    /// Half of the messages are above S.
+    #[test]
+    fn windows_agree_where_sends_wait(
+        schedule in schedule(Limits { cpus: 1, nics: 1, bytes: 2000, open: false }), parameters in parameters(7),
+    ) {
+        prop_assert_eq!(
+            outcome(&schedule, &parameters, Engine::Windows),
+            outcome(&schedule, &parameters, Engine::Ordered)
+        );
+    }
+
     #[test]
     fn windows_agree_where_hosts_have_several_interfaces(
-        schedule in schedule(Limits { cpus: 1, nics: 5, bytes: 900, open: true }), parameters in parameters(7),
+        schedule in schedule(Limits { cpus: 1, nics: 5, bytes: 1100, open: true }), parameters in parameters(7),
     ) {
         prop_assert_eq!(
             outcome(&schedule, &parameters, Engine::Windows),
@@ -51,10 +62,10 @@ proptest! {
     /// Few different costs make many events happen at one time.
     #[test]
     fn windows_agree_where_many_events_happen_at_once(
-        schedule in schedule(Limits { cpus: 1, nics: 1, bytes: 2, open: true }), overhead in 7..9_u64,
+        schedule in schedule(Limits { cpus: 1, nics: 1, bytes: 2, open: true }), overhead in 7..9_u64, eager_up_to in 0..3_u64,
     ) {
         let parameters = LogGops {
-            latency: 0, overhead, gap: 7, gap_per_byte: 0, overhead_per_byte: 0, ..LogGops::default()
+            latency: 0, overhead, gap: 7, gap_per_byte: 0, overhead_per_byte: 0, eager_up_to, ..LogGops::default()
         };
         prop_assert_eq!(
             outcome(&schedule, &parameters, Engine::Windows),
@@ -68,7 +79,14 @@ proptest! {
 fn windows_agree_on_many_hosts() {
     let stencil =
         |jitter| Stencil { ranks: [20, 20], iterations: 3, bytes: 800, nanos: 5_000, jitter }.schedule();
-    for schedule in [stencil(0), stencil(3_000), dissemination(500, 8), linear_alltoall(40, 1024)] {
+    let patterns = [
+        stencil(0),
+        stencil(3_000),
+        dissemination(500, 8),
+        linear_alltoall(40, 1024),
+        recursive_doubling_allreduce(128, 1 << 20),
+    ];
+    for schedule in patterns {
         let schedule = schedule.expect("the schedule is small");
         let parameters = LogGops::default();
         let windows = simulate(&schedule, &parameters, Engine::Windows);

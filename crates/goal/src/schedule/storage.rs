@@ -1,6 +1,6 @@
 //! The tables of a schedule, in memory or mapped.
 
-use super::{ANY, Channel, Extent, FROM_START, Kind, Node, Operation};
+use super::{ANY, Channel, Extent, FROM_START, Kind, Node, Operation, Sizes};
 use crate::archive::Mapped;
 use crate::error::ScheduleError;
 
@@ -63,8 +63,23 @@ impl<'a> Tables<'a> {
         &self.nodes[self.first_node[rank] as usize..self.first_node[rank + 1] as usize]
     }
 
-    /// Returns the edges that leave a node.
+    /// Yields a rank's nodes, each with the edges that leave it.
     #[inline]
+    pub(crate) fn nodes_with_edges(
+        &self,
+        rank: u32,
+    ) -> impl Iterator<Item = (&'a Node, &'a [u32])> + use<'a> {
+        let rank = rank as usize;
+        let own = self.first_node[rank] as usize..self.first_node[rank + 1] as usize;
+        let ends = self.first_edge[own.start..=own.end].windows(2);
+        let edges = self.edges;
+        self.nodes[own].iter().zip(ends).map(move |(node, ends)| {
+            let own = ends[0] as usize..ends[1] as usize;
+            (node, &edges[own])
+        })
+    }
+
+    /// Returns the edges that leave a node.
     pub(crate) fn edges_of(&self, node: usize) -> &'a [u32] {
         &self.edges[self.first_edge[node] as usize..self.first_edge[node + 1] as usize]
     }
@@ -83,29 +98,26 @@ impl<'a> Tables<'a> {
         Operation { kind, size: node.size, peer, tag, cpu: node.cpu, nic: node.nic }
     }
 
-    pub(crate) fn extent(&self) -> Extent {
-        let most =
-            |part: fn(&Node) -> u8| self.nodes.iter().map(part).max().map_or(1, |most| u32::from(most) + 1);
-        Extent {
+    /// Checks that every index leads somewhere, and that no operations wait for each other; returns how large the schedule
+    /// and its operations are.
+    pub(crate) fn check(&self) -> Result<(Extent, Sizes), ScheduleError> {
+        partition(self.first_node, self.nodes.len(), "operations of ranks")?;
+        partition(self.first_channel, self.channels.len(), "channels of ranks")?;
+        self.check_edges_index()?;
+        let mut extent = Extent {
             ranks: self.ranks(),
             operations: self.nodes.len() as u64,
             dependencies: self.edges.len() as u64,
             channels: self.channels.len() as u64,
-            cpus: most(|node| node.cpu),
-            nics: most(|node| node.nic),
-        }
-    }
-
-    /// Checks that every index leads somewhere, and that no operations wait for each other.
-    pub(crate) fn check(&self) -> Result<(), ScheduleError> {
-        partition(self.first_node, self.nodes.len(), "operations of ranks")?;
-        partition(self.first_channel, self.channels.len(), "channels of ranks")?;
-        self.check_edges_index()?;
+            cpus: 1,
+            nics: 1,
+        };
+        let mut sizes = Sizes::default();
         for rank in 0..self.ranks() {
             self.check_channels(rank)?;
-            self.check_rank(rank)?;
+            self.check_rank(rank, &mut extent, &mut sizes)?;
         }
-        Ok(())
+        Ok((extent, sizes))
     }
 
     fn check_edges_index(&self) -> Result<(), ScheduleError> {
@@ -131,14 +143,16 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Checks a rank's nodes and edges, and that all of its operations can start once.
-    fn check_rank(&self, rank: u32) -> Result<(), ScheduleError> {
+    /// Checks a rank's nodes and edges, and that all of its operations can start once; measures them.
+    fn check_rank(&self, rank: u32, extent: &mut Extent, sizes: &mut Sizes) -> Result<(), ScheduleError> {
         let nodes = self.nodes_of(rank);
-        let first = self.first_node[rank as usize] as usize;
         let mut leads_back = false;
-        for (index, node) in nodes.iter().enumerate() {
+        for (index, (node, edges)) in self.nodes_with_edges(rank).enumerate() {
             self.check_node(rank, node)?;
-            for &edge in self.edges_of(first + index) {
+            sizes.add(node);
+            extent.cpus = extent.cpus.max(u32::from(node.cpu) + 1);
+            extent.nics = extent.nics.max(u32::from(node.nic) + 1);
+            for &edge in edges {
                 let (starts, dependent) = (edge & FROM_START != 0, (edge & !FROM_START) as usize);
                 if dependent >= nodes.len() || starts && node.has_start_edges == 0 {
                     return Err(ScheduleError::Table { table: "edges" });

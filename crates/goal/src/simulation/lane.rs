@@ -95,6 +95,12 @@ impl Plan {
         ((kind as usize - 1) * self.cpus + usize::from(cpu)) * self.nics + nic
     }
 
+    /// Returns the lane of sends by a processor and an interface, if there is one.
+    pub(crate) fn send_lane(&self, cpu: u8, nic: u8) -> Option<usize> {
+        let number = self.numbers[self.index(Kind::Send, cpu, nic)];
+        (number != NONE).then_some(number as usize)
+    }
+
     /// Returns the number of an operation's lane.
     #[inline]
     pub(crate) fn number(&self, node: &Node) -> u32 {

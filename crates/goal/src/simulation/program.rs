@@ -80,48 +80,70 @@ pub(crate) struct Program<'a> {
     pub(crate) steps: Box<[Step]>,
     /// The edges of operations that several leave.
     edges: Box<[u32]>,
+    /// The operations that wait for nothing, host after host.
+    roots: Vec<u32>,
+    /// For each host where its ones end.
+    roots_end: Vec<usize>,
     /// Operations that have started.
     pub(crate) begun: u64,
 }
 
 impl<'a> Program<'a> {
     pub(crate) fn new(tables: Tables<'a>, plan: &Plan) -> Self {
-        let mut program =
-            Self { tables, steps: table(tables.nodes.len()), edges: table(tables.edges.len()), begun: 0 };
+        let mut program = Self {
+            tables,
+            steps: table(tables.nodes.len()),
+            edges: table(tables.edges.len()),
+            roots: Vec::new(),
+            roots_end: Vec::with_capacity(tables.ranks() as usize),
+            begun: 0,
+        };
         let mut used = 0;
-        for rank in 0..tables.ranks() as usize {
-            let own = tables.first_node[rank] as usize..tables.first_node[rank + 1] as usize;
-            program.add_rank(own, plan, &mut used);
+        for rank in 0..tables.ranks() {
+            used = program.add_rank(rank, plan, used);
+            program.roots_end.push(program.roots.len());
         }
         program
     }
 
-    /// Adds the operations of a rank; so many places for edges are used.
-    fn add_rank(&mut self, own: std::ops::Range<usize>, plan: &Plan, used: &mut usize) {
-        let Self { tables, edges: several, .. } = self;
-        let steps = &mut self.steps[own.clone()];
-        for (index, node) in tables.nodes[own.clone()].iter().enumerate() {
-            let edges = tables.edges_of(own.start + index);
-            edges.iter().for_each(|&edge| steps[(edge & !FROM_START) as usize].open += 1);
+    /// Adds the operations of a rank; so many places for edges are used before, and afterwards as many as it returns.
+    fn add_rank(&mut self, rank: u32, plan: &Plan, mut used: usize) -> usize {
+        let Self { tables, edges: several, roots, .. } = self;
+        let first = tables.first_node[rank as usize] as usize;
+        let steps = &mut self.steps[first..tables.first_node[rank as usize + 1] as usize];
+        let known = roots.len();
+        for (index, (node, edges)) in tables.nodes_with_edges(rank).enumerate() {
             let edge = match edges {
                 [only] => *only,
                 _ => {
-                    several[*used..*used + edges.len()].copy_from_slice(edges);
-                    *used += edges.len();
-                    (*used - edges.len()) as u32
+                    several[used..used + edges.len()].copy_from_slice(edges);
+                    used += edges.len();
+                    (used - edges.len()) as u32
                 }
             };
-            let (size, peer) = match node.kind() {
+            let step = &mut steps[index];
+            let flags = u32::from(node.has_start_edges != 0) << 2 | u32::from(edges.len() == 1) << 3;
+            step.sort = Sort(u32::from(node.kind) | flags | plan.number(node) << 4);
+            (step.size, step.peer) = match node.kind() {
                 Kind::Calculate => (node.size * NANOSECOND, ANY),
                 Kind::Receive => (node.size, ANY),
                 Kind::Send => (node.size, tables.channels[node.channel as usize].destination),
             };
-            let flags = u32::from(node.has_start_edges != 0) << 2 | u32::from(edges.len() == 1) << 3;
-            let sort = Sort(u32::from(node.kind) | flags | plan.number(node) << 4);
-            let open = steps[index].open;
-            steps[index] =
-                Step { size, channel: node.channel, peer, edge, edges: edges.len() as u32, open, sort };
+            (step.channel, step.edge, step.edges) = (node.channel, edge, edges.len() as u32);
+            // Dependencies mostly lead on: what waits for a later operation is left out below.
+            if step.open == 0 {
+                roots.push(index as u32);
+            }
+            edges.iter().for_each(|&edge| steps[(edge & !FROM_START) as usize].open += 1);
         }
+        let mut kept = known;
+        for at in known..roots.len() {
+            let index = roots[at];
+            roots[kept] = first as u32 + index;
+            kept += usize::from(steps[index as usize].open == 0);
+        }
+        roots.truncate(kept);
+        used
     }
 
     /// Returns the first operation of a host.
@@ -132,10 +154,9 @@ impl<'a> Program<'a> {
 
     /// Adds the operations of a host that wait for nothing.
     pub(crate) fn roots(&self, host: u32, freed: &mut Vec<Freed>) {
-        let nodes = self.tables.first_node[host as usize]..self.tables.first_node[host as usize + 1];
-        let steps = nodes.map(|node| (node as u32, &self.steps[node as usize]));
-        let free = steps.filter(|(_, step)| step.open == 0);
-        freed.extend(free.map(|(node, step)| Freed { node, kind: step.sort.kind() }));
+        let start = host.checked_sub(1).map_or(0, |before| self.roots_end[before as usize]);
+        let roots = &self.roots[start..self.roots_end[host as usize]];
+        freed.extend(roots.iter().map(|&node| Freed { node, kind: self.steps[node as usize].sort.kind() }));
     }
 
     /// Makes a slot for an operation that is free.

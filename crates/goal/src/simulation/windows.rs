@@ -7,24 +7,27 @@
 //! event that creates something becomes a record; at the end of the window the records are put into the order of all
 //! events, and a stamp is the place of the record and the number within it.
 //!
-//! That is exact where time never runs backwards (one processor per host) and where no send waits for its receive (all
-//! messages at most S bytes): such a wait would end at another host in no time.
+//! That is exact where time never runs backwards (one processor per host) and where no send waits for its receive: such a
+//! wait ends at another host in no time. Windows that begin while a message above S bytes is under way or waits are
+//! therefore run event by event, in the order of all events.
 
 mod calendar;
 mod hosts;
+mod in_order;
 mod records;
 mod sorting;
 mod work;
 
 use calendar::Calendar;
 use hosts::Host;
+use in_order::InOrder;
 use records::UNKNOWN;
 use work::Work;
 
 use super::lane::Plan;
 use super::{Outcome, SimulationError};
 use crate::parameters::{Charges, LIMIT, LogGops};
-use crate::schedule::{Kind, Node, Schedule};
+use crate::schedule::{Extent, Schedule};
 
 /// What so many hosts need for their next operation stays in the caches between their visits.
 const CACHED: usize = 512;
@@ -40,6 +43,7 @@ pub(crate) struct Windows<'a, const LANES: usize> {
     hosts: Vec<Host<LANES>>,
     work: Work<'a>,
     calendar: Calendar,
+    in_order: InOrder,
     /// First operations of hosts that are visited next, and what stands first there.
     fetched: Vec<(u32, u32)>,
 }
@@ -47,22 +51,22 @@ pub(crate) struct Windows<'a, const LANES: usize> {
 /// Returns whether the engine gives LogGOPSim's answer for a schedule, where each host has one processor.
 pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
     let charges = Charges::new(*parameters);
-    let tables = schedule.tables();
-    let is_eager = |node: &Node| node.kind() != Kind::Send || charges.is_eager(node.size);
+    let Extent { ranks, operations, cpus, .. } = schedule.extent();
     // Each operation makes a record, and each message once more.
-    let countable = 2 * tables.nodes.len() + tables.ranks() as usize <= UNKNOWN as usize;
-    schedule.extent().cpus == 1 && charges.flight > 0 && countable && tables.nodes.iter().all(is_eager)
+    let is_countable = 2 * operations + u64::from(ranks) <= u64::from(UNKNOWN);
+    cpus == 1 && charges.flight > 0 && is_countable
 }
 
 impl<'a, const LANES: usize> Windows<'a, LANES> {
     /// Prepares the simulation of a schedule that fits.
-    pub(crate) fn new(schedule: &'a Schedule, plan: &Plan, parameters: LogGops) -> Self {
+    pub(crate) fn new(schedule: &'a Schedule, plan: &'a Plan, parameters: LogGops) -> Self {
         let tables = schedule.tables();
         let hosts = tables.first_node[..tables.ranks() as usize].iter().map(|&first| Host::new(first as u32));
         Self {
             hosts: hosts.collect(),
             work: Work::new(tables, plan, parameters),
             calendar: Calendar::new(),
+            in_order: InOrder::default(),
             fetched: Vec::new(),
         }
     }
@@ -75,17 +79,21 @@ impl<'a, const LANES: usize> Windows<'a, LANES> {
         let is_large = self.hosts.len() > CACHED;
         let mut next = Some(0);
         while let Some(window) = next {
-            for hosts in hosts.chunks(TOGETHER) {
-                if is_large {
-                    self.fetch(hosts);
-                }
-                for &host in hosts {
-                    if self.hosts[host as usize].visit == window {
-                        self.visit(host, window)?;
+            if self.work.waiting > 0 {
+                self.run_in_order(&mut hosts, window)?;
+            } else {
+                for hosts in hosts.chunks(TOGETHER) {
+                    if is_large {
+                        self.fetch(hosts);
+                    }
+                    for &host in hosts {
+                        if self.hosts[host as usize].visit == window {
+                            self.visit(host, window)?;
+                        }
                     }
                 }
+                self.work.records.settle();
             }
-            self.work.records.settle();
             hosts.clear();
             next = self.calendar.turn(&mut hosts);
         }
@@ -112,9 +120,14 @@ impl<'a, const LANES: usize> Windows<'a, LANES> {
         std::hint::black_box(seen);
     }
 
+    /// Returns where a window ends.
+    fn end(&self, window: u64) -> u64 {
+        ((window + 1) * self.work.charges.flight).min(LIMIT)
+    }
+
     /// Does everything that happens at a host in a window.
     fn visit(&mut self, host: u32, window: u64) -> Result<(), SimulationError> {
-        let end = ((window + 1) * self.work.charges.flight).min(LIMIT);
+        let end = self.end(window);
         let own = &mut self.hosts[host as usize];
         self.work.open_mail(own, end);
         let next = self.work.run(own, host, end);

@@ -62,6 +62,14 @@ impl<const LANES: usize> Host<LANES> {
         lane.ready = lane.ready.max(interface);
     }
 
+    /// Keeps the processor, and the interface of a lane, busy until a time at least.
+    pub(super) fn hold(&mut self, lane: Option<usize>, until: u64) {
+        self.cpu = self.cpu.max(until);
+        if let Some(lane) = lane {
+            self.lanes[lane].ready = self.lanes[lane].ready.max(until);
+        }
+    }
+
     /// Makes a slot for an operation that has become free, with the time at which it happens if nothing is before it.
     #[inline]
     pub(super) fn free(&self, node: u32, program: &Program<'_>, stamp: u64) -> Slot {
@@ -120,6 +128,11 @@ impl<const LANES: usize> Host<LANES> {
     fn is_before(&self, one: usize, other: usize, pool: &Pool, records: &Records) -> bool {
         let rank = |lane: usize| self.lanes[lane].list.first().map(|first| records.rank(pool[first].stamp));
         rank(one) < rank(other)
+    }
+
+    /// Returns what stands first in a lane.
+    pub(super) fn first_in(&self, lane: usize) -> Option<u32> {
+        self.lanes[lane].list.first()
     }
 
     /// Yields what stands first in the lanes, and what arrives.

@@ -13,6 +13,8 @@ pub(crate) fn stamp(record: u32, number: u32) -> u64 {
 pub(crate) struct Records {
     /// The place of each record of earlier windows in the order of all events.
     places: Vec<u32>,
+    /// Whether the events of this window are added in the order of all events.
+    pub(crate) is_in_order: bool,
     /// The events of this window: when they happened, and the stamp of what happened.
     events: Vec<Next>,
     /// Those events as they are sorted: by what, and their number.
@@ -37,6 +39,10 @@ impl Records {
     /// Adds an event of this window, which has created something.
     #[inline]
     pub(crate) fn add(&mut self, time: u64, stamp: u64) {
+        if self.is_in_order {
+            let number = self.places.len() as u32;
+            return self.places.push(number);
+        }
         self.events.push(Next { time, stamp });
     }
 
@@ -52,19 +58,26 @@ impl Records {
     /// Puts the events of the window into the order of all events, that of time and stamps.
     pub(crate) fn settle(&mut self) {
         let first = self.places.len();
+        if self.events.len() < 2 {
+            self.places.extend((first as u32..).take(self.events.len()));
+            return self.events.clear();
+        }
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend((0..).zip(&self.events).map(|(number, event)| (event.time, number)));
         sort(&mut order, &mut self.scratch);
         self.places.resize(first + self.events.len(), UNKNOWN);
         let mut place = first as u32;
-        for group in order.chunk_by_mut(|one, other| one.0 == other.0) {
-            if let [(_, number)] = group {
-                self.places[first + *number as usize] = place;
+        let mut at = 0;
+        while let Some(&(time, number)) = order.get(at) {
+            let others = order[at + 1..].iter().take_while(|other| other.0 == time).count();
+            if others == 0 {
+                self.places[first + number as usize] = place;
                 place += 1;
             } else {
-                self.settle_group(first, group, &mut place);
+                self.settle_group(first, &mut order[at..=at + others], &mut place);
             }
+            at += 1 + others;
         }
         self.order = order;
         self.events.clear();

@@ -13,6 +13,7 @@ use crate::schedule::Tables;
 
 /// All that visits share.
 pub(super) struct Work<'a> {
+    plan: &'a Plan,
     program: Program<'a>,
     pub(super) charges: Charges,
     matching: Matching,
@@ -23,12 +24,31 @@ pub(super) struct Work<'a> {
     /// Time, rank and place of what arrives at a host in a window.
     sorted: Vec<(u64, u64, u32)>,
     freed: Vec<Freed>,
+    /// What the end of a send has made free at its host.
+    freed_elsewhere: Vec<Freed>,
+    /// Messages above S that have been sent and not received.
+    pub(super) waiting: u64,
+    /// The send that the last event has ended at another host.
+    pub(super) ended: Option<EndedSend>,
     outcome: Outcome,
 }
 
+/// A send that waited for its receive, and whose host does not know yet that it has ended.
+pub(super) struct EndedSend {
+    pub(super) host: u32,
+    /// When \[ps\].
+    time: u64,
+    /// The lane of sends of the interface that is held until then, if the host has such a lane.
+    lane: Option<usize>,
+    /// The record of the event, and the number of what it creates there first.
+    record: u32,
+    number: u32,
+}
+
 impl<'a> Work<'a> {
-    pub(super) fn new(tables: Tables<'a>, plan: &Plan, parameters: LogGops) -> Self {
+    pub(super) fn new(tables: Tables<'a>, plan: &'a Plan, parameters: LogGops) -> Self {
         Self {
+            plan,
             program: Program::new(tables, plan),
             charges: Charges::new(parameters),
             matching: Matching::new(&tables),
@@ -37,6 +57,9 @@ impl<'a> Work<'a> {
             sent: Vec::new(),
             sorted: Vec::new(),
             freed: Vec::new(),
+            freed_elsewhere: Vec::new(),
+            waiting: 0,
+            ended: None,
             outcome: Outcome::default(),
         }
     }
@@ -118,6 +141,21 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Does what comes next at a host, in a lane.
+    pub(super) fn run_one<const LANES: usize>(
+        &mut self,
+        own: &mut Host<LANES>,
+        host: u32,
+        time: u64,
+        lane: usize,
+    ) {
+        let Some(place) = own.pop(lane, &mut self.pool) else { return };
+        let mut slot = Slot { time, ..self.pool[place] };
+        if self.step(own, host, lane, &mut slot, Some(place)) {
+            self.wait(own, slot);
+        }
+    }
+
     /// Does one thing. Where it makes just one operation free, with nothing before it in its lane, the slot becomes that of
     /// this operation, and it returns true.
     #[inline]
@@ -147,21 +185,29 @@ impl<'a> Work<'a> {
                 created = 1;
                 let place = place.unwrap_or_else(|| self.pool.take(*slot));
                 self.send(place, time, stamp(record, 0));
-                self.program.ended(own.first, slot, &mut self.freed)
+                match self.charges.is_eager(size) {
+                    true => self.program.ended(own.first, slot, &mut self.freed),
+                    false => None,
+                }
             }
             What::Receive => {
                 self.program.started(own.first, slot, &mut self.freed);
                 let place = place.unwrap_or_else(|| self.pool.take(*slot));
                 let message = self.matching.post(&self.program, &mut self.pool, host, place);
-                message.and_then(|message| self.receive(own.first, place, message))
+                message.and_then(|message| self.receive(own, host, [place, message], time, None))
             }
             What::Arrive => {
                 own.occupy(lane, time + self.charges.receive(size), time + self.charges.gap(size));
                 let place = place.unwrap_or_else(|| self.pool.take(*slot));
                 let receive = self.matching.arrive(&self.program, &mut self.pool, host, place);
-                receive.and_then(|receive| self.receive(own.first, receive, place))
+                receive.and_then(|receive| self.receive(own, host, [receive, place], time, Some(lane - 1)))
             }
         };
+        if self.ended.is_some() {
+            self.freed.extend(only);
+            self.release_both(own, host, slot, record);
+            return false;
+        }
         if let Some(Freed { node, .. }) = only {
             self.records.add(time, slot.stamp);
             *slot = own.free(node, &self.program, stamp(record, created));
@@ -178,14 +224,82 @@ impl<'a> Work<'a> {
         false
     }
 
-    /// Ends a receive that has its message; all messages are eager.
+    /// Ends a receive that has its message; where the send has waited, it ends, too, and the interface of a lane of sends is
+    /// held, or that with the number of the receive's.
     #[inline]
-    fn receive(&mut self, first: u32, receive: u32, message: u32) -> Option<Freed> {
-        let slot = self.pool[receive];
-        self.outcome.across_threshold += u64::from(!self.charges.is_eager(slot.size));
+    fn receive<const LANES: usize>(
+        &mut self,
+        own: &mut Host<LANES>,
+        host: u32,
+        [receive, message]: [u32; 2],
+        time: u64,
+        lane: Option<usize>,
+    ) -> Option<Freed> {
+        let (slot, sent) = (self.pool[receive], self.pool[message]);
+        let is_eager = self.charges.is_eager(sent.size);
+        self.outcome.across_threshold += u64::from(is_eager != self.charges.is_eager(slot.size));
         self.pool.give(receive);
         self.pool.give(message);
-        self.program.ended(first, &slot, &mut self.freed)
+        if !is_eager {
+            // LogGOPSim holds the resources that have the receive's numbers, not those of the send, where the receive is last.
+            let lane =
+                lane.or_else(|| self.plan.send_lane(0, self.program.tables.nodes[slot.node as usize].nic));
+            self.end_send(own, host, &sent, time, lane);
+        }
+        self.program.ended(own.first, &slot, &mut self.freed)
+    }
+
+    /// Ends a send that has waited for its receive.
+    #[cold]
+    fn end_send<const LANES: usize>(
+        &mut self,
+        own: &mut Host<LANES>,
+        host: u32,
+        sent: &Slot,
+        time: u64,
+        lane: Option<usize>,
+    ) {
+        self.waiting -= 1;
+        let source = self.program.tables.channels[sent.channel as usize].source;
+        if source == host {
+            let only = self.program.ended(own.first, sent, &mut self.freed);
+            self.freed.extend(only);
+            own.hold(lane, time);
+        } else {
+            let first = self.program.first(source);
+            let only = self.program.ended(first, sent, &mut self.freed_elsewhere);
+            self.freed_elsewhere.extend(only);
+            self.ended = Some(EndedSend { host: source, time, lane, record: 0, number: 0 });
+        }
+    }
+
+    /// Puts what has become free at the host of an event into its lanes, and leaves what has become free at the host of the
+    /// send that has ended. The one with the lower number comes first.
+    #[cold]
+    fn release_both<const LANES: usize>(
+        &mut self,
+        own: &mut Host<LANES>,
+        host: u32,
+        slot: &Slot,
+        record: u32,
+    ) {
+        let Some(ended) = &mut self.ended else { return };
+        let [here, there] = [self.freed.len(), self.freed_elsewhere.len()].map(|count| count as u32);
+        ended.record = record;
+        ended.number = if ended.host < host { 0 } else { here };
+        let number = if ended.host < host { there } else { 0 };
+        if here + there > 0 {
+            self.records.add(slot.time, slot.stamp);
+        }
+        self.release(own, record, number);
+    }
+
+    /// Tells the host of a send that it has ended.
+    pub(super) fn tell<const LANES: usize>(&mut self, to: &mut Host<LANES>, ended: &EndedSend) {
+        to.hold(ended.lane, ended.time);
+        std::mem::swap(&mut self.freed, &mut self.freed_elsewhere);
+        self.release(to, ended.record, ended.number);
+        std::mem::swap(&mut self.freed, &mut self.freed_elsewhere);
     }
 
     /// Sends a message.
@@ -195,6 +309,7 @@ impl<'a> Work<'a> {
         (message.time, message.stamp) = (time + self.charges.flight, stamp);
         self.outcome.messages += 1;
         self.outcome.message_bytes += message.size;
+        self.waiting += u64::from(!self.charges.is_eager(message.size));
         self.sent.push(place);
     }
 
