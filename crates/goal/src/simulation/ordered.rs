@@ -31,7 +31,7 @@ impl<'a> Ordered<'a> {
         let tables = schedule.tables();
         let hosts = Hosts::new(&tables, &schedule.extent());
         Self {
-            program: Program::new(tables, &hosts.plan),
+            program: Program::new(tables),
             charges: Charges::new(parameters),
             hosts,
             matching: Matching::new(&tables),
@@ -60,7 +60,7 @@ impl<'a> Ordered<'a> {
     /// Frees all operations that wait for nothing.
     fn free_roots(&mut self) {
         for host in 0..self.program.tables.ranks() {
-            self.program.roots(host, &mut self.freed);
+            self.program.begin(host, &self.hosts.plan, &mut self.freed);
             self.release(host, false);
             self.requeue(host);
         }

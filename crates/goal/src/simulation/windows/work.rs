@@ -49,7 +49,7 @@ impl<'a> Work<'a> {
     pub(super) fn new(tables: Tables<'a>, plan: &'a Plan, parameters: LogGops) -> Self {
         Self {
             plan,
-            program: Program::new(tables, plan),
+            program: Program::new(tables),
             charges: Charges::new(parameters),
             matching: Matching::new(&tables),
             pool: Pool::default(),
@@ -66,7 +66,7 @@ impl<'a> Work<'a> {
 
     /// Puts the operations of a host that wait for nothing into its lanes.
     pub(super) fn begin<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32) {
-        self.program.roots(host, &mut self.freed);
+        self.program.begin(host, self.plan, &mut self.freed);
         let record = self.records.seed();
         self.release(own, record, 0);
     }
