@@ -158,7 +158,7 @@ impl<'a> Work<'a> {
 
     /// Does one thing. Where it makes just one operation free, with nothing before it in its lane, the slot becomes that of
     /// this operation, and it returns true.
-    #[inline]
+    #[inline(always)]
     fn step<const LANES: usize>(
         &mut self,
         own: &mut Host<LANES>,
