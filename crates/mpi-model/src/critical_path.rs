@@ -27,25 +27,27 @@ pub use course::Segment;
 /// there, and changes where a path has been in more kinds of actions since than it keeps itself, or a bin of time ends.
 #[derive(Clone, Debug)]
 pub struct CriticalPath {
-    rank: Rank,
     end: SimTime,
+    /// When the present bin of time ends.
+    next: SimTime,
     /// How often it has gone from one rank to another.
     hops: u64,
     /// Of the times of actions, what messages took.
     latency: SimDuration,
     bandwidth: SimDuration,
     waiting: SimDuration,
-    /// Times of kinds of actions that are not in the past yet.
-    recent: [(ActionKind, SimDuration); RECENT],
-    /// When the present bin of time ends.
-    next: SimTime,
+    /// Times of kinds of actions that are not in the past yet; a place whose time is zero is free.
+    times: [SimDuration; RECENT],
+    kinds: [ActionKind; RECENT],
+    rank: Rank,
     past: Arc<Past>,
 }
 
+// It is copied with each message.
+const _: () = assert!(size_of::<CriticalPath>() == 96);
+
 /// Kinds of actions whose times a path keeps itself: most programs take turns between few.
 const RECENT: usize = 4;
-/// Stands in the places of kinds that are not taken.
-const UNUSED: (ActionKind, SimDuration) = (ActionKind::Marker, SimDuration::ZERO);
 
 /// What paths have in common.
 #[derive(Clone, Debug)]
@@ -91,21 +93,22 @@ impl CriticalPath {
     pub(crate) fn new(rank: Rank) -> Self {
         let past = Past { times: [SimDuration::ZERO; ActionKind::ALL.len()], course: Course::default() };
         Self {
-            rank,
             end: SimTime::ZERO,
+            next: past.course.next(),
             hops: 0,
             latency: SimDuration::ZERO,
             bandwidth: SimDuration::ZERO,
             waiting: SimDuration::ZERO,
-            recent: [UNUSED; RECENT],
-            next: past.course.next(),
+            times: [SimDuration::ZERO; RECENT],
+            kinds: [ActionKind::Marker; RECENT],
+            rank,
             past: Arc::new(past),
         }
     }
 
     fn times(&self) -> [SimDuration; ActionKind::ALL.len()] {
         let mut times = self.past.times;
-        self.recent.iter().for_each(|&(kind, time)| times[kind as usize] += time);
+        self.kinds.iter().zip(self.times).for_each(|(&kind, time)| times[kind as usize] += time);
         times
     }
 
@@ -148,32 +151,31 @@ impl CriticalPath {
     }
 
     /// Takes in that the rank has been busy with an action of this kind until now.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn spend(&mut self, kind: ActionKind, now: SimTime) {
-        let time = now - self.end;
-        match self.recent.iter_mut().find(|(recent, time)| *recent == kind || *time == SimDuration::ZERO) {
-            Some((recent, sum)) => {
-                *recent = kind;
-                *sum += time;
-            }
-            None => {
-                self.settle();
-                self.recent[0] = (kind, time);
-            }
-        }
-        self.end = now;
-        if now >= self.next {
+        self.add(kind, now - self.end);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, kind: ActionKind, time: SimDuration) {
+        let is_free = |place: &usize| self.kinds[*place] == kind || self.times[*place] == SimDuration::ZERO;
+        let place = (0..RECENT).find(is_free).unwrap_or_else(|| self.settle());
+        self.kinds[place] = kind;
+        self.times[place] += time;
+        self.end += time;
+        if self.end >= self.next {
             self.end_bin();
         }
     }
 
-    /// Puts the recent times to the past ones.
+    /// Puts the recent times to the past ones; returns a free place.
     #[cold]
-    fn settle(&mut self) {
+    fn settle(&mut self) -> usize {
         let past = Arc::make_mut(&mut self.past);
-        for (kind, time) in std::mem::replace(&mut self.recent, [UNUSED; RECENT]) {
-            past.times[kind as usize] += time;
+        for (kind, time) in self.kinds.iter().zip(&mut self.times) {
+            past.times[*kind as usize] += std::mem::take(time);
         }
+        0
     }
 
     #[cold]
@@ -184,16 +186,18 @@ impl CriticalPath {
         self.next = past.course.next();
     }
 
-    /// Takes in that a message takes the time until now, in an action of this kind: what alone it would take is known.
+    /// Takes in that a message takes the time until now, in an action of this kind, of which alone on its way it would take
+    /// these parts.
+    #[inline(always)]
     pub(crate) fn pass(&mut self, kind: ActionKind, Passage { latency, bandwidth }: Passage, now: SimTime) {
-        let all = now - self.end;
-        let rest = |part| SimDuration::from_picos(all.as_picos() - SimDuration::as_picos(part));
-        let latency = latency.min(all);
-        let bandwidth = bandwidth.min(rest(latency));
-        self.latency += latency;
-        self.bandwidth += bandwidth;
-        self.waiting += rest(latency + bandwidth);
-        self.spend(kind, now);
+        let time = now - self.end;
+        let all = time.as_picos();
+        let latency = latency.as_picos().min(all);
+        let bandwidth = bandwidth.as_picos().min(all - latency);
+        self.latency += SimDuration::from_picos(latency);
+        self.bandwidth += SimDuration::from_picos(bandwidth);
+        self.waiting += SimDuration::from_picos(all - latency - bandwidth);
+        self.add(kind, time);
     }
 
     /// Goes over to a rank.

@@ -42,11 +42,10 @@ pub trait Machine: Sync {
     /// operations in closed form, which share their way with no other.
     fn transfer(&self, path: Self::Path, bytes: Bytes) -> Option<SimDuration>;
 
-    /// Says what a message that has taken so long would have taken alone on its way, in its parts. By default that was alone,
-    /// and the latency is what a message of no bytes takes.
-    fn passage(&self, path: Self::Path, bytes: Bytes, taken: SimDuration) -> Passage {
-        let _ = bytes;
-        Passage::new(taken, self.transfer(path, Bytes::ZERO).unwrap_or(taken))
+    /// Says what a message takes alone on its way, in its parts; what is too long for a [`SimDuration`] is the longest one. By
+    /// default, the latency is what a message of no bytes takes.
+    fn alone(&self, path: Self::Path, bytes: Bytes) -> Passage {
+        Passage::new(self.transfer(path, bytes), self.transfer(path, Bytes::ZERO))
     }
 
     /// Returns how fast a rank computes [flop/s], where no order is made of it.
@@ -66,9 +65,11 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Cuts a time in two; a latency beyond the whole is the whole.
-    pub fn new(all: SimDuration, latency: SimDuration) -> Self {
-        let latency = latency.min(all);
+    /// Cuts a time in two; a latency beyond the whole is the whole. `None` stands for more than a [`SimDuration`] holds.
+    pub fn new(all: Option<SimDuration>, latency: Option<SimDuration>) -> Self {
+        let longest = SimDuration::from_picos(u64::MAX);
+        let all = all.unwrap_or(longest);
+        let latency = latency.unwrap_or(longest).min(all);
         Self { latency, bandwidth: SimDuration::from_picos(all.as_picos() - latency.as_picos()) }
     }
 }

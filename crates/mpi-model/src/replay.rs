@@ -10,6 +10,7 @@ mod message;
 mod operation;
 mod outcome;
 mod partners;
+mod passages;
 mod pending;
 mod persistent;
 mod places;
@@ -89,7 +90,7 @@ pub struct RankProcess<'t, M: Machine> {
     /// For whom requests wait, where it is asked for where the time goes.
     partners: Option<Box<Partners>>,
     /// What led to the clock and to what requests wait for, where critical paths are followed.
-    causes: Option<Box<Causes<M::Path>>>,
+    causes: Option<Box<Causes>>,
     /// What it has recorded, where a timeline is asked for.
     tape: Option<Box<Tape>>,
 }

@@ -61,10 +61,9 @@ impl Machine for SharedMachine<'_> {
         self.alone.try_duration(path, bytes)
     }
 
-    fn passage(&self, HostPair { src, dst }: HostPair, bytes: Bytes, taken: SimDuration) -> Passage {
+    fn alone(&self, HostPair { src, dst }: HostPair, bytes: Bytes) -> Passage {
         let Ok(path) = self.alone.path(self.platform, src, dst) else { return Passage::default() };
-        let all = self.alone.try_duration(path, bytes).map_or(taken, |all| all.min(taken));
-        Passage::new(all, self.alone.latency(path, bytes).unwrap_or(all))
+        Passage::new(self.alone.try_duration(path, bytes), self.alone.latency(path, bytes))
     }
 
     fn speed(&self, rank: Rank) -> f64 {

@@ -37,8 +37,8 @@ impl Machine for PlacedMachine<'_> {
         self.model.try_duration(path, bytes)
     }
 
-    fn passage(&self, path: PathCost, bytes: Bytes, taken: SimDuration) -> Passage {
-        Passage::new(taken, self.model.latency(path, bytes).unwrap_or(taken))
+    fn alone(&self, path: PathCost, bytes: Bytes) -> Passage {
+        Passage::new(self.transfer(path, bytes), self.model.latency(path, bytes))
     }
 
     fn speed(&self, rank: Rank) -> f64 {

@@ -281,7 +281,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         match std::mem::replace(&mut operation.wait, Wait::Nothing) {
             Wait::Nothing | Wait::Work | Wait::Look { .. } => {}
             Wait::Hear(request) => {
-                self.gather_causes(|_| vec![request]);
+                self.gather_causes(|rank, due| due.extend(rank.complete_later([request].into_iter())));
                 if let Some(told) = self.take_part(request) {
                     self.wait_until(told.at, kind, told_by(told));
                 }
@@ -318,7 +318,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// among those that are complete at once, the order does not change the sum.
     fn take_parts(&mut self, kind: ActionKind, requests: &mut Vec<RequestId>) {
         let partner = self.last_partner(requests.iter().copied());
-        self.gather_causes(|_| requests.clone());
+        self.gather_causes(|rank, due| due.extend(rank.complete_later(requests.iter().copied())));
         let completions = requests.iter().filter_map(|&request| self.requests.take(request)).collect();
         requests.drain(..).for_each(|request| self.requests.release_part(request));
         self.settle_all(completions, kind, partner);

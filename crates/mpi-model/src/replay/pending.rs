@@ -129,7 +129,7 @@ impl<M: Machine> RankProcess<'_, M> {
     /// Completes all requests of a range, none of which is pending.
     fn take_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Flow {
         let partner = self.last_partner(Requests::between(from, to));
-        self.gather_causes(|_| Requests::between(from, to).collect());
+        self.gather_causes(|rank, due| due.extend(rank.complete_later(Requests::between(from, to))));
         if self.world.parameters.receive.is_zero() {
             let last = self.requests.take_completions(from, to).map(|completion| completion.at).max();
             self.wait_until(last.unwrap_or(SimTime::ZERO), kind, partner.unwrap_or_default());
@@ -167,7 +167,9 @@ impl<M: Machine> RankProcess<'_, M> {
             scanned += 1;
         }
         let partner = self.last_partner(slots.iter().map(|&slot| self.request(slot)));
-        self.gather_causes(|rank| slots.iter().map(|&slot| rank.request(slot)).collect());
+        self.gather_causes(|rank, due| {
+            due.extend(rank.complete_later(slots.iter().map(|&slot| rank.request(slot))));
+        });
         let completions = slots.iter().filter_map(|&slot| self.requests.take(self.request(slot))).collect();
         self.settle_all(completions, kind, partner);
         self.end(kind)

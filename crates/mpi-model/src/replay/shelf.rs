@@ -17,12 +17,20 @@ use crate::token::{Lane, Message, Piece};
 /// Names what a path came with, among all that is under way to a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// A message to a port of the trace, by when it was posted, in which round, and its tag.
-    Port { port: PortId, posted: SimTime, round: u32, tag: u32 },
+    /// A message to a port of the trace.
+    Port(ToPort),
     /// Another message: a rank posts no two of one round at one instant, and tells no member the same twice.
     Message { from: Rank, round: u32, posted: SimTime, tag: u32, communicator: CommId },
     /// The arrival of what a request of the rank has sent.
     Arrival(RequestId),
+}
+
+/// Names a message to a port, by when it was posted and in which round: all messages to a port are from one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ToPort {
+    pub(super) port: PortId,
+    pub(super) posted: SimTime,
+    pub(super) round: u32,
 }
 
 /// The shelves of the ranks of a process of the operating system; `None` for those of others.
@@ -32,8 +40,9 @@ pub(super) struct Shelves(Vec<Option<Mutex<Shelf>>>);
 /// What is under way to a rank.
 #[derive(Debug, Default)]
 struct Shelf {
-    /// By port: messages of a port are received in their order, but where receives ask for tags.
-    ports: Vec<VecDeque<(Key, CriticalPath)>>,
+    /// By port, with their rounds; they were posted when the paths end. Messages of a port are received in their order, but
+    /// where receives ask for tags.
+    ports: Vec<VecDeque<(u32, CriticalPath)>>,
     others: FxHashMap<Key, CriticalPath>,
 }
 
@@ -42,7 +51,7 @@ impl Key {
     pub(super) fn of(lane: Lane, message: &Message) -> Self {
         let Message { posted, tag, communicator, round, .. } = *message;
         match lane {
-            Lane::Port(port) => Self::Port { port, posted, round, tag },
+            Lane::Port(port) => Self::Port(ToPort { port, posted, round }),
             Lane::Collective(from) | Lane::Mailbox(from) | Lane::Time(from) => {
                 Self::Message { from: Rank::new(from), round, posted, tag, communicator }
             }
@@ -51,9 +60,9 @@ impl Key {
 
     fn write(&self, bytes: &mut Vec<u8>) {
         match *self {
-            Self::Port { port, posted, round, tag } => {
+            Self::Port(ToPort { port, posted, round }) => {
                 (2_u8, port.get(), round).write(bytes);
-                (posted, tag).write(bytes);
+                posted.write(bytes);
             }
             Self::Message { from, round, posted, tag, communicator } => {
                 (0_u8, from, round).write(bytes);
@@ -72,12 +81,18 @@ impl Key {
             }
             2 => {
                 let (port, round): (u32, u32) = Wire::read(bytes)?;
-                let (posted, tag) = Wire::read(bytes)?;
-                Some(Self::Port { port: PortId::new(port), posted, round, tag })
+                Some(Self::Port(ToPort { port: PortId::new(port), posted: Wire::read(bytes)?, round }))
             }
             1 => RequestId::from_number(Wire::read(bytes)?).map(Self::Arrival),
             _ => None,
         }
+    }
+}
+
+impl ToPort {
+    #[inline]
+    fn is(self, (round, path): &(u32, CriticalPath)) -> bool {
+        path.end() == self.posted && *round == self.round
     }
 }
 
@@ -89,55 +104,52 @@ impl Shelves {
         Self(shelves)
     }
 
+    /// Puts the path to a message to a port on the shelf of a rank; returns whether that is here.
+    #[inline(always)]
+    pub(super) fn put_to_port(&self, to: Rank, port: PortId, round: u32, path: &CriticalPath) -> bool {
+        let Some(mut shelf) = self.of(to) else { return false };
+        shelf.port(port).push_back((round, path.clone()));
+        true
+    }
+
     /// Puts a path on the shelf of a rank; returns whether that is here.
     pub(super) fn put(&self, to: Rank, key: Key, path: &CriticalPath) -> bool {
-        let Some(mut shelf) = self.of(to) else { return false };
-        match key {
-            Key::Port { port, .. } => shelf.port(port).push_back((key, path.clone())),
-            Key::Message { .. } | Key::Arrival(_) => {
-                let before = shelf.others.insert(key, path.clone());
-                debug_assert!(before.is_none(), "two paths for rank {to} have the key {key:?}");
-            }
+        if let Key::Port(ToPort { port, posted, round }) = key {
+            debug_assert_eq!(posted, path.end(), "a path leads to the post of its message");
+            return self.put_to_port(to, port, round, path);
         }
+        let Some(mut shelf) = self.of(to) else { return false };
+        let before = shelf.others.insert(key, path.clone());
+        debug_assert!(before.is_none(), "two paths for rank {to} have the key {key:?}");
         true
     }
 
     /// Takes a path from the shelf of a rank that is here. O(1) unless the message is not the first one of its port.
+    #[inline]
     pub(super) fn take(&self, of: Rank, key: Key) -> Option<CriticalPath> {
         let mut shelf = self.of(of)?;
         match key {
-            Key::Port { port, .. } => {
-                let waiting = shelf.port(port);
-                let place = waiting.iter().position(|(waiting, _)| *waiting == key)?;
-                waiting.remove(place).map(|(_, path)| path)
-            }
+            Key::Port(message) => shelf.take(message),
             Key::Message { .. } | Key::Arrival(_) => shelf.others.remove(&key),
         }
-    }
-
-    /// Takes a path from the shelf of a rank that is here, for nobody; returns whether there was one.
-    pub(super) fn discard(&self, of: Rank, key: Key) -> bool {
-        let Key::Port { port, .. } = key else { return self.take(of, key).is_some() };
-        let Some(mut shelf) = self.of(of) else { return false };
-        let waiting = shelf.port(port);
-        if waiting.front().is_some_and(|(first, _)| *first == key) {
-            waiting.pop_front();
-            return true;
-        }
-        let place = waiting.iter().position(|(waiting, _)| *waiting == key);
-        place.and_then(|place| waiting.remove(place)).is_some()
     }
 
     /// Looks at a path on the shelf of a rank that is here.
     pub(super) fn get(&self, of: Rank, key: Key) -> Option<CriticalPath> {
         let mut shelf = self.of(of)?;
         match key {
-            Key::Port { port, .. } => {
-                let found = shelf.port(port).iter().find(|(waiting, _)| *waiting == key);
-                found.map(|(_, path)| path.clone())
+            Key::Port(message) => {
+                let place = shelf.place(message)?;
+                Some(shelf.port(message.port)[place].1.clone())
             }
             Key::Message { .. } | Key::Arrival(_) => shelf.others.get(&key).cloned(),
         }
+    }
+
+    /// Takes paths from the shelf of a rank that is here, for nobody.
+    pub(super) fn clear(&self, of: Rank, messages: impl Iterator<Item = ToPort>) {
+        let Some(mut shelf) = self.of(of) else { return };
+        messages.for_each(|message| shelf.discard(message));
     }
 
     #[inline]
@@ -148,11 +160,41 @@ impl Shelves {
 
 impl Shelf {
     #[inline]
-    fn port(&mut self, port: PortId) -> &mut VecDeque<(Key, CriticalPath)> {
+    fn port(&mut self, port: PortId) -> &mut VecDeque<(u32, CriticalPath)> {
         if self.ports.len() <= port.index() {
             self.ports.resize_with(port.index() + 1, VecDeque::new);
         }
         &mut self.ports[port.index()]
+    }
+
+    #[inline]
+    fn take(&mut self, message: ToPort) -> Option<CriticalPath> {
+        let waiting = self.port(message.port);
+        let taken = match waiting.front() {
+            Some(first) if message.is(first) => waiting.pop_front(),
+            _ => {
+                let place = self.place(message)?;
+                self.port(message.port).remove(place)
+            }
+        };
+        taken.map(|(_, path)| path)
+    }
+
+    #[inline]
+    fn discard(&mut self, message: ToPort) {
+        let waiting = self.port(message.port);
+        if waiting.front().is_some_and(|first| message.is(first)) {
+            waiting.pop_front();
+            return;
+        }
+        let place = self.place(message);
+        debug_assert!(place.is_some(), "a path comes with each message");
+        place.and_then(|place| self.port(message.port).remove(place));
+    }
+
+    #[cold]
+    fn place(&mut self, message: ToPort) -> Option<usize> {
+        self.port(message.port).iter().position(|waiting| message.is(waiting))
     }
 }
 
@@ -219,7 +261,7 @@ mod tests {
     fn shelves_keep_what_is_put_on_them_here() {
         let shelves = Shelves::new([Rank::new(1)].into_iter(), 2);
         let path = CriticalPath::new(Rank::new(0));
-        let to_port = |tag| Key::Port { port: PortId::new(2), posted: SimTime::ZERO, round: 1, tag };
+        let to_port = |round| Key::Port(ToPort { port: PortId::new(2), posted: SimTime::ZERO, round });
         for key in [to_port(5), Key::Arrival(Requests::new(1).send())] {
             assert!(!shelves.put(Rank::new(0), key, &path), "the rank is elsewhere");
             assert!(shelves.put(Rank::new(1), to_port(4), &path));
@@ -227,8 +269,7 @@ mod tests {
             assert_eq!(shelves.get(Rank::new(1), key).as_ref(), Some(&path));
             assert_eq!(shelves.take(Rank::new(1), key).as_ref(), Some(&path));
             assert_eq!(shelves.take(Rank::new(1), key), None);
-            assert!(shelves.discard(Rank::new(1), to_port(4)), "it was passed over");
-            assert!(!shelves.discard(Rank::new(1), to_port(4)));
+            assert_eq!(shelves.take(Rank::new(1), to_port(4)).as_ref(), Some(&path), "it was passed over");
         }
     }
 }

@@ -49,7 +49,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let time = total.ok_or_else(|| {
             self.fail(ReplayErrorKind::TooLong { what: "a collective operation", amount: amount() })
         })?;
-        let Passage { latency, bandwidth } = machine.passage(way, wire, transfer.unwrap_or_default());
+        let Passage { latency, bandwidth } = machine.alone(way, wire);
         let passage = Passage { latency: latency * times, bandwidth: bandwidth * times };
         Ok(Alone { time, overhead: each * times, passage })
     }

@@ -114,7 +114,7 @@ impl<'t, M: Machine> World<'t, M> {
     /// Has ranks follow critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating
     /// system: all, unless there are [others](World::beside).
     ///
-    /// Each rank then takes 1 kB more, and 160 B for each of its requests and for each message under way to it.
+    /// Each rank then takes 1 kB more, and 110 B for each of its requests and for each message under way to it.
     pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
         Self { shelves: Some(Shelves::new(of, self.trace.ranks())), ..self }
     }

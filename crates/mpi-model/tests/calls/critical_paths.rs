@@ -115,6 +115,15 @@ fn of_several_requests_the_last_one_leads_on() {
     assert_eq!(parts(&paths[2]), [2500.0, 300.0, 1000.0, 100.0]);
 }
 
+/// Two messages are complete at 2300 ns, after one that has been waited for, too.
+#[test]
+fn of_requests_that_are_complete_at_once_the_first_leads_on() {
+    let last = "irecv 0 0 84; irecv 1 0 84; irecv 2 0 984; waitall";
+    let programs = ["send 3 0 84", "compute 1000; send 3 0 84", "compute 100; send 3 0 984", last];
+    let paths = critical_paths(&programs, &overheads());
+    assert_eq!(parts(&paths[3]), [1000.0, 200.0 + 2.0 * 100.0, 1000.0, 100.0]);
+}
+
 #[test]
 fn a_probe_waits_for_the_send() {
     let programs = ["compute 5000; send 1 0 984", "probe 0 0; compute 100; recv 0 0 984"];
