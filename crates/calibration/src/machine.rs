@@ -72,7 +72,7 @@ pub struct Computations {
     pub region: String,
     /// Their number.
     pub count: u64,
-    /// What they compute [flop].
+    /// What they compute \[flop\].
     pub amount: f64,
     /// How long they take \[s\], of all processes together.
     pub seconds: f64,
