@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     MPI_Type_commit(&pair);
     MPI_Barrier(world);
     MPI_Bcast(a, 3, pair, 1, world);
-    MPI_Reduce(a, b, 5, MPI_INT, MPI_SUM, 2, world);
+    MPI_Reduce(a, b, 5, MPI_INT, MPI_SUM, size > 2 ? 2 : 1, world);
     MPI_Allreduce(MPI_IN_PLACE, a, 6, MPI_DOUBLE, MPI_MAX, world);
     MPI_Scan(a, b, 1, MPI_DOUBLE, MPI_SUM, world);
     MPI_Exscan(a, b, 2, MPI_DOUBLE, MPI_SUM, world);
