@@ -64,8 +64,9 @@ fn of_another_run() {
         ("platform.routing=textbook".to_owned(), "the rule of routes"),
         ("network.preset=lv08".to_owned(), "[network]"),
         ("network.tcp_gamma=1".to_owned(), "[network]"),
-        ("mpi.collectives=mpich".to_owned(), "[mpi]"),
-        ("mpi.envelope_bytes=17".to_owned(), "[mpi]"),
+        ("mpi.collectives=mpich".to_owned(), "[mpi] and [compute]"),
+        ("mpi.envelope_bytes=17".to_owned(), "[mpi] and [compute]"),
+        ("compute.region_speeds={ solver = 2.0 }".to_owned(), "[mpi] and [compute]"),
     ];
     for (setting, expected) in cases {
         let error = stopped.refusal(&[&setting]);
@@ -96,7 +97,7 @@ fn that_are_none() {
     let mut other = bytes.clone();
     other[8] += 1;
     stopped.write(&other);
-    assert!(matches!(stopped.refusal(&[]), CheckpointError::Version { found: 2, expected: 1, .. }));
+    assert!(matches!(stopped.refusal(&[]), CheckpointError::Version { found: 3, expected: 2, .. }));
     for len in (0..bytes.len()).step_by(bytes.len() / 50).chain([1, 8, 11, 12, 43, 44, 45, bytes.len() - 1]) {
         stopped.write(&bytes[..len]);
         let error = stopped.refusal(&[]);
