@@ -225,9 +225,9 @@ pub(super) struct MpiSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ComputeSection {
-    /// How fast computations are in a region of the program, by its name, as a multiple of the speed of the host; `""` is what comes
-    /// before any region.
-    #[schemars(extend("x-default" = "1 in all", "x-page" = "calibration.md#computations-by-region"))]
+    /// How fast computations are in a region of the program, by its name, as a multiple of the speed of the host, which others have; `""` is
+    /// what comes before any region.
+    #[schemars(extend("x-page" = "calibration.md#computations-by-region"))]
     pub(super) region_speeds: BTreeMap<String, f64>,
 }
 
