@@ -95,6 +95,12 @@ impl<const LANES: usize> Host<LANES> {
         lane.list.push(place, pool);
     }
 
+    /// Puts an operation that is free into its lane.
+    pub(super) fn wait(&mut self, slot: Slot, pool: &mut Pool) {
+        let place = pool.take(slot);
+        self.push(slot.sort.lane(), slot.time, place, pool);
+    }
+
     /// Takes what stands first in a lane.
     #[inline]
     pub(super) fn pop(&mut self, number: usize, pool: &mut Pool) -> Option<u32> {

@@ -121,13 +121,13 @@ impl<'a> Work<'a> {
             // What is in a lane was created before what has just become free, and so comes first at the same time.
             if is_free && slot.time < time {
                 if slot.time >= end {
-                    self.wait(own, slot);
+                    own.wait(slot, &mut self.pool);
                     return slot.time;
                 }
                 (lane, place) = (slot.sort.lane(), None);
             } else {
                 if is_free {
-                    self.wait(own, slot);
+                    own.wait(slot, &mut self.pool);
                 }
                 if time >= end {
                     return time;
@@ -152,7 +152,7 @@ impl<'a> Work<'a> {
         let Some(place) = own.pop(lane, &mut self.pool) else { return };
         let mut slot = Slot { time, ..self.pool[place] };
         if self.step(own, host, lane, &mut slot, Some(place)) {
-            self.wait(own, slot);
+            own.wait(slot, &mut self.pool);
         }
     }
 
@@ -213,7 +213,7 @@ impl<'a> Work<'a> {
             *slot = own.free(node, &self.program, stamp(record, created));
             let is_first = !own.is_occupied(slot.sort.lane());
             if !is_first {
-                self.wait(own, *slot);
+                own.wait(*slot, &mut self.pool);
             }
             return is_first;
         }
@@ -320,14 +320,7 @@ impl<'a> Work<'a> {
         }
         for (number, Freed { node, .. }) in (created..).zip(self.freed.drain(..)) {
             let slot = own.free(node, &self.program, stamp(record, number));
-            let place = self.pool.take(slot);
-            own.push(slot.sort.lane(), slot.time, place, &mut self.pool);
+            own.wait(slot, &mut self.pool);
         }
-    }
-
-    /// Puts an operation that is free into its lane.
-    fn wait<const LANES: usize>(&mut self, own: &mut Host<LANES>, slot: Slot) {
-        let place = self.pool.take(slot);
-        own.push(slot.sort.lane(), slot.time, place, &mut self.pool);
     }
 }
