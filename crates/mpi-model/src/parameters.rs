@@ -6,7 +6,7 @@ use pdes_core::{Bytes, SimDuration};
 
 use crate::{Overhead, Selection};
 
-/// What an MPI library charges and when it switches protocols; the defaults are SMPI's.
+/// What an MPI library charges and when it switches protocols, and how fast the program computes where; the defaults are SMPI's.
 ///
 /// Sources: SimGrid 3.32, `smpi_config.cpp` (defaults) and `smpi_request.cpp` (use).
 #[derive(Clone, Debug, PartialEq)]

@@ -330,9 +330,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             }
             Some(Flow::Out { to, bytes }) => self.passage_to(to, bytes),
         };
-        if let Some(causes) = &mut self.causes {
-            causes.path.pass(kind, alone, at);
-        }
+        self.causes().path.pass(kind, alone, at);
     }
 
     /// What the data of a message to another rank take alone on their way, which the receiver has found.

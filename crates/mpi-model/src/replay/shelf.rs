@@ -149,7 +149,10 @@ impl Shelves {
     /// Takes paths from the shelf of a rank that is here, for nobody.
     pub(super) fn clear(&self, of: Rank, messages: impl Iterator<Item = ToPort>) {
         let Some(mut shelf) = self.of(of) else { return };
-        messages.for_each(|message| shelf.discard(message));
+        messages.for_each(|message| {
+            let path = shelf.take(message);
+            debug_assert!(path.is_some(), "a path comes with each message");
+        });
     }
 
     #[inline]
@@ -178,18 +181,6 @@ impl Shelf {
             }
         };
         taken.map(|(_, path)| path)
-    }
-
-    #[inline]
-    fn discard(&mut self, message: ToPort) {
-        let waiting = self.port(message.port);
-        if waiting.front().is_some_and(|first| message.is(first)) {
-            waiting.pop_front();
-            return;
-        }
-        let place = self.place(message);
-        debug_assert!(place.is_some(), "a path comes with each message");
-        place.and_then(|place| self.port(message.port).remove(place));
     }
 
     #[cold]
