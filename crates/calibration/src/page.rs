@@ -68,13 +68,18 @@ impl Machine {
 
     fn summary(&self) -> Markup {
         let thresholds = self.thresholds;
+        let calls = [
+            ("test in vain", self.test_s),
+            ("look for a message in vain", self.iprobe_s),
+            ("post of a receive", self.irecv_s),
+        ];
         html! {
             p {
                 "A message of no bytes takes " (format!("{:.3}", self.one_way.curve.at(0) * 1e6)) " us, the largest pass at "
                 (format!("{:.4}", self.bandwidth() / 1e9)) " GB/s. Sends of less than " (thresholds.detached_below)
                 " B do not wait for their receiver."
                 @if let Some(speed) = self.speed { " A core computes " (format!("{:.3}", speed / 1e9)) " Gflop/s." }
-                @for (call, time) in [("test in vain", self.test_s), ("look for a message in vain", self.iprobe_s), ("post of a receive", self.irecv_s)] {
+                @for (call, time) in calls {
                     @if let Some(time) = time { " A " (call) " takes " (format!("{:.1}", time * 1e9)) " ns." }
                 }
             }
