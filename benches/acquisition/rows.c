@@ -2,13 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+#include "processor_time.h"
 
 int main(int argc, char **argv) {
     int rank, size, columns = 1, steps = argc > 1 ? atoi(argv[1]) : 2, n = argc > 2 ? atoi(argv[2]) : 1000;

@@ -3,18 +3,12 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include "processor_time.h"
 
 static double work(int n) {
     double sum = 1;
     for (int i = 1; i <= n; i++) sum += 1 / (sum + i);
     return sum;
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
 int main(int argc, char **argv) {
