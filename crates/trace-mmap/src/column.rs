@@ -50,6 +50,36 @@ impl Column {
     }
 }
 
+/// What the columns of a rank change in the number of actions of its program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// Computations of the program that are left out.
+    pub(crate) absent: u64,
+    /// Computations between the records of the program.
+    pub(crate) inserted: u64,
+}
+
+impl Changes {
+    /// Adds up the columns of a rank, of which the last two say what is inserted, if anything is; `None` where these two are not
+    /// of one length, or sums exceed 64 bits.
+    pub(crate) fn of(columns: &[Column], inserts: bool) -> Option<Self> {
+        let absent = columns.iter().try_fold(0_u64, |sum, column| sum.checked_add(column.absent))?;
+        let inserted = match columns {
+            _ if !inserts => 0,
+            [.., gaps, amounts] if gaps.len == amounts.len && gaps.absent == 0 && amounts.absent == 0 => {
+                gaps.len
+            }
+            _ => return None,
+        };
+        Some(Self { absent, inserted })
+    }
+
+    /// Returns the number of actions of a rank whose program has so many; `None` where that is none.
+    pub(crate) fn apply(self, actions: u64) -> Option<u64> {
+        actions.checked_sub(self.absent)?.checked_add(self.inserted)
+    }
+}
+
 /// Unpacks the values of a column in order.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnReader<'a> {

@@ -16,6 +16,8 @@ use trace_mmap::{
 mod heads;
 #[path = "archive/marks.rs"]
 mod marks;
+#[path = "archive/seldom.rs"]
+mod seldom;
 #[path = "data_beside/shared.rs"]
 mod shared;
 #[path = "archive/steps.rs"]

@@ -180,7 +180,7 @@ fn what_is_wrong_is_named() {
         }
     };
     let found = error(&|bytes| bytes[8] = 1);
-    assert!(matches!(found, ArchiveError::Version { found: 1, expected: 2, .. }), "{found}");
+    assert!(matches!(found, ArchiveError::Version { found: 1, oldest: 2, newest: 3, .. }), "{found}");
     let found = error(&|bytes| bytes[12..16].reverse());
     assert!(matches!(found, ArchiveError::ByteOrder { found: 0x0d0c_0b0a, .. }), "{found}");
     let found = error(&|bytes| bytes.push(0));

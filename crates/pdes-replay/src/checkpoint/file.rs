@@ -25,7 +25,7 @@ use crate::scene::RunError;
 /// The first bytes. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
 /// The version of the format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes before the header.
 const START: u64 = 12;
 /// Bytes of the hash.

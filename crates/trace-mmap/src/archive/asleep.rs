@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::action::Action;
-use crate::archive::convert::{encode, in_order};
+use crate::archive::convert::{Folding, encode, in_order};
 use crate::archive::{ArchiveWriter, ConvertOptions, Summary, WriteError};
 use crate::draft::Linkable;
 use crate::error::TraceError;
@@ -40,7 +40,7 @@ pub fn with_measured_computations(
         ArchiveWriter::create(output, trace.ranks(), options.shards)?.with_provenance(provenance);
     let prepare = |rank| {
         let from = trace.rank(rank);
-        Ok((from, encode(rank, records(from), &from.side, options.fold)?))
+        Ok((from, encode(rank, records(from), &from.side, Folding::of(options))?))
     };
     in_order(options.load.threads, trace.ranks(), prepare, |rank, (from, encoded): (&RankTrace, _)| {
         let linkable = Linkable { trace: from.tables(), ..Linkable::default() };

@@ -8,7 +8,7 @@ use crate::archive::layout::Section;
 use crate::archive::tally::Traffic;
 use crate::archive::unroll::{Outermost, Unrolled};
 use crate::archive::{Archive, Damage, Shard};
-use crate::column::Column;
+use crate::column::{Changes, Column};
 use crate::record::{ACTION_KINDS, COLUMN, LOOP_BEGIN, LOOP_END, Limits, OPTIONAL, Record};
 
 /// Records of the longest program that is unrolled.
@@ -81,9 +81,13 @@ impl Program {
 pub(crate) struct Form {
     pub(crate) archive: Arc<Archive>,
     pub(crate) program: Arc<Program>,
-    /// Number of actions: those of the program without the computations that are left out.
+    /// Number of actions: those of the program without the computations that are left out, and those between its records.
     pub(crate) actions: u64,
+    pub(crate) changes: Changes,
+    /// All columns, those of the program first.
     pub(crate) columns: Arc<[Column]>,
+    /// How many of them the program may use; two more say what is between its records, if anything is.
+    pub(crate) own_columns: usize,
     pub(crate) limits: Arc<Limits>,
 }
 
@@ -129,7 +133,7 @@ impl ArchivedRank {
 
     fn admits(&self, record: Record) -> bool {
         match record.kind() {
-            COLUMN | OPTIONAL => (record.index() as usize) < self.form.columns.len(),
+            COLUMN | OPTIONAL => (record.index() as usize) < self.form.own_columns,
             LOOP_BEGIN | LOOP_END => true,
             _ => self.form.limits.admit(record),
         }

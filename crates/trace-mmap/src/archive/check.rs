@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::archive::tally::Tally;
 use crate::archive::{ArchivedRank, Damage};
 use crate::channel::Tag;
-use crate::column::{ABSENT, BLOCK, ColumnReader};
+use crate::column::{ABSENT, BLOCK, Changes, Column, ColumnReader, Place};
 use crate::communicator::{CommId, CommIdx};
 use crate::draft::Linkable;
 use crate::link::{CommunicatorConflict, Excess, LinkError, link, origin};
@@ -250,7 +250,7 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
     let received = tally.received().chain(std::iter::repeat(0));
     let receives = body.receives().zip(received);
     let receives = receives.map(|(stored, summed)| ("number of receives of a channel", stored, summed));
-    let columns = body.form.columns.iter().enumerate().map(|(column, stored)| {
+    let columns = body.form.columns[..body.form.own_columns].iter().enumerate().map(|(column, stored)| {
         let summed = tally.columns.get(column).copied().unwrap_or_default();
         ("length of a column", stored.len, summed)
     });
@@ -272,41 +272,65 @@ fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Findin
 /// Compares the numbers of measured times with those of the actions of each kind; returns the first that differ.
 fn check_times(trace: &RankTrace, body: &ArchivedRank, tally: &Tally) -> Option<(u64, u64)> {
     let Some(Times::Archive { columns, .. }) = &trace.times else { return None };
-    let absent: u64 = body.form.columns.iter().map(|column| column.absent).sum();
     let mut numbers = (0_u8..).zip(columns.iter()).map(|(kind, column)| {
-        let left_out = if kind == COMPUTE { absent } else { 0 };
-        (column.len, tally.by_kind[usize::from(kind)].saturating_sub(left_out))
+        let changes = if kind == COMPUTE { body.form.changes } else { Changes::default() };
+        (column.len, changes.apply(tally.by_kind[usize::from(kind)]).unwrap_or(0))
     });
     numbers.find(|(found, expected)| found != expected)
 }
 
-/// Reads all columns: each value is an amount, or one of as many gaps as the table says.
+/// Reads all columns: each value is an amount, or one of as many gaps as the table says; what is inserted is so within the
+/// program, behind a whole number of records.
 fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
-    let mut places = [0; BLOCK as usize];
-    for (column, uses) in body.form.columns.iter().zip(&tally.columns) {
-        if column.is_constant() {
-            if column.absent > 0 {
-                return Err(Damage::Column);
-            }
-            continue;
-        }
-        let (mut reader, mut absent, mut left) = (ColumnReader::new(column), 0, *uses);
-        while left > 0 {
-            let limit = left.min(BLOCK) as usize;
-            let len = reader.unpack(body.shard(), body.blocks, &mut places[..limit])?;
-            let gaps = places[..len].iter().filter(|bits| **bits == ABSENT).count() as u64;
-            let amounts = places[..len].iter().filter(|bits| **bits <= MAX_AMOUNT_BITS).count() as u64;
-            if gaps + amounts != len as u64 {
-                return Err(Damage::Column);
-            }
-            absent += gaps;
-            left -= len as u64;
-        }
-        if absent != column.absent {
-            return Err(Damage::Column);
-        }
+    let (own, inserting) = body.form.columns.split_at(body.form.own_columns);
+    own.iter()
+        .zip(&tally.columns)
+        .try_for_each(|(column, uses)| check_column(body, column, *uses, |_| true))?;
+    let mut left = tally.actions;
+    let mut is_gap = |bits| {
+        let records = f64::from_bits(bits);
+        let rest = left.checked_sub(records as u64).filter(|_| records.fract() == 0.0);
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let [gaps, amounts] = inserting else { return Ok(()) };
+    if let Place::Constant(bits) = gaps.place {
+        let all = gaps.len as f64 * f64::from_bits(bits);
+        return if is_gap(all.to_bits()) {
+            check_column(body, amounts, amounts.len, |_| true)
+        } else {
+            Err(Damage::Column)
+        };
     }
-    Ok(())
+    check_column(body, gaps, gaps.len, is_gap)?;
+    check_column(body, amounts, amounts.len, |_| true)
+}
+
+/// Reads a column that is used so often.
+fn check_column(
+    body: &ArchivedRank,
+    column: &Column,
+    uses: u64,
+    mut is_right: impl FnMut(u64) -> bool,
+) -> Result<(), Damage> {
+    if column.is_constant() {
+        return if column.absent > 0 { Err(Damage::Column) } else { Ok(()) };
+    }
+    let mut places = [0; BLOCK as usize];
+    let (mut reader, mut absent, mut left) = (ColumnReader::new(column), 0, uses);
+    while left > 0 {
+        let limit = left.min(BLOCK) as usize;
+        let len = reader.unpack(body.shard(), body.blocks, &mut places[..limit])?;
+        for bits in &places[..len] {
+            match *bits {
+                ABSENT => absent += 1,
+                bits if bits <= MAX_AMOUNT_BITS && is_right(bits) => {}
+                _ => return Err(Damage::Column),
+            }
+        }
+        left -= len as u64;
+    }
+    if absent == column.absent { Ok(()) } else { Err(Damage::Column) }
 }
 
 /// Links the ranks again, and compares the ports.

@@ -81,7 +81,7 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
                 let store = Store::new(budget, spill_dir.as_deref(), *progress);
                 let (mut linkable, tolerated) = read_file(&files[rank.index()], rank, ranks, &store)?;
                 store.finish(linkable.trace.records_mut())?;
-                prepare(rank, linkable, tolerated, options.fold)
+                prepare(rank, linkable, tolerated, Folding::of(options))
             };
             let mut tolerated = Vec::with_capacity(files.len());
             let provenance = options.provenance.unwrap_or_default();
@@ -108,13 +108,17 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
 }
 
 /// Writes a trace that is in memory or in another archive.
-fn write_trace(trace: &Trace, output: &Path, options: &ConvertOptions<'_>) -> Result<Summary, WriteError> {
+pub(crate) fn write_trace(
+    trace: &Trace,
+    output: &Path,
+    options: &ConvertOptions<'_>,
+) -> Result<Summary, WriteError> {
     let provenance = options.provenance.unwrap_or(trace.provenance());
     let mut writer =
         ArchiveWriter::create(output, trace.ranks(), options.shards)?.with_provenance(provenance);
     let prepare = |rank| {
         let from = trace.rank(rank);
-        let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, options.fold)?;
+        let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, Folding::of(options))?;
         Ok((from, encoded, encode_times(from.measured())?))
     };
     in_order(
@@ -140,11 +144,16 @@ struct Prepared {
     more: Tolerated,
 }
 
-fn prepare(rank: Rank, mut linkable: Linkable, more: Tolerated, fold: bool) -> Result<Prepared, WriteError> {
+fn prepare(
+    rank: Rank,
+    mut linkable: Linkable,
+    more: Tolerated,
+    folding: Folding,
+) -> Result<Prepared, WriteError> {
     let body = mem::take(&mut linkable.trace.body);
     let times = linkable.trace.times.take();
     let times = encode_times(times.as_ref().and_then(|times| body.measured(times)))?;
-    let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side, fold)?;
+    let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side, folding)?;
     Ok(Prepared { body, linkable, encoded, times, more })
 }
 
@@ -154,17 +163,34 @@ fn encode_times(measured: Option<Measured<'_>>) -> Result<Option<EncodedTimes>, 
     measured.map(EncodedTimes::new).transpose().map_err(spill)
 }
 
+/// What is done about loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Folding {
+    /// Every action is a record.
+    Flat,
+    /// Loops are folded.
+    Loops,
+    /// Loops are folded, and all computations stay in the programs, so that these can be cut.
+    ForCutting,
+}
+
+impl Folding {
+    pub(crate) fn of(options: &ConvertOptions<'_>) -> Self {
+        if options.fold { Self::Loops } else { Self::Flat }
+    }
+}
+
 /// Folds the records of a rank, where that is wanted.
 pub(crate) fn encode(
     rank: Rank,
     actions: impl Iterator<Item = Record> + Clone,
     side: &Side,
-    fold: bool,
+    folding: Folding,
 ) -> Result<Option<Encoded>, WriteError> {
-    if !fold {
+    if folding == Folding::Flat {
         return Ok(None);
     }
-    match encode_shortest(actions, side) {
+    match encode_shortest(actions, side, folding) {
         Ok(encoded) => Ok(Some(encoded)),
         // Folded, iterations that start other requests than the one before cannot be added up.
         Err(EncodeError::Overflow(_)) => Ok(None),
@@ -185,8 +211,10 @@ pub(crate) fn encode_error(rank: Rank, error: EncodeError) -> WriteError {
 fn encode_shortest(
     actions: impl Iterator<Item = Record> + Clone,
     side: &Side,
+    folding: Folding,
 ) -> Result<Encoded, EncodeError> {
     let gaps = Gaps::find(actions.clone());
+    let gaps = if folding == Folding::ForCutting { gaps.all_optional() } else { gaps };
     if gaps.is_empty() {
         return encode_with(actions, side, &gaps);
     }

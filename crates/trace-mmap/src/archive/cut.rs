@@ -1,7 +1,8 @@
 //! Cutting a trace: some of its ranks, or some iterations of its main loop.
 //!
-//! What an archive has folded is cut as it is stored: programs lose records, loops lose iterations, columns lose values. A trace
-//! with a record per action is read action by action, and folded as a conversion folds it.
+//! What an archive has folded is cut as it is stored: programs lose records, loops lose iterations, columns lose values. A rank
+//! with a record per action, or with computations between the records of its program, is read action by action, and folded as a
+//! conversion folds it.
 
 mod calls;
 mod main_loop;
@@ -16,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use pdes_core::Rank;
 
-use crate::archive::convert::{encode, encode_error, in_order};
+use crate::archive::convert::{Folding, encode, encode_error, in_order, write_trace};
 use crate::archive::encode::Encoded;
 use crate::archive::{
     ArchiveError, ArchiveWriter, ArchivedRank, ConvertOptions, Converted, Damage, WriteError,
@@ -47,7 +48,8 @@ pub struct Cut {
 /// Writes a part of a trace to an archive.
 ///
 /// Of a folded archive the structure is cut: this costs as much as its programs are long and as it has amounts, not as it has
-/// actions, and what is written is folded whatever the options say. Other traces are read action by action, folded and
+/// actions, and what is written is folded whatever the options say. Other traces, and acquired ones with computations that are
+/// seldom there, are read action by action, folded and
 /// written rank by rank; for cutting iterations they are folded first, into a temporary archive. The counter of the
 /// options counts the actions of the ranks that were cut.
 ///
@@ -74,16 +76,21 @@ pub fn cut(
     match what.iterations {
         Some(kept) if ranks.clone().any(|rank| is_flat(trace.rank(Rank::new(rank)))) => {
             let dir = temporary(options)?;
-            let folded = dir.path().join("folded.pdt");
+            let (whole, part) = (dir.path().join("whole.pdt"), dir.path().join("part.pdt"));
             let load = LoadOptions { progress: None, ..options.load.clone() };
             let options = ConvertOptions { load, fold: true, ..options.clone() };
-            let plan = Plan { ranks: all, removal: None, is_folded: true };
-            cut_parts(trace, &folded, &plan, &ConvertOptions { shards: 1, ..options.clone() })?;
-            let folded = Trace::load(&folded, &LoadOptions::default())?;
-            cut_iterations(&folded, output, ranks, kept, &options)
+            let single = ConvertOptions { shards: 1, ..options.clone() };
+            let plan = Plan { ranks: all, removal: None, folding: Folding::ForCutting };
+            cut_parts(trace, &whole, &plan, &single)?;
+            let whole = Trace::load(&whole, &LoadOptions::default())?;
+            let Converted { warnings, .. } = cut_iterations(&whole, &part, ranks, kept, &single)?;
+            let part = Trace::load(&part, &LoadOptions::default())?;
+            Ok(Converted { summary: write_trace(&part, output, &options)?, warnings })
         }
         Some(kept) => cut_iterations(trace, output, ranks, kept, options),
-        None => cut_parts(trace, output, &Plan { ranks, removal: None, is_folded: false }, options),
+        None => {
+            cut_parts(trace, output, &Plan { ranks, removal: None, folding: Folding::of(options) }, options)
+        }
     }
 }
 
@@ -96,8 +103,8 @@ fn temporary(options: &ConvertOptions<'_>) -> Result<tempfile::TempDir, WriteErr
 struct Plan {
     ranks: Range<u32>,
     removal: Option<Removal>,
-    /// Whether ranks stay folded that are shorter flat.
-    is_folded: bool,
+    /// How ranks are folded that are not cut as they are stored; those to be cut further stay folded even where they are shorter flat.
+    folding: Folding,
 }
 
 fn cut_iterations(
@@ -108,7 +115,7 @@ fn cut_iterations(
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
     let removal = Some(Removal::new(trace, &ranks, kept)?);
-    cut_parts(trace, output, &Plan { ranks, removal, is_folded: false }, options)
+    cut_parts(trace, output, &Plan { ranks, removal, folding: Folding::of(options) }, options)
 }
 
 /// Cuts each rank by itself, in parallel.
@@ -121,7 +128,7 @@ fn cut_parts(
     let number = plan.ranks.end - plan.ranks.start;
     let provenance = options.provenance.unwrap_or(trace.provenance());
     let mut writer = ArchiveWriter::create(output, number, options.shards)?.with_provenance(provenance);
-    let prepare = |rank: Rank| cut_rank(trace, rank, plan, options.fold);
+    let prepare = |rank: Rank| cut_rank(trace, rank, plan);
     in_order(options.load.threads, number, prepare, |rank, part| {
         part.write(rank, &mut writer)?;
         if let Some(progress) = options.load.progress {
@@ -164,24 +171,24 @@ impl Part<'_> {
     }
 }
 
-/// Returns the body of a rank whose program is more than a record per action.
+/// Returns the body of a rank whose program is more than a record per action, and all that it does.
 fn structured(rank: &RankTrace) -> Option<&ArchivedRank> {
     match &rank.body {
-        Body::Archive(body) if !body.form.program.is_flat() => Some(body),
+        Body::Archive(body) if !body.form.program.is_flat() && body.form.changes.inserted == 0 => Some(body),
         _ => None,
     }
 }
 
-fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan, fold: bool) -> Result<Part<'a>, WriteError> {
+fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan) -> Result<Part<'a>, WriteError> {
     let (old, less) = (plan.old(rank), plan.less(rank));
     let trace = trace.rank(old);
     let (names, mut tables) = Names::new(old, trace, &plan.ranks)?;
     let Some(body) = structured(trace) else {
         let kept = Kept::new(trace, Arc::new(names), &plan.ranks, &mut tables);
-        let encoded = encode(old, kept.clone(), &tables.side, fold)?.map(Box::new);
+        let encoded = encode(old, kept.clone(), &tables.side, plan.folding)?.map(Box::new);
         let linkable = Linkable { trace: tables, ..Linkable::default() };
         return Ok(match encoded {
-            Some(encoded) if plan.is_folded => Part::Structured(encoded, linkable),
+            Some(encoded) if plan.folding == Folding::ForCutting => Part::Structured(encoded, linkable),
             encoded => Part::Streamed(encoded, kept, linkable),
         });
     };

@@ -82,9 +82,10 @@ impl Directory {
         tables.below(named, "program", entry.program, self.programs.len() as u64)?;
         let program = &self.programs[entry.program as usize];
         let columns = tables.rows::<3>(Section::Columns, entry.columns.0, entry.columns.1, named)?;
-        let absent = columns.fold(0_u64, |sum, [_, _, absent]| sum.saturating_add(absent));
-        tables.limit(named, "gaps of all columns", absent, program.actions)?;
-        Ok((program.actions - absent, entry.pending.1))
+        let columns = columns.map(|row| ranks::column(&tables, named, row)).collect::<Result<Vec<_>, _>>()?;
+        let inserts = entry.inserts(&tables, named)?;
+        let (_, actions) = ranks::actions(&tables, named, program.actions, &columns, inserts)?;
+        Ok((actions, entry.pending.1))
     }
 
     /// Returns where each outgoing channel of a rank leads and what passes over it, before the rank is read.

@@ -7,9 +7,9 @@ use tempfile::SpooledTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::archive::Damage;
-use crate::archive::gaps::{BOUNDARY, Gaps, Pair};
+use crate::archive::gaps::{BOUNDARY, Gaps, Pair, Presence};
 use crate::archive::tally::{Overflow, Tally};
-use crate::column::{ABSENT, Blocks, Column, ColumnBuilder};
+use crate::column::{ABSENT, Blocks, Changes, Column, ColumnBuilder};
 use crate::fold::Folder;
 use crate::record::Record;
 use crate::side::Side;
@@ -52,6 +52,8 @@ pub(crate) struct Encoded {
     pub(crate) program: ProgramBytes,
     pub(crate) tally: Tally,
     pub(crate) columns: Vec<Column>,
+    /// Whether the last two columns say what is between the records of the program.
+    pub(crate) inserts: bool,
     /// The blocks of the columns, and behind them, at a multiple of 8 bytes, their directories.
     pub(crate) blocks: Spool,
     pub(crate) blocks_len: u64,
@@ -113,7 +115,8 @@ impl ProgramBytes {
 impl Encoded {
     /// Returns the number of actions.
     pub(crate) fn actions(&self) -> u64 {
-        self.tally.actions - self.columns.iter().map(|column| column.absent).sum::<u64>()
+        let changes = Changes::of(&self.columns, self.inserts).unwrap_or_default();
+        changes.apply(self.tally.actions).unwrap_or(u64::MAX)
     }
 
     /// Returns the bytes that the rank takes where its program is not stored yet, and where it is.
@@ -132,6 +135,8 @@ pub(crate) struct Encoder<'a> {
     before: u64,
     /// A computation whose column depends on the next record.
     computed: Option<u64>,
+    /// Records of the program so far, as it runs.
+    records: u64,
 }
 
 /// Takes the records of the program as they become final.
@@ -157,10 +162,28 @@ struct Columns<'a> {
     gaps: &'a Gaps,
     by_place: FxHashMap<Pair, u32>,
     builders: Vec<ColumnBuilder>,
+    inserted: Inserted,
     blocks: Blocks<BufWriter<SpooledTempFile>>,
 }
 
+/// The computations between the records of the program.
+#[derive(Default)]
+struct Inserted {
+    /// Records from one to the next, as the program runs.
+    gaps: ColumnBuilder,
+    amounts: ColumnBuilder,
+    /// Records up to the last one.
+    last: u64,
+}
+
 impl Columns<'_> {
+    /// Adds a computation behind so many records.
+    fn insert(&mut self, bits: u64, records: u64) -> io::Result<()> {
+        let gap = records - std::mem::replace(&mut self.inserted.last, records);
+        self.inserted.gaps.push((gap as f64).to_bits(), &mut self.blocks)?;
+        self.inserted.amounts.push(bits, &mut self.blocks)
+    }
+
     #[inline]
     fn push(&mut self, value: u64, place: Pair) -> io::Result<u32> {
         let len = self.builders.len();
@@ -184,9 +207,16 @@ impl<'a> Encoder<'a> {
         Self {
             folder: Folder::new(),
             output: Output { program: ProgramBytes::new(), tally: Tally::new(), side },
-            columns: Columns { gaps, by_place: FxHashMap::default(), builders: Vec::new(), blocks },
+            columns: Columns {
+                gaps,
+                by_place: FxHashMap::default(),
+                builders: Vec::new(),
+                inserted: Inserted::default(),
+                blocks,
+            },
             before: BOUNDARY,
             computed: None,
+            records: 0,
         }
     }
 
@@ -210,11 +240,15 @@ impl<'a> Encoder<'a> {
         let place = (self.before, next);
         let computed = self.computed.take();
         self.before = next;
-        if self.columns.gaps.contains(place) {
-            let column = self.columns.push(computed.unwrap_or(ABSENT), place)?;
-            return self.fold(Record::optional(column));
+        match (self.columns.gaps.presence(place), computed) {
+            (Some(Presence::Optional), _) => {
+                let column = self.columns.push(computed.unwrap_or(ABSENT), place)?;
+                self.fold(Record::optional(column))
+            }
+            (Some(Presence::Inserted), Some(bits)) => Ok(self.columns.insert(bits, self.records)?),
+            (None, Some(bits)) => self.mandatory(bits, next),
+            (_, None) => Ok(()),
         }
-        computed.map_or(Ok(()), |bits| self.mandatory(bits, next))
     }
 
     fn mandatory(&mut self, bits: u64, next: u64) -> Result<(), EncodeError> {
@@ -224,19 +258,23 @@ impl<'a> Encoder<'a> {
 
     #[inline]
     fn fold(&mut self, record: Record) -> Result<(), EncodeError> {
+        self.records += 1;
         self.folder.push(record, &mut |record| self.output.push(record))
     }
 
     pub(crate) fn finish(mut self) -> Result<Encoded, EncodeError> {
         self.place(BOUNDARY)?;
         self.folder.finish(&mut |record| self.output.push(record))?;
-        let Columns { builders, mut blocks, .. } = self.columns;
+        let Columns { builders, inserted, mut blocks, .. } = self.columns;
         let mut directories = Vec::new();
-        let columns = builders.into_iter().map(|builder| builder.finish(&mut blocks, &mut directories));
+        let inserts = !inserted.gaps.is_empty();
+        let inserted = [inserted.gaps, inserted.amounts].into_iter().filter(|_| inserts);
+        let columns =
+            builders.into_iter().chain(inserted).map(|builder| builder.finish(&mut blocks, &mut directories));
         let columns = columns.collect::<io::Result<Vec<_>>>()?;
         let Blocks { sink, len: blocks_len, .. } = blocks;
         let blocks = Spool::new(sink)?;
         let Output { program, tally, .. } = self.output;
-        Ok(Encoded { program, tally, columns, blocks, blocks_len, directories })
+        Ok(Encoded { program, tally, columns, inserts, blocks, blocks_len, directories })
     }
 }

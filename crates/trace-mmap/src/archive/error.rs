@@ -39,14 +39,16 @@ pub enum ArchiveError {
         expected: u32,
     },
     /// The format has another version.
-    #[error("{}: the archive has format version {found}, this program reads version {expected}", file.display())]
+    #[error("{}: the archive has format version {found}, this program reads versions {oldest} to {newest}", file.display())]
     Version {
         /// The file.
         file: PathBuf,
         /// Version found.
         found: u32,
-        /// Version expected.
-        expected: u32,
+        /// Oldest version that is read.
+        oldest: u32,
+        /// Newest version that is read.
+        newest: u32,
     },
     /// The file is shorter or longer than it says.
     #[error("{}: the file has {found} bytes, but its header says {expected}: it was cut short or appended to", file.display())]

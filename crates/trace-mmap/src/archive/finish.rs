@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::layout::{HEADER, Header, Section, ShardHeader};
 use crate::archive::output::{DataOutput, OutputFile};
-use crate::archive::writer::{Programs, Sides, Summary, WrittenRank, WrittenTimes};
+use crate::archive::writer::{Amounts, Programs, Sides, Summary, WrittenRank, WrittenTimes};
 use crate::archive::{WriteError, tally::Tally};
 use crate::channel::Arrival;
 use crate::column::{Column, Place};
@@ -168,7 +168,7 @@ impl Finished {
         let (mut linkables, mut times) = (Vec::new(), Vec::new());
         let mut entries = Vec::new();
         for rank in self.written {
-            entries.push((rank.program, rank.side, rank.blocks, rank.columns, rank.bytes));
+            entries.push((rank.program, rank.side, rank.amounts, rank.bytes));
             linkables.push(rank.linkable);
             times.push(rank.times);
         }
@@ -204,12 +204,12 @@ impl Finished {
             words.programs.extend([program.shard.into(), program.offset, program.records, *actions]);
             words.programs.extend([columns, *depth].into_iter().chain(*by_kind));
         }
-        for ((program, side, blocks, columns, bytes), linkable) in entries.into_iter().zip(linkables) {
+        for ((program, side, amounts, bytes), linkable) in entries.into_iter().zip(linkables) {
             let actions = self.programs.written[program as usize].tally.actions;
             let rank = pdes_core::Rank::new((words.ranks.len() / Section::Ranks.words()) as u32);
-            let actions = actions - columns.iter().map(|column| column.absent).sum::<u64>();
-            words.actions = words.actions.checked_add(actions).ok_or(WriteError::TooMany { rank })?;
-            words.add_rank([program, side], blocks, &columns, &bytes, &linkable);
+            let actions = words.actions.checked_add(amounts.actions(actions));
+            words.actions = actions.ok_or(WriteError::TooMany { rank })?;
+            words.add_rank([program, side], &amounts, &bytes, &linkable);
         }
         words.add_times(&times);
         Ok(words)
@@ -217,19 +217,13 @@ impl Finished {
 }
 
 impl Words {
-    fn add_rank(
-        &mut self,
-        [program, side]: [u32; 2],
-        blocks: u64,
-        columns: &[Column],
-        bytes: &[u64],
-        linkable: &Linkable,
-    ) {
+    fn add_rank(&mut self, [program, side]: [u32; 2], amounts: &Amounts, bytes: &[u64], linkable: &Linkable) {
         let Linkable { trace, sends, receives, .. } = linkable;
+        let Amounts { blocks, columns, inserts } = amounts;
         let first_column = self.add_columns(columns);
         self.ranks.extend([
             halves(program, side),
-            blocks,
+            *blocks,
             self.outgoing.len() as u64 / Section::Outgoing.words() as u64,
             halves(trace.outgoing.len() as u32, trace.incoming.len() as u32),
             self.incoming.len() as u64 / Section::Incoming.words() as u64,
@@ -238,7 +232,10 @@ impl Words {
             halves(trace.pending_at_end.len() as u32, columns.len() as u32),
             first_column,
             self.communicators.len() as u64 / Section::Communicators.words() as u64,
-            halves(trace.communicators.len() as u32 - 1, trace.names_requests.into()),
+            halves(
+                trace.communicators.len() as u32 - 1,
+                u32::from(trace.names_requests) | u32::from(*inserts) << 1,
+            ),
         ]);
         for (channel, (messages, bytes)) in trace.outgoing.iter().zip(sends.iter().zip(bytes)) {
             let arrival = match channel.arrival() {

@@ -1,6 +1,6 @@
 //! Heads of iterations, and how many that follow are like the last one.
 
-use crate::archive::{ArchivedRank, Damage};
+use crate::archive::{ArchivedRank, Damage, Inserts};
 use crate::column::{Ahead, ColumnReader};
 
 /// Values of a column in one iteration that are compared with those to come; with more, iterations do not count as alike.
@@ -28,9 +28,11 @@ pub(crate) struct Heads {
     pub(crate) behind: u64,
     /// Iterations done.
     done: u64,
-    /// Actions before this iteration, and in one.
-    position: u64,
+    /// What was read before this iteration.
+    reached: Reached,
+    /// Actions in an iteration, and records but for begins and ends of loops.
     actions: u64,
+    records: u64,
     alike: u64,
     repeated: u64,
     is_here: bool,
@@ -38,6 +40,16 @@ pub(crate) struct Heads {
     pub(crate) passes: u64,
     /// The columns whose amounts are not all the same.
     columns: Box<[Uses]>,
+}
+
+/// What a cursor has read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reached {
+    /// Actions.
+    pub(crate) position: u64,
+    /// Records, but for begins and ends of loops.
+    pub(crate) records: u64,
+    pub(crate) inserts: Inserts,
 }
 
 /// How an outermost loop uses a column.
@@ -51,7 +63,9 @@ struct Uses {
 
 impl Heads {
     pub(crate) fn new(rank: &ArchivedRank) -> Self {
-        let columns = (0..).zip(rank.form.columns.iter()).filter(|(_, column)| !column.is_constant());
+        let columns = (0..)
+            .zip(&rank.form.columns[..rank.form.own_columns])
+            .filter(|(_, column)| !column.is_constant());
         let columns = columns.map(|(column, _)| Uses { column, before: 0, each: 0 }).collect();
         Self { columns, ..Self::default() }
     }
@@ -59,12 +73,12 @@ impl Heads {
     /// Returns the head where the cursor stands after so many actions, if that is one.
     pub(crate) fn at(&self, position: u64) -> Option<Head> {
         let Self { body, alike, repeated, .. } = *self;
-        (self.is_here && self.position == position).then_some(Head { body, alike, repeated })
+        (self.is_here && self.reached.position == position).then_some(Head { body, alike, repeated })
     }
 
     /// Takes in that a loop begins.
-    pub(crate) fn enter(&mut self, body: u64, position: u64, ahead: &Ahead<'_>) {
-        (self.body, self.position) = (body, position);
+    pub(crate) fn enter(&mut self, body: u64, reached: Reached, ahead: &Ahead<'_>) {
+        (self.body, self.reached) = (body, reached);
         (self.done, self.alike, self.repeated, self.is_here, self.passes) = (0, 0, 0, false, 0);
         self.columns.iter_mut().for_each(|uses| uses.before = ahead.used(uses.column));
     }
@@ -73,13 +87,14 @@ impl Heads {
     pub(crate) fn turn(
         &mut self,
         left: u64,
-        position: u64,
+        reached: Reached,
         ahead: &Ahead<'_>,
         rank: &ArchivedRank,
     ) -> Result<bool, Damage> {
         self.done += 1;
-        self.actions = position.saturating_sub(self.position);
-        self.position = position;
+        let before = std::mem::replace(&mut self.reached, reached);
+        self.actions = reached.position.saturating_sub(before.position);
+        self.records = reached.records.saturating_sub(before.records);
         for uses in &mut self.columns {
             let used = ahead.used(uses.column);
             (uses.each, uses.before) = (used.saturating_sub(uses.before), used);
@@ -88,7 +103,9 @@ impl Heads {
             (self.alike, self.repeated) = (self.alike - 1, self.repeated + 1);
         } else if self.done.is_power_of_two() {
             // Not each time: amounts that are never the same should not cost much.
-            (self.alike, self.repeated) = (self.count_alike(left, rank)?, 1);
+            let is_alone = reached.inserts.left != before.inserts.left;
+            let alike = if is_alone { 0 } else { self.count_alike(left, rank)? };
+            (self.alike, self.repeated) = (alike, 1);
         }
         let iterations = self.alike.saturating_add(self.repeated);
         let share = self.actions.saturating_mul(iterations).saturating_mul(MIN_SHARE);
@@ -101,7 +118,9 @@ impl Heads {
 
     /// Counts the iterations to come whose amounts are those of the last one.
     fn count_alike(&self, left: u64, rank: &ArchivedRank) -> Result<u64, Damage> {
-        let mut alike = left;
+        // What is inserted behind the last record of an iteration is in that iteration.
+        let records = self.reached.inserts.after(self.reached.records, 1);
+        let mut alike = left.min(records / self.records.max(1));
         for uses in self.columns.iter().filter(|uses| uses.each > 0) {
             alike = alike.min(uses.count_alike(alike, rank)?);
         }
@@ -112,7 +131,9 @@ impl Heads {
     pub(crate) fn skip(&mut self, iterations: u64, ahead: &mut Ahead<'_>) {
         self.done += iterations;
         self.alike -= iterations;
-        self.position += self.actions.saturating_mul(iterations);
+        self.reached.position += self.actions.saturating_mul(iterations);
+        // From here on the cursor counts records as it counts actions.
+        self.reached.records = self.reached.position;
         for uses in &mut self.columns {
             uses.before = uses.before.saturating_add(uses.each.saturating_mul(iterations));
             ahead.seek(uses.column, uses.before);
@@ -122,7 +143,12 @@ impl Heads {
 
     /// Returns the actions before this iteration.
     pub(crate) fn position(&self) -> u64 {
-        self.position
+        self.reached.position
+    }
+
+    /// Returns the records of an iteration, but for begins and ends of loops.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
     }
 }
 

@@ -7,6 +7,7 @@ use pdes_core::{Bytes, Rank};
 
 use crate::archive::tally::{Tally, Traffic};
 use crate::archive::{ArchiveError, Damage};
+use crate::column::Changes;
 use crate::record::{ACTION_KINDS, CALL, COMPUTE};
 use crate::side::Side;
 use crate::trace::{Body, RankTrace, Trace};
@@ -138,6 +139,8 @@ pub struct Storage {
     pub shards: u64,
     /// Computations that tracers left out at some times, and columns leave out too.
     pub gaps: u64,
+    /// Computations that tracers left out nearly always, and that are inserted between the records of programs.
+    pub inserted: u64,
 }
 
 impl Info {
@@ -214,7 +217,9 @@ impl Storage {
                 shards: shards.len() as u64,
                 ..Self::default()
             });
-            storage.gaps += body.form.columns.iter().map(|column| column.absent).sum::<u64>();
+            let Changes { absent, inserted } = body.form.changes;
+            storage.gaps = storage.gaps.saturating_add(absent);
+            storage.inserted = storage.inserted.saturating_add(inserted);
             programs.insert(
                 (body.form.program.shard, body.form.program.offset, body.form.program.records),
                 body.form.program.depth,
@@ -240,8 +245,8 @@ impl Sums {
     fn of(trace: &RankTrace, rank: Rank) -> Result<Self, ArchiveError> {
         if let Body::Archive(body) = &trace.body {
             let mut by_kind = body.form.program.by_kind;
-            let gaps = body.form.columns.iter().map(|column| column.absent).sum::<u64>();
-            by_kind[usize::from(COMPUTE)] = by_kind[usize::from(COMPUTE)].saturating_sub(gaps);
+            let computations = &mut by_kind[usize::from(COMPUTE)];
+            *computations = body.form.changes.apply(*computations).unwrap_or(0);
             let sends = body.sends().collect();
             let by_call = match by_kind[usize::from(CALL)] {
                 0 => BTreeMap::new(),

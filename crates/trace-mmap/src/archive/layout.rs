@@ -7,8 +7,10 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PDT\r\n\x1a\n";
 /// The first bytes of a further file of an archive.
 pub(crate) const SHARD_MAGIC: [u8; 8] = *b"\x89PDS\r\n\x1a\n";
-/// The version of the format.
-pub(crate) const VERSION: u32 = 2;
+/// The version of the format that is written.
+pub(crate) const VERSION: u32 = 3;
+/// The oldest version that is read: it differs in that nothing is between the records of programs.
+pub(crate) const OLDEST_VERSION: u32 = 2;
 /// The byte order mark, little-endian.
 pub(crate) const ORDER: u32 = 0x0a0b_0c0d;
 /// Bytes of the header; its last eight are the checksum of the others.
@@ -206,7 +208,7 @@ fn open(bytes: &[u8], magic: [u8; 8]) -> Result<Reader<'_>, BadHeader> {
     if order != ORDER {
         return Err(BadHeader::ByteOrder(order));
     }
-    if version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return Err(BadHeader::Version(version));
     }
     let (fields, sum) = header.split_at(HEADER - 8);

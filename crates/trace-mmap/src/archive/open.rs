@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use pdes_core::Rank;
 
-use crate::archive::layout::{BadHeader, HEADER, Header, ORDER, PAGE, SLACK, Section, VERSION};
+use crate::archive::layout::{
+    BadHeader, HEADER, Header, OLDEST_VERSION, ORDER, PAGE, SLACK, Section, VERSION,
+};
 use crate::archive::map::MappedFile;
 use crate::archive::shard::ShardFile;
 use crate::archive::tables::Tables;
@@ -53,7 +55,9 @@ fn bad_header(file: &MappedFile, bad: BadHeader) -> ArchiveError {
         BadHeader::ByteOrder(found) => {
             ArchiveError::ByteOrder { file, found, expected: u32::from_ne_bytes(ORDER.to_le_bytes()) }
         }
-        BadHeader::Version(found) => ArchiveError::Version { file, found, expected: VERSION },
+        BadHeader::Version(found) => {
+            ArchiveError::Version { file, found, oldest: OLDEST_VERSION, newest: VERSION }
+        }
         BadHeader::Short => ArchiveError::Length { file, found, expected: HEADER as u64 },
         BadHeader::Checksum => ArchiveError::Checksum { file, section: "header" },
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::archive::walk::Level;
-use crate::archive::{ArchivedRank, Damage, Walk};
+use crate::archive::{ArchivedRank, Damage, Inserts, Walk};
 use crate::column::Ahead;
 use crate::record::Record;
 
@@ -18,15 +18,23 @@ pub(crate) struct Place {
     idle: u64,
     /// Values taken from each column that is not constant.
     used: Vec<u64>,
+    /// What is inserted next, and behind how many of the records to follow.
+    inserts: Inserts,
+}
+
+impl Place {
+    pub(crate) fn inserts(&self) -> Inserts {
+        self.inserts
+    }
 }
 
 impl<'a> Walk<'a> {
     /// Returns where the walk is, with these records to follow; `None` where it stops at heads, of which a place says nothing.
-    pub(crate) fn place_of(&self, rest: &[Record], ahead: &Ahead<'_>) -> Option<Place> {
+    pub(crate) fn place_of(&self, rest: &[Record], ahead: &Ahead<'_>, inserts: Inserts) -> Option<Place> {
         let (depth, record) = self.place(rest);
         let used = varying(self.rank).map(|column| ahead.used(column)).collect();
         let levels = self.levels[..depth].to_vec();
-        self.heads.is_none().then_some(Place { record, levels, idle: self.idle, used })
+        self.heads.is_none().then_some(Place { record, levels, idle: self.idle, used, inserts })
     }
 
     /// Goes on at a place of the same walk; returns the records that follow.
@@ -34,12 +42,13 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// Where the program has no such place, or the page with its records is damaged.
     pub(crate) fn go_on_at(&mut self, place: &Place, ahead: &mut Ahead<'a>) -> Result<&'a [Record], Damage> {
-        let Place { record, levels, idle, used } = place;
+        let Place { record, levels, idle, used, inserts } = place;
         let is_before = |level: &Level| level.body <= *record;
         let columns = varying(self.rank);
         if levels.len() > self.levels.len()
             || !levels.iter().all(is_before)
             || columns.clone().count() != used.len()
+            || !inserts.fits(&self.rank.form)
         {
             return Err(Self::bad_loop());
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::layout::MAX_DEPTH;
 use crate::archive::unroll::{Outermost, Unrolled};
-use crate::archive::{ArchivedRank, Damage, Heads};
+use crate::archive::{ArchivedRank, Damage, Heads, Reached};
 use crate::column::Ahead;
 use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Record};
 
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
     fn over(rank: &'a ArchivedRank, outermost: Outermost) -> Self {
         let unrolled = rank.form.program.unrolled(rank.shard(), outermost);
         let unrolled = unrolled.filter(|unrolled| unrolled.fits(&rank.form.limits));
-        let absent = rank.form.program.actions - rank.form.actions;
+        let absent = rank.form.changes.absent;
         Self {
             rank,
             unrolled,
@@ -143,27 +143,32 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes in a turn after so many actions from a place so deep in loops, with these records to follow; returns whether
+    /// Takes in a turn from a place so deep in loops, with these records to follow; returns whether
     /// here is the head of an iteration that others like it follow.
     pub(crate) fn look_ahead(
         &mut self,
         turn: Record,
         depth: usize,
         behind: u64,
-        position: u64,
+        reached: Reached,
         ahead: &Ahead<'_>,
     ) -> Result<bool, Damage> {
         let Some(heads) = self.heads.as_deref_mut().filter(|_| self.depth == 1) else { return Ok(false) };
         let level = &self.levels[0];
         if turn.kind() == LOOP_BEGIN {
-            heads.enter(level.body, position, ahead);
+            heads.enter(level.body, reached, ahead);
             return Ok(false);
         }
         if depth > 1 {
             return Ok(false);
         }
         heads.behind = behind;
-        heads.turn(level.left.saturating_add(1), position, ahead, self.rank)
+        heads.turn(level.left.saturating_add(1), reached, ahead, self.rank)
+    }
+
+    /// Returns the records that follow each other, of which these are but for so many at their end.
+    pub(crate) fn whole(&self, rest: &[Record], cut: usize) -> &'a [Record] {
+        &self.chunk[self.chunk.len() - cut - rest.len()..]
     }
 
     /// Returns how many loops are in progress, and the record behind these, which follow.

@@ -16,7 +16,7 @@ use crate::archive::finish::{self, Finished};
 use crate::archive::open::shard_path;
 use crate::archive::output::{DataOutput, OutputFile};
 use crate::archive::tally::Tally;
-use crate::column::{Column, Place};
+use crate::column::{Changes, Column, Place};
 use crate::draft::Linkable;
 use crate::load::MAX_RANKS;
 use crate::provenance::Provenance;
@@ -120,13 +120,29 @@ impl Sides {
 pub(crate) struct WrittenRank {
     pub(crate) program: u32,
     pub(crate) side: u32,
-    /// Where the blocks of its columns begin in the data of the shard.
-    pub(crate) blocks: u64,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) amounts: Amounts,
     /// Bytes of each outgoing channel.
     pub(crate) bytes: Vec<u64>,
     pub(crate) linkable: Linkable,
     pub(crate) times: Option<WrittenTimes>,
+}
+
+/// Amounts of a rank that are stored apart from its program.
+#[derive(Default)]
+pub(crate) struct Amounts {
+    /// Where the blocks of the columns begin in the data of the shard.
+    pub(crate) blocks: u64,
+    pub(crate) columns: Vec<Column>,
+    /// Whether the last two columns say what is between the records of the program.
+    pub(crate) inserts: bool,
+}
+
+impl Amounts {
+    /// Returns the actions of a rank whose program has so many.
+    pub(crate) fn actions(&self, of_program: u64) -> u64 {
+        let changes = Changes::of(&self.columns, self.inserts).unwrap_or_default();
+        changes.apply(of_program).unwrap_or(u64::MAX)
+    }
 }
 
 /// Times of a rank that are stored.
@@ -194,7 +210,7 @@ impl ArchiveWriter {
         let columns: Vec<Column> = amounts.iter().zip(&tally.columns).map(constant).collect();
         let written = self.write_program(rank, bytes, tally.clone());
         let program = written.map_err(|source| self.error(rank, source))?;
-        self.keep(rank, program, tally, 0, columns, linkable);
+        self.keep(rank, program, tally, Amounts { columns, ..Amounts::default() }, linkable);
         Ok(())
     }
 
@@ -260,11 +276,11 @@ impl ArchiveWriter {
     }
 
     fn write_folded(&mut self, rank: Rank, encoded: Encoded, linkable: Linkable) -> Result<(), EncodeError> {
-        let Encoded { program, tally, mut columns, blocks, directories, .. } = encoded;
+        let Encoded { program, tally, mut columns, inserts, blocks, directories, .. } = encoded;
         let shard = self.shard_of(rank) as usize;
         let program = self.write_program(rank, program, tally.clone())?;
         let base = write_columns(&mut self.shards[shard], blocks, &directories, &mut columns)?;
-        self.keep(rank, program, tally, base, columns, linkable);
+        self.keep(rank, program, tally, Amounts { blocks: base, columns, inserts }, linkable);
         Ok(())
     }
 
@@ -285,7 +301,7 @@ impl ArchiveWriter {
         let records = tally.actions;
         let program = self.programs.written.len() as u32;
         self.programs.written.push(WrittenProgram { shard, offset, records, tally: tally.clone() });
-        self.keep(rank, program, tally, 0, Vec::new(), linkable);
+        self.keep(rank, program, tally, Amounts::default(), linkable);
         Ok(())
     }
 
@@ -305,15 +321,7 @@ impl ArchiveWriter {
         Ok(number)
     }
 
-    fn keep(
-        &mut self,
-        rank: Rank,
-        program: u32,
-        tally: Tally,
-        blocks: u64,
-        columns: Vec<Column>,
-        mut linkable: Linkable,
-    ) {
+    fn keep(&mut self, rank: Rank, program: u32, tally: Tally, amounts: Amounts, mut linkable: Linkable) {
         let side = self.sides.add(&linkable.trace.side);
         linkable.trace.side = Arc::default();
         let trace: &RankTrace = &linkable.trace;
@@ -327,12 +335,10 @@ impl ArchiveWriter {
         linkable.receives_from_any = from_any;
         linkable.receives = receives;
         let bytes = sends.iter().map(|traffic| traffic.bytes).collect();
-        let absent = columns.iter().map(|column| column.absent).sum::<u64>();
-        let actions = tally.actions - absent;
+        let actions = amounts.actions(tally.actions);
         self.flat_bytes = self.flat_bytes.saturating_add(actions.saturating_mul(16));
         let times = None;
-        self.written[rank.index()] =
-            Some(WrittenRank { program, side, blocks, columns, bytes, linkable, times });
+        self.written[rank.index()] = Some(WrittenRank { program, side, amounts, bytes, linkable, times });
     }
 
     /// Links the ranks, writes the tables, and gives the archive its name.
@@ -351,8 +357,7 @@ impl ArchiveWriter {
         let nothing = |rank| WrittenRank {
             program: idle,
             side,
-            blocks: 0,
-            columns: Vec::new(),
+            amounts: Amounts::default(),
             bytes: Vec::new(),
             linkable: Linkable::idle(Rank::new(rank), ranks),
             times: None,

@@ -35,6 +35,10 @@ impl<W: Write> Blocks<W> {
 }
 
 impl ColumnBuilder {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Adds an amount by its bits, or [`ABSENT`].
     #[inline]
     pub(crate) fn push(&mut self, value: u64, blocks: &mut Blocks<impl Write>) -> io::Result<()> {

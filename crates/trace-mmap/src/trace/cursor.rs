@@ -3,7 +3,7 @@
 use std::slice;
 
 use crate::action::Action;
-use crate::archive::{ArchivedRank, Damage, Head, Walk};
+use crate::archive::{ArchivedRank, Damage, Head, Inserts, Reached, Walk};
 use crate::column::{ABSENT, Ahead};
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
 use crate::store::{CHUNK, Records};
@@ -11,7 +11,7 @@ use crate::trace::Mark;
 
 /// Reads the actions of a rank in order.
 ///
-/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 144, over an
+/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 184, over an
 /// archive 24 for each nested loop, and for each column of amounts 24, or where some amounts differ 120, and 8 for
 /// each of up to 128 amounts.
 ///
@@ -34,8 +34,13 @@ pub struct Cursor<'a> {
 struct State<'a> {
     ahead: Ahead<'a>,
     source: Source<'a>,
-    /// Computations that were left out.
+    /// Computations that were left out, less those that were inserted, modulo 2^64.
     absent: u64,
+    inserts: Inserts,
+    /// Records that `rest` ends before the end of those that follow each other, because something is to be inserted there.
+    cut: usize,
+    /// The bits of the amount that is to be yielded where the cursor stops, or [`ABSENT`].
+    inserted: u64,
 }
 
 /// Where a cursor goes on.
@@ -46,7 +51,7 @@ struct Next<'a> {
     stops: bool,
 }
 
-const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 144);
+const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 184);
 
 #[derive(Clone, Debug)]
 enum Source<'a> {
@@ -57,7 +62,7 @@ enum Source<'a> {
 
 impl<'a> Cursor<'a> {
     pub(crate) fn in_memory(records: &'a Records) -> Self {
-        Self::new(Source::Memory { records, next: 0 }, None, Ahead::default())
+        Self::new(Source::Memory { records, next: 0 }, None, Ahead::default(), Inserts::default())
     }
 
     pub(crate) fn archived(rank: &'a ArchivedRank) -> Self {
@@ -71,16 +76,22 @@ impl<'a> Cursor<'a> {
 
     fn walking(rank: &'a ArchivedRank, walk: Walk<'a>) -> Self {
         let (limits, ahead) = (walk.limits(), Ahead::new(&rank.form.columns));
-        Self::new(Source::Archive(walk), limits, ahead)
+        Self::new(Source::Archive(walk), limits, ahead, Inserts::new(&rank.form))
     }
 
-    fn new(source: Source<'a>, limits: Option<&'a Limits>, ahead: Ahead<'a>) -> Self {
-        Self { rest: [].iter(), limits, behind: 0, state: Box::new(State { ahead, source, absent: 0 }) }
+    fn new(source: Source<'a>, limits: Option<&'a Limits>, ahead: Ahead<'a>, inserts: Inserts) -> Self {
+        let state = State { ahead, source, absent: 0, inserts, cut: 0, inserted: ABSENT };
+        Self { rest: [].iter(), limits, behind: 0, state: Box::new(state) }
     }
 
     /// Returns the index of the next action, which is the number of actions read.
     pub fn position(&self) -> u64 {
-        self.behind - self.rest.len() as u64 - self.state.absent
+        self.state.actions(self.records())
+    }
+
+    /// Returns the records read, but for begins and ends of loops.
+    fn records(&self) -> u64 {
+        self.behind - self.rest.len() as u64
     }
 
     /// Goes on; returns whether it yields something.
@@ -90,11 +101,18 @@ impl<'a> Cursor<'a> {
         !next.stops
     }
 
-    /// Goes on, after so many actions, with these records.
-    fn go_on(&mut self, position: u64, records: Result<&'a [Record], Damage>) {
-        let records = self.state.or_stop(records);
-        (self.rest, self.behind) = (records.iter(), position + records.len() as u64);
+    /// Goes on, after so many actions, with these records, and with something to be inserted behind so many of them.
+    fn go_on(&mut self, position: u64, records: Result<&'a [Record], Damage>, due: u64) {
         self.state.absent = 0;
+        self.state.inserts.due = position.saturating_add(due);
+        self.state.look_up_first(position);
+        let rest = match self.state.source {
+            Source::Damaged => &[],
+            _ => self.state.or_stop(records),
+        };
+        let next = Next { rest, behind: position + rest.len() as u64, stops: false };
+        let next = self.state.limit(next);
+        self.goes_on(next);
     }
 
     /// Returns where the cursor is, to go on from there with [`RankTrace::cursor_at`](crate::RankTrace::cursor_at); `None` for
@@ -102,7 +120,11 @@ impl<'a> Cursor<'a> {
     pub fn mark(&self) -> Option<Mark> {
         let place = match &self.state.source {
             Source::Memory { .. } => None,
-            Source::Archive(walk) => Some(walk.place_of(self.rest.as_slice(), &self.state.ahead)?),
+            Source::Archive(walk) => {
+                let State { ahead, inserts, cut, .. } = &*self.state;
+                let rest = walk.whole(self.rest.as_slice(), *cut);
+                Some(walk.place_of(rest, ahead, inserts.from(self.records()))?)
+            }
             Source::Damaged => return None,
         };
         Some(Mark { position: self.position(), place })
@@ -112,7 +134,8 @@ impl<'a> Cursor<'a> {
     ///
     /// Where the trace has no such place the cursor ends as where it is damaged.
     pub(crate) fn go_on_at(&mut self, mark: &Mark) {
-        let State { ahead, source, .. } = &mut *self.state;
+        let State { ahead, source, inserts, cut, .. } = &mut *self.state;
+        (*inserts, *cut) = (Inserts::default(), 0);
         let records = match (source, &mark.place) {
             (Source::Memory { records, next }, None) => {
                 let (chunk, within) = (mark.position as usize / CHUNK, mark.position as usize % CHUNK);
@@ -120,11 +143,13 @@ impl<'a> Cursor<'a> {
                 Ok(records.chunk(chunk).and_then(|chunk| chunk.get(within..)).unwrap_or_default())
             }
             (Source::Archive(walk), Some(place)) if mark.position <= walk.rank.form.actions => {
+                *inserts = place.inserts();
                 walk.go_on_at(place, ahead)
             }
             _ => Err(Damage::Column),
         };
-        self.go_on(mark.position, records);
+        let due = inserts.due;
+        self.go_on(mark.position, records, due);
     }
 
     /// Returns the head at which the cursor has stopped: see
@@ -152,20 +177,32 @@ impl<'a> Cursor<'a> {
     pub fn skip_iterations(&mut self, iterations: u64) {
         let alike = self.head().map_or(0, |head| head.alike);
         assert!(iterations <= alike, "{iterations} iterations to pass over, of {alike} that are alike");
-        let State { ahead, source, .. } = &mut *self.state;
+        let read = self.records();
+        let State { ahead, source, inserts, cut, .. } = &mut *self.state;
         let Source::Archive(walk) = source else { return };
-        let records = walk.skip(iterations, self.rest.as_slice(), ahead);
+        let rest = walk.whole(self.rest.as_slice(), std::mem::take(cut));
+        let records = walk.skip(iterations, rest, ahead);
         let Some(heads) = &walk.heads else { return };
+        let due = inserts.after(read, heads.records().saturating_mul(iterations));
         let position = heads.position();
-        self.go_on(position, records);
+        self.go_on(position, records, due);
     }
 }
 
 impl<'a> State<'a> {
-    /// Goes on to the next records, none at the end.
+    /// Returns the actions that so many records are.
+    fn actions(&self, records: u64) -> u64 {
+        records.wrapping_sub(self.absent)
+    }
+
+    /// Goes on to the next records, none at the end, or inserts what is due behind those that were read.
     #[cold]
     fn advance(&mut self, behind: u64) -> Next<'a> {
-        let position = behind - self.absent;
+        self.look_up_first(behind);
+        if self.inserts.due == behind {
+            return self.insert(behind);
+        }
+        let position = self.actions(behind);
         let records = match &mut self.source {
             Source::Memory { records, next } => {
                 *next += 1;
@@ -175,30 +212,94 @@ impl<'a> State<'a> {
             Source::Damaged => Ok(&[][..]),
         };
         let rest = self.or_stop(records);
-        Next { rest, behind: behind + rest.len() as u64, stops: rest.is_empty() }
+        self.limit(Next { rest, behind: behind + rest.len() as u64, stops: rest.is_empty() })
+    }
+
+    /// Yields the computation that is due behind so many records.
+    fn insert(&mut self, behind: u64) -> Next<'a> {
+        let taken = self.take(self.inserts.amounts()).and_then(|bits| self.look_up(behind).map(|()| bits));
+        match taken {
+            Ok(bits) => self.inserted = bits,
+            Err(damage) => {
+                self.stop(damage);
+                return Next { rest: &[], behind, stops: true };
+            }
+        }
+        self.absent = self.absent.wrapping_sub(1);
+        let (rest, behind) = self.whole(&[], behind);
+        self.limit(Next { rest, behind, stops: true })
+    }
+
+    /// Finds where the first computation is due, if that was not done yet.
+    fn look_up_first(&mut self, read: u64) {
+        if self.inserts.due == Inserts::NEVER && self.inserts.left > 0 {
+            let found = self.look_up(read);
+            found.unwrap_or_else(|damage| self.stop(damage));
+        }
+    }
+
+    /// Finds behind how many records, so many of which were read, the next computation is due that the program does not have.
+    fn look_up(&mut self, read: u64) -> Result<(), Damage> {
+        self.inserts.due = Inserts::NEVER;
+        if let Some(left) = self.inserts.left.checked_sub(1) {
+            self.inserts.left = left;
+            self.inserts.due = read.saturating_add(f64::from_bits(self.take(self.inserts.gaps())?) as u64);
+        }
+        Ok(())
+    }
+
+    /// Takes the next value of a column that the program does not use.
+    fn take(&mut self, column: u32) -> Result<u64, Damage> {
+        let mut bits = self.ahead.take(column);
+        if bits > MAX_AMOUNT_BITS {
+            let Source::Archive(walk) = &self.source else { return Err(Damage::Column) };
+            bits = self.ahead.unpack(column, walk.rank.shard(), walk.rank.blocks)?;
+        }
+        if bits <= MAX_AMOUNT_BITS { Ok(bits) } else { Err(Damage::Column) }
+    }
+
+    /// Ends the records to follow where something is to be inserted.
+    fn limit(&mut self, next: Next<'a>) -> Next<'a> {
+        let Next { rest, behind, .. } = next;
+        let room = self.inserts.due.saturating_sub(behind - rest.len() as u64);
+        if room >= rest.len() as u64 {
+            return next;
+        }
+        self.cut = rest.len() - room as usize;
+        Next { rest: &rest[..room as usize], behind: behind - self.cut as u64, ..next }
+    }
+
+    /// Returns all records to follow, and those up to their end.
+    fn whole(&mut self, rest: &'a [Record], behind: u64) -> (&'a [Record], u64) {
+        match (&self.source, std::mem::take(&mut self.cut)) {
+            (Source::Archive(walk), cut) if cut > 0 => (walk.whole(rest, cut), behind + cut as u64),
+            _ => (rest, behind),
+        }
     }
 
     /// Goes on at the begin of a loop or at the end of an iteration, with `rest` behind that.
     #[cold]
     fn turn(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
-        let (rest, before) = (rest.as_slice(), behind - rest.len() as u64 - 1);
-        let (turned, stops) = self.try_turn(record, before - self.absent, rest).unwrap_or_else(|damage| {
+        let (rest, behind) = self.whole(rest.as_slice(), behind);
+        let before = behind - rest.len() as u64 - 1;
+        let (turned, stops) = self.try_turn(record, before, rest).unwrap_or_else(|damage| {
             self.stop(damage);
             (&[], false)
         });
-        Next { rest: turned, behind: before + turned.len() as u64, stops }
+        self.limit(Next { rest: turned, behind: before + turned.len() as u64, stops })
     }
 
     fn try_turn(
         &mut self,
         record: Record,
-        position: u64,
+        records: u64,
         rest: &'a [Record],
     ) -> Result<(&'a [Record], bool), Damage> {
+        let reached = Reached { position: self.actions(records), records, inserts: self.inserts };
         let Source::Archive(walk) = &mut self.source else { return Err(Damage::of(record)) };
         let (depth, behind) = walk.place(rest);
-        let turned = walk.turn(record, position, rest)?;
-        Ok((turned, walk.look_ahead(record, depth, behind, position, &self.ahead)?))
+        let turned = walk.turn(record, reached.position, rest)?;
+        Ok((turned, walk.look_ahead(record, depth, behind, reached, &self.ahead)?))
     }
 
     /// Takes an amount, by its bits, of a column of which none is unpacked; `None` where it is damaged.
@@ -231,6 +332,7 @@ impl<'a> State<'a> {
             walk.rank.report(damage);
         }
         self.source = Source::Damaged;
+        (self.inserts, self.cut) = (Inserts::default(), 0);
     }
 
     /// Ends the cursor before a record that is no action of the rank.
@@ -258,7 +360,8 @@ impl Iterator for Cursor<'_> {
                 if self.goes_on(next) {
                     continue;
                 }
-                return None;
+                let bits = std::mem::replace(&mut self.state.inserted, ABSENT);
+                return (bits != ABSENT).then(|| Action::Compute { flops: f64::from_bits(bits) });
             };
             // One comparison tells actions from all that is in programs of archives only, and that the kind is known.
             if record.kind() < COLUMN {
@@ -288,7 +391,7 @@ impl Iterator for Cursor<'_> {
             if bits <= MAX_AMOUNT_BITS {
                 return Some(Action::Compute { flops: f64::from_bits(bits) });
             }
-            self.state.absent += 1;
+            self.state.absent = self.state.absent.wrapping_add(1);
         }
     }
 

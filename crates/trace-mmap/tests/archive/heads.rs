@@ -48,7 +48,7 @@ fn check_rank(rank: &RankTrace, picks: &[u64]) -> u64 {
     skipped
 }
 
-fn check_trace(trace: &Trace, picks: &[u64]) -> u64 {
+pub(super) fn check_trace(trace: &Trace, picks: &[u64]) -> u64 {
     let skipped = (0..trace.ranks()).map(|rank| check_rank(trace.rank(Rank::new(rank)), picks)).sum();
     trace.integrity().expect("the trace is whole");
     skipped

@@ -22,7 +22,7 @@ fn check_mark(rank: &RankTrace, all: &[Action], after: usize) {
     assert_eq!(other.next(), None);
 }
 
-fn check_trace(trace: &Trace, places: impl Fn(usize) -> Vec<usize>) {
+pub(super) fn check_trace(trace: &Trace, places: impl Fn(usize) -> Vec<usize>) {
     for rank in 0..trace.ranks() {
         let rank = trace.rank(Rank::new(rank));
         let all: Vec<Action> = rank.cursor().collect();

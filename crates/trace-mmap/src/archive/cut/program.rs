@@ -171,7 +171,7 @@ impl KeptProgram {
             });
         }
         let (blocks, blocks_len) = (Spool::new(blocks.sink)?, blocks.len);
-        Ok(Encoded { program, tally, columns, blocks, blocks_len, directories })
+        Ok(Encoded { program, tally, columns, inserts: false, blocks, blocks_len, directories })
     }
 }
 

@@ -10,10 +10,13 @@ use crate::archive::layout::{MAX_COLUMNS, Section};
 use crate::archive::tables::{Tables, Taken};
 use crate::archive::{ArchiveError, ArchivedRank, Form};
 use crate::channel::{Arrival, Incoming, Outgoing, PortId, Slot, Tag};
-use crate::column::{Column, Place};
+use crate::column::{Changes, Column, Place};
 use crate::measured::Times;
 use crate::record::{ACTION_KINDS, Limits, MAX_AMOUNT_BITS, MAX_SLOTS, TableSizes};
 use crate::trace::{Body, RankTrace};
+
+/// What makes ranks share a [`Form`]: program, columns, whether these insert something, and limits.
+type FormKey = (u64, (u64, u64), bool, TableSizes);
 
 /// What ranks that are being read share.
 pub(super) struct Reading<'a> {
@@ -22,8 +25,7 @@ pub(super) struct Reading<'a> {
     /// Columns by their first entry and number: ranks share them.
     columns: FxHashMap<(u64, u64), Arc<[Column]>>,
     limits: FxHashMap<TableSizes, Arc<Limits>>,
-    /// What ranks share, by program, columns and limits.
-    forms: FxHashMap<(u64, (u64, u64), TableSizes), Arc<Form>>,
+    forms: FxHashMap<FormKey, Arc<Form>>,
     pub(super) taken: Taken,
 }
 
@@ -39,7 +41,7 @@ pub(super) struct Entry {
     pub(super) pending: (u64, u64),
     pub(super) columns: (u64, u64),
     pub(super) communicators: (u64, u64),
-    names_requests: u64,
+    flags: u64,
 }
 
 impl Entry {
@@ -62,7 +64,7 @@ impl Entry {
         let (out, into) = halves(channels);
         let (ports, slots) = halves(places);
         let (pending_len, columns_len) = halves(counts);
-        let (communicators_len, names_requests) = halves(flags);
+        let (communicators_len, flags) = halves(flags);
         Self {
             program,
             side,
@@ -74,9 +76,50 @@ impl Entry {
             pending: (pending, pending_len),
             columns: (columns, columns_len),
             communicators: (communicators, communicators_len),
-            names_requests,
+            flags,
         }
     }
+}
+
+/// A rank some of whose requests have names.
+const NAMES_REQUESTS: u64 = 1;
+
+/// A rank whose last two columns say what is between the records of its program.
+const INSERTS: u64 = 2;
+
+impl Entry {
+    pub(super) fn inserts(&self, tables: &Tables<'_>, named: (Section, u64)) -> Result<bool, ArchiveError> {
+        Ok(tables.limit(named, "flags", self.flags, NAMES_REQUESTS | INSERTS)? & INSERTS != 0)
+    }
+}
+
+/// Returns what the columns of a rank change in the actions of its program, and how many there are then.
+pub(super) fn actions(
+    tables: &Tables<'_>,
+    named: (Section, u64),
+    of_program: u64,
+    columns: &[Column],
+    inserts: bool,
+) -> Result<(Changes, u64), ArchiveError> {
+    let changes = Changes::of(columns, inserts).ok_or_else(|| tables.malformed(named))?;
+    tables.limit(named, "gaps of all columns", changes.absent, of_program)?;
+    let actions = changes.apply(of_program).ok_or_else(|| tables.malformed(named))?;
+    Ok((changes, actions))
+}
+
+/// Reads a row of the table of columns.
+pub(super) fn column(
+    tables: &Tables<'_>,
+    named: (Section, u64),
+    [head, word, absent]: [u64; 3],
+) -> Result<Column, ArchiveError> {
+    let len = head & ((1 << 56) - 1);
+    let place = match tables.limit(named, "kind of a column", head >> 56, 1)? {
+        0 => Place::Constant(tables.limit(named, "bits of an amount", word, MAX_AMOUNT_BITS)?),
+        _ => Place::Blocks(word),
+    };
+    tables.limit(named, "gaps of a column", absent, len)?;
+    Ok(Column { len, absent, place })
 }
 
 impl<'a> Reading<'a> {
@@ -108,11 +151,10 @@ impl<'a> Reading<'a> {
         let slots = tables.limit(named, "number of slots", entry.slots, max_slots)? as u32;
         let ports = tables.limit(named, "number of ports", entry.ports, entry.incoming.1)? as u32;
         let columns = self.columns(named, entry.columns)?;
-        tables.limit(named, "number of columns of the program", program.columns, columns.len() as u64)?;
-        let absent = columns.iter().try_fold(0_u64, |sum, column| sum.checked_add(column.absent));
-        let absent = absent.unwrap_or(u64::MAX);
-        let actions =
-            program.actions - tables.limit(named, "gaps of all columns", absent, program.actions)?;
+        let inserts = entry.inserts(&tables, named)?;
+        let (changes, actions) = actions(&tables, named, program.actions, &columns, inserts)?;
+        let own_columns = columns.len() - if inserts { 2 } else { 0 };
+        tables.limit(named, "number of columns of the program", program.columns, own_columns as u64)?;
         let outgoing = self.outgoing(named, entry)?;
         let incoming = self.incoming(named, entry)?;
         for (field, needed, len) in [
@@ -126,7 +168,7 @@ impl<'a> Reading<'a> {
         if !needs.fit(&communicators) {
             return Err(tables.malformed(named));
         }
-        let names_requests = tables.limit(named, "flags", entry.names_requests, 1)? == 1;
+        let names_requests = entry.flags & NAMES_REQUESTS != 0;
         let sizes = TableSizes {
             outgoing: outgoing.len(),
             incoming: incoming.len(),
@@ -139,9 +181,9 @@ impl<'a> Reading<'a> {
         let pending_at_end = self.pending(named, entry)?;
         let times = self.times(rank)?;
         let limits = self.limits.entry(sizes).or_insert_with(|| Arc::new(Limits::new(&sizes)));
-        let form = self.forms.entry((entry.program, entry.columns, sizes)).or_insert_with(|| {
+        let form = self.forms.entry((entry.program, entry.columns, inserts, sizes)).or_insert_with(|| {
             let (archive, limits) = (Arc::clone(&directory.archive), Arc::clone(limits));
-            Arc::new(Form { archive, program, actions, columns, limits })
+            Arc::new(Form { archive, program, actions, changes, columns, own_columns, limits })
         });
         let body = Body::Archive(ArchivedRank {
             form: Arc::clone(form),
@@ -172,16 +214,8 @@ impl<'a> Reading<'a> {
         self.taken.add(&self.tables, Section::Columns, range.1, named)?;
         self.tables.limit(named, "number of columns", range.1, MAX_COLUMNS)?;
         let rows = self.tables.rows::<3>(Section::Columns, range.0, range.1, named)?;
-        let column = |[head, word, absent]: [u64; 3]| {
-            let len = head & ((1 << 56) - 1);
-            let place = match self.tables.limit(named, "kind of a column", head >> 56, 1)? {
-                0 => Place::Constant(self.tables.limit(named, "bits of an amount", word, MAX_AMOUNT_BITS)?),
-                _ => Place::Blocks(word),
-            };
-            self.tables.limit(named, "gaps of a column", absent, len)?;
-            Ok(Column { len, absent, place })
-        };
-        let columns = rows.map(column).collect::<Result<Arc<[Column]>, _>>()?;
+        let columns =
+            rows.map(|row| column(&self.tables, named, row)).collect::<Result<Arc<[Column]>, _>>()?;
         self.columns.insert(range, Arc::clone(&columns));
         Ok(columns)
     }
