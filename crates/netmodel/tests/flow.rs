@@ -82,6 +82,52 @@ fn events_within_the_precision_happen_together() {
     }
 }
 
+/// Links go on with their flows whenever one joins or leaves, which may round the next arrival up by a picosecond: in these
+/// cases that was after the instant at which it was looked for, and nobody looked again.
+#[test]
+fn arrivals_that_rounding_moves_are_not_lost() {
+    let text = "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n";
+    let platform = Platform::from_toml(text, "test.toml").unwrap();
+    // Hosts, bytes, and when they are sent [ns].
+    let cases: [&[(u32, u32, u64, u64)]; 2] = [
+        &[
+            (3, 0, 20_287, 190_300),
+            (1, 0, 1, 248_244),
+            (1, 0, 184_544, 24_392),
+            (3, 0, 7_096, 219_861),
+            (2, 0, 1, 222_734),
+            (3, 2, 97_447, 210_326),
+            (3, 2, 170_027, 126_260),
+            (1, 2, 120_126, 179_159),
+        ],
+        &[
+            (2, 0, 10_763, 320_045),
+            (0, 3, 75_255, 281_242),
+            (2, 3, 229_444, 31_928),
+            (0, 3, 13_792, 320_518),
+            (2, 0, 58_678, 194_301),
+            (2, 3, 190_517, 131_330),
+            (1, 3, 85_052, 99_125),
+            (2, 0, 130_948, 158_329),
+            (2, 3, 297_124, 24_652),
+            (2, 0, 297_567, 74_711),
+            (0, 3, 266_661, 115_341),
+            (1, 3, 209_766, 159_978),
+            (1, 3, 159_028, 320_045),
+            (2, 0, 288_609, 293_927),
+        ],
+    ];
+    for messages in cases {
+        let mut network = FlowNetwork::new(&platform, &raw());
+        for (tag, &(src, dst, bytes, nanos)) in messages.iter().enumerate() {
+            let at = SimTime::from_picos(nanos * 1000);
+            network.send(at, host(src), host(dst), Bytes::new(bytes), tag).unwrap();
+        }
+        let ends = finish(network, messages.len());
+        assert!(ends.iter().all(|end| end.is_finite()), "{ends:?}");
+    }
+}
+
 #[test]
 fn what_never_ends_lies_at_the_end_of_time() {
     let platform = platform();

@@ -85,7 +85,7 @@ impl Progress {
         self.arrivals.next()
     }
 
-    /// Finds the flows that arrive before `end`. Each is to be ended.
+    /// Finds the flows that arrive before `end`, which may be none. Each is to be ended.
     pub(super) fn take_before(&mut self, end: SimTime, mut arrives: impl FnMut(SimTime, FlowIndex)) {
         while let Some(group) = self.arrivals.take_before(end) {
             if group & 1 == 1 {
@@ -93,6 +93,9 @@ impl Progress {
                 arrives(self.arrival_alone(flow), flow);
                 continue;
             }
+            // Where the convoy has gone on since, the arrival of its first may be rounded to a later picosecond than that
+            // under which it was noted, and is to be noted anew.
+            self.note_change(group >> 1);
             let convoy = &self.convoys[(group >> 1) as usize];
             let arrivals = convoy.members.iter().map(|member| (convoy.arrival(member.goal), member.flow));
             arrivals.filter(|&(at, _)| at < end).for_each(|(at, flow)| arrives(at, flow));
