@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
@@ -42,10 +43,11 @@ fn every_combination_is_a_run() {
     let folder = folder(
         "config = 'run.toml'\n[[axis]]\nname = 'speed'\nvalues = [\n\
          { label = 'slow', network.bandwidth_factor = 1 }, { label = 'fast', network.bandwidth_factor = 4 } ]\n\
-         [grid]\nnetwork.latency_factor = [1, 1000]\n",
+         [grid]\nnetwork.latency_factor = [1, 1000]\nnetwork.preset = ['raw']\n",
     );
-    let assert = sweep(&folder).args(["--jobs", "2"]).assert().code(DONE);
-    assert.stdout(contains("fast   1000")).stderr(contains("4 runs"));
+    let assert = sweep(&folder).args(["--jobs", "2", "--pictures", "svg"]).assert().code(DONE);
+    // What is the same in all runs is not told for each.
+    assert.stdout(contains("fast   1000").and(contains("raw").not())).stderr(contains("4 runs"));
     let table = table(&folder.path("results/sweep.csv"));
     assert_eq!(column(&table, "speed"), ["slow", "slow", "fast", "fast"]);
     // 1 ms of computation, two links of 1 us, 1000 bytes at 1 GB/s: each number by hand.
@@ -56,7 +58,12 @@ fn every_combination_is_a_run() {
     assert_eq!(column(&table, "error"), ["", "", "", ""]);
     let page = std::fs::read_to_string(folder.path("results/sweep.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("3.001 ms") && !page.contains("http-equiv"));
-    assert!(page.contains("Simulated time over network.latency_factor"));
+    assert!(page.contains("Simulated time over network.latency_factor") && !page.contains(">raw<"));
+    assert_eq!(column(&table, "network.preset"), ["raw"; 4]);
+    for picture in ["runs.svg", "over-network.latency_factor.svg"] {
+        let picture = std::fs::read_to_string(folder.path(&format!("results/{picture}"))).unwrap();
+        assert!(picture.starts_with("<svg"));
+    }
 }
 
 #[test]

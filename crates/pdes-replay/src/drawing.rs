@@ -12,6 +12,7 @@ mod net;
 mod quantity;
 mod strips;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ pub(crate) struct Placed {
 /// A drawing of any width.
 pub(crate) struct Figure {
     /// What its file is called.
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// What it shows.
     pub(crate) title: String,
     /// Draws it this wide \[px\].
@@ -89,11 +90,11 @@ type Drawer = Box<dyn Fn(u32) -> Result<Svg, DrawingError>>;
 
 impl Figure {
     pub(crate) fn new(
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         title: impl Into<String>,
         draw: impl Fn(u32) -> Result<Svg, DrawingError> + 'static,
     ) -> Self {
-        Self { name, title: title.into(), draw: Box::new(draw) }
+        Self { name: name.into(), title: title.into(), draw: Box::new(draw) }
     }
 }
 

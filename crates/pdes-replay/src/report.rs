@@ -28,6 +28,7 @@ pub use column::{Column, Fractions};
 pub use critical_path::{CriticalPath, PathCall, PathParts, PathRank, PathSegment};
 pub use histograms::{Histogram, Histograms};
 pub use links::{AllLinks, ContendedLink, Links};
+pub(crate) use page::write_figures;
 pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
 pub use saved::{ReportError, SavedParameters, SavedReport};
 

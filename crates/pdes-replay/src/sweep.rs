@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
 use crate::job::Job;
-use crate::report::{PortraitError, Report};
+use crate::report::{PictureFormat, PortraitError, Report, write_figures};
 use crate::scene::{RunError, Scene};
 pub use columns::write_parquet;
 use journal::Journal;
@@ -260,6 +260,35 @@ impl Results {
     fn relative(&self, row: &Row) -> Option<f64> {
         let first = self.rows.iter().find_map(|row| row.found.as_ref().ok())?;
         Some(row.found.as_ref().ok()?.simulated_time_s / first.simulated_time_s)
+    }
+
+    /// Returns the axes that have more than one value; all where none has.
+    pub fn varying(&self) -> Vec<usize> {
+        let is_varied = |axis: &usize| {
+            let mut labels = self.rows.iter().map(|row| &row.labels[*axis]);
+            let first = labels.next();
+            labels.any(|label| Some(label) != first)
+        };
+        let all = 0..self.axes.len();
+        let varying: Vec<usize> = all.clone().filter(is_varied).collect();
+        if varying.is_empty() { all.collect() } else { varying }
+    }
+
+    /// Names a row by its values of these axes.
+    fn name(row: &Row, axes: &[usize], between: &str) -> String {
+        axes.iter().map(|&axis| row.labels[axis].as_str()).collect::<Vec<_>>().join(between)
+    }
+
+    /// Writes each figure of the comparison as a file into a directory; returns the files.
+    ///
+    /// # Errors
+    /// Where a figure cannot be drawn, or a file cannot be written.
+    pub fn write_pictures(
+        &self,
+        directory: &Path,
+        format: PictureFormat,
+    ) -> Result<Vec<PathBuf>, PortraitError> {
+        write_figures(page::figures(self).iter(), directory, format)
     }
 
     /// Writes the comparison as one page of HTML that needs nothing else.

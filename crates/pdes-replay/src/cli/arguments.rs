@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pdes_replay::PictureFormat;
 
 /// Replays a trace of an MPI program on a model of a machine, and says how long the program would run there.
 #[derive(Debug, Parser)]
@@ -175,12 +176,33 @@ pub(crate) struct SweepArguments {
     /// Runs at the same time; by default as many as there are cores.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// Writes the figures of the page as files, too.
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) pictures: Option<PictureForm>,
     /// Runs all again, also those that the directory has the results of.
     #[arg(long)]
     pub(crate) fresh: bool,
     /// Prints no table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// What figures are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PictureForm {
+    /// Scalable.
+    Svg,
+    /// Pixels.
+    Png,
+}
+
+impl From<PictureForm> for PictureFormat {
+    fn from(form: PictureForm) -> Self {
+        match form {
+            PictureForm::Svg => Self::Svg,
+            PictureForm::Png => Self::Png,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

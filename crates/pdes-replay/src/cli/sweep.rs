@@ -43,21 +43,27 @@ fn write(results: &Results, arguments: &SweepArguments) -> Result<()> {
     let page = arguments.output.join("sweep.html");
     let title = arguments.sweep.file_stem().unwrap_or_default().to_string_lossy();
     results.write_page(&title, &page)?;
+    if let Some(format) = arguments.pictures {
+        results.write_pictures(&arguments.output, format.into())?;
+    }
     tracing::info!("wrote {}, {} and {}", table.display(), columns.display(), page.display());
     Ok(())
 }
 
 /// Prints a line for each run.
 fn print(results: &Results) -> Result<()> {
-    let widths: Vec<usize> = (0..results.axes.len())
-        .map(|axis| {
+    let axes = results.varying();
+    let widths: Vec<usize> = axes
+        .iter()
+        .map(|&axis| {
             let labels = results.rows.iter().map(|row| row.labels[axis].chars().count());
             labels.chain([results.axes[axis].chars().count()]).max().unwrap_or_default()
         })
         .collect();
     let mut output = std::io::stdout().lock();
     let mut line = |labels: &[String], text: &str| {
-        let cells = labels.iter().zip(&widths).map(|(label, &width)| format!("{label:width$}  "));
+        let labels = axes.iter().map(|&axis| &labels[axis]);
+        let cells = labels.zip(&widths).map(|(label, &width)| format!("{label:width$}  "));
         writeln!(output, "{}{text}", cells.collect::<String>())
     };
     line(&results.axes, "simulated time")?;

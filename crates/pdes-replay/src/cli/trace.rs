@@ -126,12 +126,12 @@ fn info(trace: &Trace) -> Result<String> {
             "ends early: {ended_early} rank(s) did not leave MPI, {cut_actions} action(s) were cut"
         )?;
     }
-    if let Some(Storage { programs, records, depth, data_bytes, shards, gaps }) = info.storage {
+    if let Some(Storage { programs, records, depth, data_bytes, shards, gaps, inserted }) = info.storage {
         let flat = info.actions as f64 * 16.0;
         writeln!(
             text,
             "storage:  {programs} program(s) of {records} records in all, loops {depth} deep, {gaps} optional \
-             computations, {data_bytes} bytes of data in {shards} file(s), {:.1} times smaller than flat",
+             computations left out and {inserted} inserted, {data_bytes} bytes of data in {shards} file(s), {:.1} times smaller than flat",
             flat / data_bytes.max(1) as f64
         )?;
     }

@@ -99,21 +99,8 @@ impl Portrait {
         directory: &Path,
         format: PictureFormat,
     ) -> Result<Vec<PathBuf>, PortraitError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            |source| PortraitError::Write { path, source }
-        };
-        std::fs::create_dir_all(directory).map_err(failed(directory))?;
         let sections = self.sections();
-        let figures = sections.iter().flat_map(|section| &section.figures);
-        let write = |figure: &Figure| {
-            let (bytes, ending) = picture(figure, format)
-                .map_err(|source| PortraitError::Draw { name: figure.name.to_owned(), source })?;
-            let path = directory.join(format!("{}.{ending}", figure.name));
-            std::fs::write(&path, bytes).map_err(failed(&path))?;
-            Ok(path)
-        };
-        figures.map(write).collect()
+        write_figures(sections.iter().flat_map(|section| &section.figures), directory, format)
     }
 
     fn sections(&self) -> Vec<Section> {
@@ -155,6 +142,27 @@ impl Portrait {
         };
         Page { title: &title, lead, sections: &sections, scripts: &scripts }.text()
     }
+}
+
+/// Writes each figure as a file into a directory, which is made where it does not exist; returns the files.
+pub(crate) fn write_figures<'a>(
+    figures: impl Iterator<Item = &'a Figure>,
+    directory: &Path,
+    format: PictureFormat,
+) -> Result<Vec<PathBuf>, PortraitError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |source| PortraitError::Write { path, source }
+    };
+    std::fs::create_dir_all(directory).map_err(failed(directory))?;
+    let write = |figure: &Figure| {
+        let (bytes, ending) = picture(figure, format)
+            .map_err(|source| PortraitError::Draw { name: figure.name.to_string(), source })?;
+        let path = directory.join(format!("{}.{ending}", figure.name));
+        std::fs::write(&path, bytes).map_err(failed(&path))?;
+        Ok(path)
+    };
+    figures.map(write).collect()
 }
 
 fn picture(figure: &Figure, format: PictureFormat) -> Result<(Vec<u8>, &'static str), DrawingError> {

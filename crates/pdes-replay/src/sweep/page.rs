@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::plot::{bars, lines};
 use super::{Results, Row};
-use crate::drawing::{DrawingError, seconds};
+use crate::drawing::{DrawingError, Figure, seconds};
 use crate::page::{Page, Section};
 
 pub(super) fn page(results: &Results, title: &str) -> Result<String, DrawingError> {
@@ -12,7 +12,7 @@ pub(super) fn page(results: &Results, title: &str) -> Result<String, DrawingErro
     let mut sections = Vec::new();
     if !done.is_empty() {
         let mut section = Section::new("times", "Simulated time");
-        section.figures = bars(results).into_iter().chain(lines(results)).collect();
+        section.figures = figures(results);
         sections.push(section);
     }
     let mut runs = Section::new("runs", "All runs");
@@ -25,17 +25,21 @@ pub(super) fn page(results: &Results, title: &str) -> Result<String, DrawingErro
     Page { title, lead, sections: &sections, scripts: &[] }.text()
 }
 
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
+    bars(results).into_iter().chain(lines(results)).collect()
+}
+
 fn table(results: &Results, done: &[&Row]) -> Markup {
     let time = |row: &Row| row.found.as_ref().map_or(u64::MAX, |found| found.simulated_time_ps);
-    let best = done.iter().map(|row| time(row)).min();
+    let (best, axes) = (done.iter().map(|row| time(row)).min(), results.varying());
     html! {
         div.scroll { table {
             thead { tr {
-                @for axis in &results.axes { th { (axis) } }
+                @for &axis in &axes { th { (results.axes[axis]) } }
                 th.number { "simulated time" } th.number { "against the first" } th.number { "communication" }
                 th.number { "messages" } th.number { "M actions/s" }
             } }
-            tbody { @for row in &results.rows { (line(results, row, best == Some(time(row)))) } }
+            tbody { @for row in &results.rows { (line(results, row, &axes, best == Some(time(row)))) } }
         } }
     }
 }
@@ -49,16 +53,16 @@ fn summary(results: &Results, done: &[&Row]) -> Markup {
         @if failed > 0 { ", " (failed) " of which failed" }
         "."
         @if let Some((row, time)) = least {
-            " The shortest simulated time is " (seconds(time)) ", with " (row.labels.join(", ")) "."
+            " The shortest simulated time is " (seconds(time)) ", with " (Results::name(row, &results.varying(), ", ")) "."
         }
     }
 }
 
-fn line(results: &Results, row: &Row, is_best: bool) -> Markup {
+fn line(results: &Results, row: &Row, axes: &[usize], is_best: bool) -> Markup {
     match &row.found {
         Ok(found) => html! {
             tr.best[is_best] {
-                @for label in &row.labels { td { (label) } }
+                @for &axis in axes { td { (row.labels[axis]) } }
                 td.number { (seconds(found.simulated_time_s)) }
                 td.number { @if let Some(relative) = results.relative(row) { (change(relative)) } }
                 td.number { (share(found.communication_s, found.compute_s)) }
@@ -68,7 +72,7 @@ fn line(results: &Results, row: &Row, is_best: bool) -> Markup {
         },
         Err(error) => html! {
             tr.failed {
-                @for label in &row.labels { td { (label) } }
+                @for &axis in axes { td { (row.labels[axis]) } }
                 td colspan="5" { (error) }
             }
         },
@@ -88,8 +92,10 @@ fn share(part: f64, rest: f64) -> String {
 }
 
 fn warnings(results: &Results) -> impl Iterator<Item = (String, &String)> {
-    results.rows.iter().flat_map(|row| {
+    let axes = results.varying();
+    results.rows.iter().flat_map(move |row| {
+        let labels = Results::name(row, &axes, ", ");
         let warnings = row.found.iter().flat_map(|found| &found.warnings);
-        warnings.map(|warning| (row.labels.join(", "), warning))
+        warnings.map(move |warning| (labels.clone(), warning))
     })
 }

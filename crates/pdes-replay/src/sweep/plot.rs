@@ -1,6 +1,6 @@
 //! The results of a sweep as drawings.
 
-use super::{Found, Results, Row};
+use super::{Found, Results};
 use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, Lines, Reading, TimeUnit, seconds};
 
 /// More runs than this are not told apart in one drawing.
@@ -9,7 +9,9 @@ const MOST_LINES: usize = 12;
 
 /// Draws a bar for each run: its simulated time, and of that the mean time of a rank in computations.
 pub(super) fn bars(results: &Results) -> Option<Figure> {
-    let runs = results.rows.iter().filter_map(|row| Some((row.labels.join(" · "), row.found.as_ref().ok()?)));
+    let axes = results.varying();
+    let name = |row| Results::name(row, &axes, " · ");
+    let runs = results.rows.iter().filter_map(|row| Some((name(row), row.found.as_ref().ok()?)));
     let bar = |(label, found): (String, &Found)| {
         let compute = found.compute_s / f64::from(found.ranks.max(1));
         let parts = vec![compute, (found.simulated_time_s - compute).max(0.0)];
@@ -31,15 +33,11 @@ pub(super) fn lines(results: &Results) -> Vec<Figure> {
 
 fn line(results: &Results, axis: usize, name: &str) -> Option<Figure> {
     let mut series: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-    for Row { labels, found } in &results.rows {
-        let x: f64 = labels[axis].parse().ok()?;
-        let others: Vec<&str> = labels
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != axis)
-            .map(|(_, label)| label.as_str())
-            .collect();
-        let (others, Ok(found)) = (others.join(" · "), found) else { continue };
+    let mut others = results.varying();
+    others.retain(|&other| other != axis);
+    for row in &results.rows {
+        let x: f64 = row.labels[axis].parse().ok()?;
+        let (others, Ok(found)) = (Results::name(row, &others, " · "), &row.found) else { continue };
         let point = (x, found.simulated_time_s);
         match series.iter_mut().find(|(label, _)| *label == others) {
             Some((_, points)) => points.push(point),
@@ -67,5 +65,7 @@ fn line(results: &Results, axis: usize, name: &str) -> Option<Figure> {
         reading: Reading::Points,
         lines: series.into_iter().enumerate().map(line).collect(),
     };
-    Some(Figure::new("axis", format!("Simulated time over {name}"), move |width| lines.draw(width)))
+    Some(Figure::new(format!("over-{name}"), format!("Simulated time over {name}"), move |width| {
+        lines.draw(width)
+    }))
 }
