@@ -11,14 +11,16 @@ fn main() {
 mod mpi {
     use std::process::Command;
 
-    const FILES: [&str; 7] = [
+    const FILES: [&str; 9] = [
         "shim/process.c",
         "shim/messages.c",
         "shim/requests.c",
         "shim/collectives.c",
         "shim/communicators.c",
         "shim/regions.c",
-        "shim/unrecorded.c",
+        "shim/windows.c",
+        "shim/files.c",
+        "shim/processes.c",
     ];
 
     pub(super) fn build() {

@@ -171,17 +171,128 @@ fn the_module_mpi_f08_is_recorded() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_named() {
-    let Some(program) = Program::compile("unrecorded.c") else { return };
-    let (assert, run) = program.acquire("run", 2, &[]);
-    assert.code(DONE).stderr(contains("1 MPI_Put, 2 MPI_Win_create, 4 MPI_Win_fence, 2 MPI_Win_free"));
+fn calls_without_a_model_are_recorded_with_their_arguments() {
+    let Some(program) = Program::compile("unmodelled.c") else { return };
+    let folder = Folder::new();
+    let file = folder.path("out put");
+    let (assert, run) = program.acquire_with(&["--with-times"], "run", 2, &[file.to_str().unwrap()]);
+    assert.code(DONE).stderr(contains("take no time in a replay: "));
     run.check();
-    run.expect(0, "barrier");
+    let escaped = file.to_str().unwrap().replace(' ', "%20");
+    let step = "unmodelled MPI_Win_fence assert=noprecede win=0; unmodelled MPI_Put target=1 disp=1 bytes=4 win=0; \
+                unmodelled MPI_Win_fence assert=0 win=0";
+    run.expect(
+        0,
+        &format!(
+            "unmodelled MPI_Win_create size=16 unit=4 comm=0 new=0; {step}; {step}; \
+             unmodelled MPI_Win_lock lock=shared target=1 assert=0 win=0; unmodelled MPI_Get target=1 disp=1 bytes=4 win=0; \
+             unmodelled MPI_Win_flush_local target=1 win=0; unmodelled MPI_Accumulate target=1 disp=2 bytes=4 op=sum win=0; \
+             unmodelled MPI_Fetch_and_op target=1 disp=2 bytes=4 op=sum win=0; \
+             unmodelled MPI_Rput target=1 disp=3 bytes=4 win=0 req=other-0; unmodelled MPI_Wait req=other-0 done=other-0; \
+             unmodelled MPI_Win_unlock target=1 win=0; unmodelled MPI_Win_post ranks=1 assert=0 win=0; \
+             unmodelled MPI_Win_start ranks=1 assert=0 win=0; unmodelled MPI_Win_complete win=0; unmodelled MPI_Win_wait win=0; \
+             unmodelled MPI_Win_free win=0; unmodelled MPI_File_open name={escaped} mode=create+rdwr comm=0 new=0; \
+             unmodelled MPI_File_set_view datarep=native disp=8 etype=8 filetype=8 extent=8 file=0; \
+             unmodelled MPI_File_write_at_all offset=0 bytes=80 file=0; unmodelled MPI_File_seek offset=2 whence=set file=0; \
+             unmodelled MPI_File_read bytes=24 file=0; unmodelled MPI_File_iwrite_at offset=0 bytes=8 file=0 req=other-0; \
+             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_File_read_all_begin bytes=8 file=0; \
+             unmodelled MPI_File_read_all_end file=0; unmodelled MPI_File_sync file=0; unmodelled MPI_File_close file=0; \
+             unmodelled MPI_File_open name=/no/such/folder/a%20file mode=rdonly comm=self new=-; \
+             comm_split comm=0 new=1 members=0; \
+             unmodelled MPI_Intercomm_create comm=1 leader=0 peer_comm=0 remote_leader=1 tag=5 new=other-0; \
+             unmodelled MPI_Isend dst=0 tag=6 bytes=4 comm=other-0 req=other-0; unmodelled MPI_Recv src=0 tag=6 bytes=4 comm=other-0; \
+             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_Barrier comm=other-0; \
+             unmodelled MPI_Comm_free comm=other-0; unmodelled MPI_Comm_idup comm=0 req=other-0; \
+             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_Allreduce bytes=4 comm=other-0; \
+             unmodelled MPI_Comm_free comm=other-0; comm_free comm=1; barrier"
+        ),
+    );
+    let info = command().args(["trace", "info"]).arg(run.archive()).assert().code(DONE);
+    let info = String::from_utf8(info.get_output().stdout.clone()).unwrap();
+    let row = |name: &str| {
+        let line = info.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap();
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("MPI_Put"), "4 calls, 16 B");
+    assert_eq!(row("MPI_File_write_at_all"), "2 calls, 160 B");
+    assert_eq!(row("MPI_Win_fence"), "8 calls, 0 B");
+    // The text is the trace again, arguments and times included.
+    let text = folder.path("text");
+    command().args(["trace", "dump"]).arg(run.archive()).arg("-o").arg(&text).assert().code(DONE);
+    let lines = std::fs::read_to_string(text.join("rank-0.txt")).unwrap();
+    let (put, time) = lines
+        .lines()
+        .find(|line| line.contains("MPI_Put"))
+        .and_then(|line| line.split_once(" time="))
+        .unwrap();
+    assert_eq!(put, "0 unmodelled MPI_Put target=1 disp=1 bytes=4 win=0");
+    assert!(time.parse::<u64>().is_ok(), "{time}");
+    let again = folder.path("again.pdt");
+    command().args(["trace", "convert"]).arg(&text).arg("-o").arg(&again).assert().code(DONE);
+    let dump =
+        |archive: &Path| command().args(["trace", "dump"]).arg(archive).assert().get_output().stdout.clone();
+    assert_eq!(dump(&again), dump(&run.archive()));
+    let platform = repository().join("configs/platforms/torus-5g.toml");
+    let mut replay = command();
+    replay.arg("--platform").arg(&platform).arg("--trace").arg(run.archive()).assert().code(DONE).stderr(
+        contains("calls that no replay models take no time: 2 MPI_Accumulate, 2 MPI_Allreduce, ").count(1),
+    );
+    let mut validate = command();
+    validate
+        .arg("validate")
+        .arg(run.archive())
+        .arg("--platform")
+        .arg(&platform)
+        .assert()
+        .code(DONE)
+        .stdout(contains("unmodelled ").and(contains("not modelled: calls with ")));
+}
+
+#[test]
+fn calls_without_a_model_are_recorded_in_fortran() {
+    let Some(program) = Program::compile("unmodelled.f90") else { return };
+    let folder = Folder::new();
+    let file = folder.path("out");
+    let (assert, run) = program.acquire("run", 2, &[file.to_str().unwrap()]);
+    assert.code(DONE);
+    run.check();
+    run.expect(
+        1,
+        &format!(
+            "unmodelled MPI_Win_create size=16 unit=4 comm=0 new=0; unmodelled MPI_Win_fence assert=0 win=0; \
+             unmodelled MPI_Put target=0 disp=2 bytes=4 win=0; unmodelled MPI_Win_fence assert=nosucceed win=0; \
+             unmodelled MPI_Win_free win=0; unmodelled MPI_File_open name={} mode=create+wronly comm=0 new=0; \
+             unmodelled MPI_File_iwrite_at offset=16 bytes=16 file=0 req=other-0; \
+             unmodelled MPI_Wait req=other-0 done=other-0; unmodelled MPI_File_close file=0",
+            file.display()
+        ),
+    );
+}
+
+#[test]
+fn processes_that_are_started_later_are_recorded() {
+    let Some(program) = Program::compile("spawn.c") else { return };
+    let (assert, run) = program.acquire("run", 1, &[]);
+    assert.code(DONE).stderr(contains("1 MPI_Comm_disconnect, 1 MPI_Comm_spawn, 1 MPI_Send"));
+    run.check();
+    let calls = run.calls(0);
+    let spawn = "maxprocs=1 root=0 comm=0 new=other-0";
+    assert!(
+        calls[1].starts_with("unmodelled MPI_Comm_spawn command=/") && calls[1].ends_with(spawn),
+        "{calls:?}"
+    );
+    assert_eq!(
+        calls[2..4],
+        [
+            "unmodelled MPI_Send dst=0 tag=3 bytes=4 comm=other-0",
+            "unmodelled MPI_Comm_disconnect comm=other-0"
+        ]
+    );
 }
 
 #[test]
 fn a_program_that_dies_leaves_what_it_did() {
-    let Some(program) = Program::compile("unrecorded.c") else { return };
+    let Some(program) = Program::compile("unmodelled.c") else { return };
     let (assert, run) = program.acquire("run", 2, &["die"]);
     assert
         .code(FAILED)
@@ -321,18 +432,23 @@ fn gather(folder: &Folder, shards: &[&PathBuf]) -> assert_cmd::assert::Assert {
 #[test]
 fn a_shard_is_recovered_up_to_its_last_whole_line() {
     let folder = Folder::new();
-    let whole =
-        shard(&folder, "0.shard", "a", 0, "0 init\n0 send 1 7 8\n0 finalize\n# skipped 2 MPI_Put\n# end\n");
+    let whole = shard(
+        &folder,
+        "0.shard",
+        "a",
+        0,
+        "0 init\n0 send 1 7 8\n0 unmodelled MPI_Put bytes=8\n0 finalize\n# end\n",
+    );
     // As a process leaves it that is killed: a part of a line, then zeros.
     let zeros = "\0".repeat(200_000);
     let killed =
         shard(&folder, "1.shard", "a", 1, &format!("1 init\n1 compute 50\n1 recv 0 7 8\n1 sen{zeros}"));
     gather(&folder, &[&whole, &killed])
         .code(DONE)
-        .stdout(contains("2 ranks, 6 actions"))
+        .stdout(contains("2 ranks, 7 actions"))
         .stdout(contains("processor time at 1000000000 flops per second"))
         .stderr(contains("1 rank(s) ended without MPI_Finalize, the first is rank 1"))
-        .stderr(contains("2 MPI_Put"));
+        .stderr(contains("take no time in a replay: 1 MPI_Put"));
     let text = command().args(["trace", "dump"]).arg(folder.path("run.pdt")).assert().code(DONE);
     text.stdout(contains("1 compute 50\n1 recv 0 7 8 6\n"));
     let info = command().args(["trace", "info"]).arg(folder.path("run.pdt")).assert().code(DONE);

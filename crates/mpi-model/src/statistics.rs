@@ -50,7 +50,7 @@ pub enum ActionKind {
     NewCommunicator,
     /// The call of a collective operation that does not block.
     NonBlocking,
-    /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`: take no time.
+    /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`, `unmodelled`: take no time.
     Marker,
     /// `finalize`, and the completion of requests that are still pending at the end of the trace.
     Finalize,

@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use pdes_core::{
     ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionalEngine,
     RegionalRun, RegionalTiming, Run, RunAhead, SimTime, Unordered,
 };
-use trace_mmap::{LoadOptions, Trace, TraceError};
+use trace_mmap::{LoadOptions, Trace, TraceError, UnmodelledCalls};
 
 use crate::acquired;
 use crate::checkpoint::{CheckpointError, CheckpointSummary, Identity, Legs, Stop};
@@ -52,6 +53,8 @@ pub struct Scene {
     jitter: Option<u64>,
     batch: Option<usize>,
     stop: Stop,
+    /// What is said of calls that take no time, once that was asked for.
+    unmodelled: OnceLock<Option<String>>,
 }
 
 /// What comes out of a replay.
@@ -218,6 +221,7 @@ impl Scene {
             jitter: None,
             batch: None,
             stop: Stop::default(),
+            unmodelled: OnceLock::new(),
         })
     }
 
@@ -300,6 +304,7 @@ impl Scene {
         warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
         warnings.extend(self.trace.unreceived().map(|unreceived| unreceived.to_string()));
         warnings.extend(unfinished(&self.trace));
+        warnings.extend(self.unmodelled.get_or_init(|| unmodelled(&self.trace)).clone());
         if self.trace.ranks() > 0 {
             let speed = self.platform.host(self.placement.host(Rank::new(0))).speed;
             warnings.extend(acquired::warnings(&self.trace.provenance(), speed));
@@ -565,6 +570,14 @@ fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
 }
 
 /// Says how many requests the ends of ranks wait for, if there are any.
+/// Says which calls of a trace take no time in a replay, though they did in the program.
+fn unmodelled(trace: &Trace) -> Option<String> {
+    // Damage ends the run on the process whose ranks it concerns.
+    let calls = UnmodelledCalls::of(trace).ok().filter(|calls| !calls.is_empty())?;
+    let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
+    Some(format!("calls that no replay models take no time: {}", calls.join(", ")))
+}
+
 fn unfinished(trace: &Trace) -> Option<String> {
     let ranks = (0..trace.ranks()).map(Rank::new);
     // Tables that are wrong end the run on the process whose ranks they are.

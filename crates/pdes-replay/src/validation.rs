@@ -18,7 +18,7 @@ use crate::job::Job;
 use crate::report::write_json;
 use crate::scene::{Outcome, RunError, Scene};
 pub use computations::measured_computations;
-use measurement::{Sum, Times};
+use measurement::{Class, Sum, Times};
 
 /// The name of the format.
 const FORMAT: &str = "pdes-replay validation";
@@ -63,6 +63,8 @@ pub struct Validation {
     pub regions: Vec<Compared>,
     /// The time of each rank, by number.
     pub by_rank: Vec<Compared>,
+    /// Which part of the measured time is in calls that no replay models, and so is missing; null where the trace has none.
+    pub unmodelled_share: Option<f64>,
     /// Where the largest error arises; null where there is none.
     pub residual: Option<Residual>,
 }
@@ -157,6 +159,9 @@ impl Validation {
                 false => (computation, communication.plus(call)),
             },
         );
+        let all_measured = computation.measured_s + communication.measured_s;
+        let unmodelled = calls.iter().find(|call| call.name == Class::Unmodelled.name());
+        let unmodelled_share = unmodelled.and_then(|call| relative(call.measured_s, all_measured));
         let regions = by_site(all);
         let residual = Residual::find(&calls, &regions);
         Ok(Self {
@@ -176,6 +181,7 @@ impl Validation {
             calls,
             regions,
             by_rank: by_rank(all),
+            unmodelled_share,
             residual,
         })
     }
@@ -201,9 +207,9 @@ type All<'a> = [&'a Times; 3];
 /// The kinds of which times were measured: of the others, as of finalize, there is nothing to compare.
 fn by_kind(all: All<'_>) -> Vec<Compared> {
     let [measured, ..] = all;
-    let row = |kind: &ActionKind| {
-        let sums = all.map(|times| times.by_kind.get(kind).copied().unwrap_or_default());
-        Compared::of_sums(kind.name().to_owned(), sums)
+    let row = |class: &Class| {
+        let sums = all.map(|times| times.by_kind.get(class).copied().unwrap_or_default());
+        Compared::of_sums(class.name().to_owned(), sums)
     };
     sorted(measured.by_kind.keys().map(row).collect())
 }

@@ -1,7 +1,7 @@
 /* Communicators. Ranks of one agree on its number: the first of them chooses, and tells the others. */
-#include "tracer.h"
+#include "unmodelled.h"
 
-static void made(const char *verb, MPI_Comm parent, MPI_Comm new) {
+static void made(const char *function, const char *verb, MPI_Comm parent, MPI_Comm new) {
     if (new == MPI_COMM_NULL) {
         ti_new_communicator(verb, KEY(parent), 0, 0, NULL, 0);
         return;
@@ -11,7 +11,7 @@ static void made(const char *verb, MPI_Comm parent, MPI_Comm new) {
     MPI_Group all, own;
     PMPI_Comm_test_inter(new, &is_inter);
     if (is_inter) {
-        ti_skip("intercommunicator");
+        unmodelled(function, 0, COMMUNICATOR("comm", parent), COMMUNICATOR("new", new));
         return;
     }
     PMPI_Comm_rank(new, &rank);
@@ -31,7 +31,7 @@ static void made(const char *verb, MPI_Comm parent, MPI_Comm new) {
     if (is_of_this_world)
         ti_new_communicator(verb, KEY(parent), KEY(new), number, members, size);
     else
-        ti_skip("communicator with processes that were started later");
+        unmodelled(function, 0, COMMUNICATOR("comm", parent), COMMUNICATOR("new", new));
     free(positions);
     free(members);
 }
@@ -41,14 +41,14 @@ static void made(const char *verb, MPI_Comm parent, MPI_Comm new) {
     int ti_c_##Name(MPI_Comm c, UNWRAP C_PARAMETERS MPI_Comm *new) {                                 \
         int is_on = enter();                                                                         \
         int error = PMPI_##Name(c, UNWRAP C_ARGUMENTS new);                                          \
-        if (is_on && error == MPI_SUCCESS) made(VERB, c, *new);                                      \
+        if (is_on && error == MPI_SUCCESS) made("MPI_" #Name, VERB, c, *new);                                      \
         leave();                                                                                     \
         return error;                                                                                \
     }                                                                                                \
     void ti_f_##name(I c, UNWRAP F_PARAMETERS I new, I e) {                                          \
         int is_on = enter();                                                                         \
         CALL_FORTRAN(name, c, UNWRAP F_ARGUMENTS new);                                               \
-        if (is_on && *e == MPI_SUCCESS) made(VERB, COMM(c), COMM(new));                              \
+        if (is_on && *e == MPI_SUCCESS) made("MPI_" #Name, VERB, COMM(c), COMM(new));                              \
         leave();                                                                                     \
     }
 
@@ -80,7 +80,7 @@ MAKER(Dist_graph_create_adjacent, dist_graph_create_adjacent, "comm_create",
 int ti_c_Intercomm_merge(MPI_Comm c, int high, MPI_Comm *new) {
     int is_on = enter();
     int error = PMPI_Intercomm_merge(c, high, new);
-    if (is_on && error == MPI_SUCCESS) made("comm_create_group", c, *new);
+    if (is_on && error == MPI_SUCCESS) made("MPI_Intercomm_merge", "comm_create_group", c, *new);
     leave();
     return error;
 }
@@ -88,19 +88,19 @@ int ti_c_Intercomm_merge(MPI_Comm c, int high, MPI_Comm *new) {
 void ti_f_intercomm_merge(I c, I high, I new, I e) {
     int is_on = enter();
     CALL_FORTRAN(intercomm_merge, c, high, new);
-    if (is_on && *e == MPI_SUCCESS) made("comm_create_group", COMM(c), COMM(new));
+    if (is_on && *e == MPI_SUCCESS) made("MPI_Intercomm_merge", "comm_create_group", COMM(c), COMM(new));
     leave();
 }
 
 #define FREER(Name, name)                                                                            \
     int ti_c_##Name(MPI_Comm *c) {                                                                   \
-        if (enter()) ti_free_communicator(KEY(*c));                                                  \
+        if (enter()) ti_free_communicator("MPI_" #Name, KEY(*c));                                                  \
         int error = PMPI_##Name(c);                                                                  \
         leave();                                                                                     \
         return error;                                                                                \
     }                                                                                                \
     void ti_f_##name(I c, I e) {                                                                     \
-        if (enter()) ti_free_communicator(KEY(COMM(c)));                                             \
+        if (enter()) ti_free_communicator("MPI_" #Name, KEY(COMM(c)));                                             \
         CALL_FORTRAN(name, c);                                                                       \
         leave();                                                                                     \
     }

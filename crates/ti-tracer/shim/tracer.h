@@ -19,7 +19,6 @@ void ti_start(int rank, int world, int64_t comm_world, int64_t comm_self, const 
 void ti_finish(void);
 int ti_enter(void);
 void ti_leave(void);
-void ti_skip(const char *name);
 void ti_send(const char *verb, int to, int tag, int64_t bytes, int64_t communicator);
 void ti_isend(const char *verb, int to, int tag, int64_t bytes, int64_t communicator);
 void ti_irecv(const char *verb, int from, int tag, int64_t bytes, int64_t communicator);
@@ -41,7 +40,7 @@ void ti_request(const char *verb);
 unsigned ti_next_communicator(void);
 void ti_new_communicator(const char *verb, int64_t parent, int64_t handle, unsigned number, const int *members,
                          int len);
-void ti_free_communicator(int64_t handle);
+void ti_free_communicator(const char *function, int64_t handle);
 void ti_begin_region(const char *name);
 void ti_end_region(void);
 void ti_region_level(int level);

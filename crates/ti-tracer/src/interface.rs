@@ -6,13 +6,13 @@
 #![expect(unsafe_code, reason = "the functions are called from C, with pointers")]
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{env, slice};
 
-use crate::recorder::{CallPlace, Completion, Recorder, Status};
+use crate::recorder::{Argument, CallPlace, Completion, Object, Recorder, Status};
 use crate::requests::Entry;
 use crate::{Clock, Counter, Header, ShardFile, wall};
 
@@ -224,15 +224,90 @@ pub(crate) extern "C" fn ti_leave() {
     });
 }
 
-/// Counts a call that cannot be replayed.
+/// An argument of a call that no replay models: `shim/unmodelled.h` has the kinds.
+#[repr(C)]
+pub(crate) struct RawArgument {
+    key: *const c_char,
+    kind: c_int,
+    len: c_int,
+    number: i64,
+    pointer: *const c_void,
+}
+
+impl RawArgument {
+    /// # Safety
+    /// The key is a constant of the C code, and the pointer that of `len` bytes, ranks or strings with an end, as the kind says.
+    unsafe fn read<'a>(&self) -> (&'a str, Vec<&'a str>) {
+        // SAFETY: as the caller promises.
+        let key = unsafe { name(self.key) };
+        let flags: &[*const c_char] = match self.kind {
+            // SAFETY: as the caller promises.
+            FLAGS => unsafe { list(self.pointer.cast(), self.len) },
+            _ => &[],
+        };
+        // SAFETY: as the caller promises.
+        (key, flags.iter().map(|flag| unsafe { name(*flag) }).collect())
+    }
+
+    /// # Safety
+    /// As of [`read`](Self::read).
+    unsafe fn value<'a>(&'a self, flags: &'a [&'a str]) -> Argument<'a> {
+        match self.kind {
+            // SAFETY: as the caller promises.
+            TEXT => Argument::Text(unsafe { list(self.pointer.cast(), self.len) }),
+            // SAFETY: as the caller promises.
+            LIST => Argument::List(unsafe { list(self.pointer.cast(), self.len) }),
+            FLAGS => Argument::Flags(flags),
+            WINDOW => Argument::Window(self.number),
+            FILE => Argument::File(self.number),
+            COMMUNICATOR => Argument::Communicator(self.number),
+            NOTHING => Argument::Nothing,
+            _ => Argument::Number(self.number),
+        }
+    }
+}
+
+const TEXT: c_int = 1;
+const LIST: c_int = 2;
+const FLAGS: c_int = 3;
+const WINDOW: c_int = 4;
+const FILE: c_int = 5;
+const COMMUNICATOR: c_int = 6;
+const NOTHING: c_int = 7;
+
+/// Records a call that no replay models, and which posts a request or not.
 ///
 /// # Safety
-/// `verb` is a string with an end.
+/// `function` is a string with an end, and there are so many arguments, whose pointers are what their kinds say.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn ti_skip(verb: *const c_char) {
+pub(crate) unsafe extern "C" fn ti_unmodelled(
+    function: *const c_char,
+    arguments: *const RawArgument,
+    len: c_int,
+    posts: c_int,
+) {
     // SAFETY: as the caller promises.
-    let verb = unsafe { name(verb) };
-    with(|recorder, _| recorder.skip(verb));
+    let (function, arguments) = unsafe { (name(function), list(arguments, len)) };
+    // SAFETY: as the caller promises.
+    let read: Vec<_> = arguments.iter().map(|argument| unsafe { argument.read() }).collect();
+    let values = arguments.iter().zip(&read);
+    // SAFETY: as the caller promises.
+    let values: Vec<_> = values.map(|(raw, (key, flags))| (*key, unsafe { raw.value(flags) })).collect();
+    with(|recorder, thread| match posts {
+        0 => recorder.unmodelled(function, &values),
+        _ => thread.posted = Some(recorder.unmodelled_request(function, &values)),
+    });
+}
+
+/// Notes that a window (4), a file (5) or a communicator (6) is no more.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ti_forget(kind: c_int, handle: i64) {
+    let object = match kind {
+        WINDOW => Object::Window,
+        FILE => Object::File,
+        _ => Object::Communicator,
+    };
+    with(|recorder, _| recorder.forget(object, handle));
 }
 
 /// Records a send that blocks.
@@ -490,10 +565,15 @@ pub(crate) unsafe extern "C" fn ti_new_communicator(
     });
 }
 
-/// Records that a communicator is freed.
+/// Records that a function frees a communicator.
+///
+/// # Safety
+/// `function` is a string with an end.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn ti_free_communicator(handle: i64) {
-    with(|recorder, _| recorder.free_communicator(handle));
+pub(crate) unsafe extern "C" fn ti_free_communicator(function: *const c_char, handle: i64) {
+    // SAFETY: as the caller promises.
+    let function = unsafe { name(function) };
+    with(|recorder, _| recorder.free_communicator(function, handle));
 }
 
 /// Records that a region of the program begins.

@@ -48,6 +48,6 @@ mod shard;
 mod symbols;
 
 pub use clock::{Clock, Counter, wall};
-pub use recorder::{ANY_SOURCE, ANY_TAG, CallPlace, Completion, NOBODY, Recorder, Status};
+pub use recorder::{ANY_SOURCE, ANY_TAG, Argument, CallPlace, Completion, NOBODY, Object, Recorder, Status};
 pub use requests::Entry;
 pub use shard::{Header, ShardFile};

@@ -4,10 +4,11 @@ mod collectives;
 mod completion;
 mod messages;
 mod regions;
+mod unmodelled;
 
 pub use completion::{Completion, Status};
+pub use unmodelled::{Argument, Object};
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 
@@ -15,8 +16,9 @@ use rustc_hash::FxHashMap;
 
 use crate::communicators::Communicators;
 use crate::lists::List;
-use crate::requests::Requests;
+use crate::requests::{Entry, Requests};
 use crate::shard::ShardFile;
+use unmodelled::{Objects, function};
 
 /// The peer `MPI_PROC_NULL`.
 pub const NOBODY: i32 = -666;
@@ -69,12 +71,13 @@ pub struct Recorder {
     /// The handle of `MPI_COMM_SELF`, which the trace gets once it is used.
     own: Option<i64>,
     requests: Requests,
+    /// Requests of calls that no replay models, with numbers of their own.
+    others: Requests,
+    objects: Objects,
     /// Source, tag and communicator of the messages that were matched, by their handles.
     matched: FxHashMap<i64, (i32, i32, i64)>,
     /// The names of the regions in which the program is, the outermost first.
     regions: Vec<String>,
-    /// What cannot be replayed, and how often it was called.
-    skipped: BTreeMap<String, u64>,
     line: String,
 }
 
@@ -91,9 +94,10 @@ impl Recorder {
             communicators: Communicators::default(),
             own: None,
             requests: Requests::default(),
+            others: Requests::default(),
+            objects: Objects::default(),
             matched: FxHashMap::default(),
             regions: Vec::new(),
-            skipped: BTreeMap::new(),
             line: String::new(),
         }
     }
@@ -148,26 +152,13 @@ impl Recorder {
         self.file.patch(place, &format!("{TIME}{}", nanos.min(MOST_NANOS)));
     }
 
-    /// Counts a call that cannot be replayed.
-    pub fn skip(&mut self, name: &str) {
-        match self.skipped.get_mut(name) {
-            Some(count) => *count += 1,
-            None => {
-                self.skipped.insert(name.to_owned(), 1);
-            }
-        }
-    }
-
-    /// Records that the process leaves MPI, names what was skipped, and ends the shard.
+    /// Records that the process leaves MPI, and ends the shard.
     ///
     /// # Errors
     /// Where the file could not be written at some time.
     pub fn finish(mut self) -> io::Result<()> {
         self.begin("finalize");
         self.end();
-        for (name, count) in std::mem::take(&mut self.skipped) {
-            self.comment(&format!("# skipped {count} {name}"));
-        }
         if self.file.failure().is_none() {
             self.comment("# end");
         }
@@ -204,12 +195,18 @@ impl Recorder {
         self.end();
     }
 
-    /// Records `MPI_Comm_free`.
-    pub fn free_communicator(&mut self, handle: i64) {
-        if let Some(number) = self.communicators.remove(handle) {
-            self.begin("comm_free");
-            self.push(format_args!(" comm={number}"));
-            self.end();
+    /// Records `MPI_Comm_free`, or another function that does the same.
+    pub fn free_communicator(&mut self, name: &str, handle: i64) {
+        match self.communicators.remove(handle) {
+            Some(number) => {
+                self.begin("comm_free");
+                self.push(format_args!(" comm={number}"));
+                self.end();
+            }
+            None => {
+                self.unmodelled(name, &[("comm", Argument::Communicator(handle))]);
+                self.forget(Object::Communicator, handle);
+            }
         }
     }
 
@@ -223,13 +220,33 @@ impl Recorder {
         self.communicators.number(handle)
     }
 
-    /// Returns the number of the communicator of a call, or counts the call as one that cannot be replayed.
-    fn communicator_of(&mut self, verb: &str, handle: i64) -> Option<u32> {
+    /// Returns the number of the communicator of a call, or records the call as one that no replay models.
+    fn communicator_of(
+        &mut self,
+        verb: &str,
+        handle: i64,
+        arguments: &[(&str, Argument<'_>)],
+    ) -> Option<u32> {
         let known = self.communicator(handle);
         if known.is_none() {
-            self.skip(&format!("{verb} (on a communicator that is not recorded)"));
+            let on = ("comm", Argument::Communicator(handle));
+            self.unmodelled(&function(verb), &[arguments, &[on]].concat());
         }
         known
+    }
+
+    /// The same of a call that posts a request.
+    fn communicator_of_request(
+        &mut self,
+        verb: &str,
+        handle: i64,
+        arguments: &[(&str, Argument<'_>)],
+    ) -> Result<u32, Entry> {
+        let known = self.communicator(handle);
+        known.ok_or_else(|| {
+            let on = ("comm", Argument::Communicator(handle));
+            self.unmodelled_request(&function(verb), &[arguments, &[on]].concat())
+        })
     }
 
     /// Begins a line, after one with what was computed before.

@@ -14,6 +14,8 @@ pub(crate) enum RequestKind {
     Receive,
     /// A collective operation.
     Collective,
+    /// A call that no replay models.
+    Unmodelled,
 }
 
 /// Where in the file something is to be written once the request is complete.
@@ -55,6 +57,11 @@ impl Entry {
     /// Makes a request whose handle is not known yet.
     pub(crate) fn new(number: u32, kind: RequestKind, patches: Patches, communicator: i64) -> Self {
         Self { number, kind, is_persistent: false, patches, communicator, address: 0 }
+    }
+
+    /// Returns whether a replay models the call that posted it.
+    pub(crate) fn is_modelled(&self) -> bool {
+        self.kind != RequestKind::Unmodelled
     }
 }
 

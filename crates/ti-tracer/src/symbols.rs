@@ -190,7 +190,64 @@ functions! {
     Comm_accept ti_c_Comm_accept comm_accept ti_f_comm_accept;
     Intercomm_create ti_c_Intercomm_create intercomm_create ti_f_intercomm_create;
     Comm_idup ti_c_Comm_idup comm_idup ti_f_comm_idup;
+    Win_attach ti_c_Win_attach win_attach ti_f_win_attach;
+    Win_detach ti_c_Win_detach win_detach ti_f_win_detach;
+    Win_flush_local_all ti_c_Win_flush_local_all win_flush_local_all ti_f_win_flush_local_all;
+    Win_sync ti_c_Win_sync win_sync ti_f_win_sync;
+    Win_test ti_c_Win_test win_test ti_f_win_test;
+    Win_flush_local ti_c_Win_flush_local win_flush_local ti_f_win_flush_local;
+    Raccumulate ti_c_Raccumulate raccumulate ti_f_raccumulate;
+    Rget_accumulate ti_c_Rget_accumulate rget_accumulate ti_f_rget_accumulate;
+    File_delete ti_c_File_delete file_delete ti_f_file_delete;
+    File_set_size ti_c_File_set_size file_set_size ti_f_file_set_size;
+    File_preallocate ti_c_File_preallocate file_preallocate ti_f_file_preallocate;
+    File_sync ti_c_File_sync file_sync ti_f_file_sync;
+    File_set_atomicity ti_c_File_set_atomicity file_set_atomicity ti_f_file_set_atomicity;
+    File_seek ti_c_File_seek file_seek ti_f_file_seek;
+    File_seek_shared ti_c_File_seek_shared file_seek_shared ti_f_file_seek_shared;
+    File_set_view ti_c_File_set_view file_set_view ti_f_file_set_view;
+    Comm_join ti_c_Comm_join comm_join ti_f_comm_join;
+    File_iread ti_c_File_iread file_iread ti_f_file_iread;
+    File_iread_all ti_c_File_iread_all file_iread_all ti_f_file_iread_all;
+    File_iread_shared ti_c_File_iread_shared file_iread_shared ti_f_file_iread_shared;
+    File_iread_at ti_c_File_iread_at file_iread_at ti_f_file_iread_at;
+    File_iread_at_all ti_c_File_iread_at_all file_iread_at_all ti_f_file_iread_at_all;
+    File_read_all_begin ti_c_File_read_all_begin file_read_all_begin ti_f_file_read_all_begin;
+    File_read_all_end ti_c_File_read_all_end file_read_all_end ti_f_file_read_all_end;
+    File_read_ordered_begin ti_c_File_read_ordered_begin file_read_ordered_begin ti_f_file_read_ordered_begin;
+    File_read_ordered_end ti_c_File_read_ordered_end file_read_ordered_end ti_f_file_read_ordered_end;
+    File_read_at_all_begin ti_c_File_read_at_all_begin file_read_at_all_begin ti_f_file_read_at_all_begin;
+    File_read_at_all_end ti_c_File_read_at_all_end file_read_at_all_end ti_f_file_read_at_all_end;
+    File_iwrite ti_c_File_iwrite file_iwrite ti_f_file_iwrite;
+    File_iwrite_all ti_c_File_iwrite_all file_iwrite_all ti_f_file_iwrite_all;
+    File_iwrite_shared ti_c_File_iwrite_shared file_iwrite_shared ti_f_file_iwrite_shared;
+    File_iwrite_at ti_c_File_iwrite_at file_iwrite_at ti_f_file_iwrite_at;
+    File_iwrite_at_all ti_c_File_iwrite_at_all file_iwrite_at_all ti_f_file_iwrite_at_all;
+    File_write_all_begin ti_c_File_write_all_begin file_write_all_begin ti_f_file_write_all_begin;
+    File_write_all_end ti_c_File_write_all_end file_write_all_end ti_f_file_write_all_end;
+    File_write_ordered_begin ti_c_File_write_ordered_begin file_write_ordered_begin ti_f_file_write_ordered_begin;
+    File_write_ordered_end ti_c_File_write_ordered_end file_write_ordered_end ti_f_file_write_ordered_end;
+    File_write_at_all_begin ti_c_File_write_at_all_begin file_write_at_all_begin ti_f_file_write_at_all_begin;
+    File_write_at_all_end ti_c_File_write_at_all_end file_write_at_all_end ti_f_file_write_at_all_end;
     Pcontrol ti_c_Pcontrol pcontrol ti_f_pcontrol;
+}
+
+/// Names of the form whose base is a pointer of C.
+#[cfg(fortran_apart)]
+macro_rules! pointers_of_c {
+    ($($name:ident $target:ident;)*) => {
+        $(
+            jump!(concat!("mpi_", stringify!($name), "_cptr"), $target);
+            jump!(concat!("mpi_", stringify!($name), "_cptr_"), $target);
+            jump!(concat!("mpi_", stringify!($name), "_cptr__"), $target);
+        )*
+    };
+}
+
+#[cfg(fortran_apart)]
+pointers_of_c! {
+    win_allocate ti_f_win_allocate;
+    win_allocate_shared ti_f_win_allocate_shared;
 }
 
 jump!("pdes_tracer_region_begin", ti_c_region_begin);

@@ -25,6 +25,7 @@ mod place;
 mod shard;
 mod tables;
 mod tally;
+mod unmodelled;
 mod unroll;
 mod walk;
 mod writer;
@@ -48,6 +49,7 @@ pub(crate) use layout::{MAGIC, MAX_DEPTH};
 pub(crate) use open::open;
 pub(crate) use place::Place;
 pub(crate) use shard::Shard;
+pub use unmodelled::UnmodelledCalls;
 pub(crate) use walk::Walk;
 pub use writer::{ArchiveWriter, Summary};
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::CollectiveId;
 use crate::channel::{InIdx, OutIdx, Slot, Tag, index};
 use crate::communicator::CommIdx;
+use crate::unmodelled::Unmodelled;
 
 index! {
     /// A call of a rank: an argument of [`RankTrace::call`](crate::RankTrace::call).
@@ -233,6 +234,8 @@ pub enum Call {
         /// Which one.
         communicator: CommIdx,
     },
+    /// A call that no replay models: takes no time.
+    Unmodelled(Unmodelled),
 }
 
 impl Call {
@@ -265,6 +268,7 @@ impl Call {
             Self::NeighborAlltoall { .. } => "ineighbor_alltoallv",
             Self::NewCommunicator { kind, .. } => kind.name(),
             Self::FreeCommunicator { .. } => "comm_free",
+            Self::Unmodelled(_) => Unmodelled::ACTION,
         }
     }
 }
@@ -298,7 +302,8 @@ impl Call {
             | Self::Probe { .. }
             | Self::Iprobe { .. }
             | Self::NewCommunicator { .. }
-            | Self::FreeCommunicator { .. } => {}
+            | Self::FreeCommunicator { .. }
+            | Self::Unmodelled(_) => {}
         }
     }
 }

@@ -143,12 +143,13 @@ mod structure;
 mod text;
 mod trace;
 mod transfer;
+mod unmodelled;
 mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
     ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Head, Info,
-    Pair, Storage, StructureError, Summary, WriteError, check, convert, cut, dump,
+    Pair, Storage, StructureError, Summary, UnmodelledCalls, WriteError, check, convert, cut, dump,
     with_measured_computations, write_text,
 };
 pub use call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};
@@ -167,4 +168,5 @@ pub use structure::{
 };
 pub use text::{Field, TextError, Unsupported};
 pub use trace::{Cursor, Mark, Ops, RankTrace, Trace};
+pub use unmodelled::Unmodelled;
 pub use warning::{Unreceived, Warning};

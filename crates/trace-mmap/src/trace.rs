@@ -19,6 +19,7 @@ use crate::archive::{ArchiveError, Directory};
 use crate::error::{Location, TraceError};
 use crate::load::{self, LoadOptions, Origin};
 use crate::provenance::Provenance;
+use crate::side::Side;
 use crate::warning::{Unreceived, Warning};
 
 /// What all ranks of an MPI program do.
@@ -165,6 +166,12 @@ impl Trace {
     /// Where the trace does not hold the rank, or has no such rank.
     pub fn rank(&self, rank: Rank) -> &RankTrace {
         self.get(rank).unwrap_or_else(|| panic!("rank {rank} is not held"))
+    }
+
+    /// Returns the side tables of all ranks, held or not, those of an archive once each.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = &Side> {
+        let in_memory = self.held.iter().filter(|_| self.is_in_memory()).map(|rank| &*rank.side);
+        self.directory.iter().flat_map(Directory::sides).chain(in_memory)
     }
 
     /// Looks at a rank, which is read for that where it is not held.

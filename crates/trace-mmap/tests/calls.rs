@@ -3,7 +3,8 @@
 use pdes_core::{Bytes, Rank};
 use trace_mmap::{
     Action, Arrival, Call, CallError, Collective, CommId, CommIdx, CommunicatorCall, CommunicatorConflict,
-    OutIdx, RequestName, SendMode, Slot, Source, Tag, TextError, Trace, TraceError,
+    ConvertOptions, Info, LoadOptions, OutIdx, RequestName, SendMode, Slot, Source, Tag, TextError, Trace,
+    TraceError, check, convert, write_text,
 };
 
 fn load(text: &str) -> Trace {
@@ -90,6 +91,41 @@ fn persistent_requests_keep_their_place() {
     assert_eq!(calls(&trace, 0), expected);
     assert_eq!(actions(&trace, 0).last(), Some(&Action::Null { slot: Some(slot(0)) }));
     assert_eq!(trace.rank(Rank::new(0)).pending_at_end(), [slot(0)]);
+}
+
+#[test]
+fn calls_without_a_model_keep_their_arguments() {
+    let lines =
+        "0 unmodelled MPI_Win_fence assert=0 win=0\n0 unmodelled MPI_Put target=1 disp=0 bytes=8 win=0\n"
+            .repeat(5);
+    let text = format!(
+        "0 init\n0 compute 7\n{lines}0  unmodelled\tMPI_File_sync  file=0 \n0 unmodelled MPI_Win_test time=30\n"
+    );
+    let dir = tempfile::tempdir().expect("a directory");
+    let (input, output) = (dir.path().join("text"), dir.path().join("archive.pdt"));
+    std::fs::write(&input, &text).expect("written");
+    convert(&input, &output, &ConvertOptions::default()).expect("converted");
+    let canonical =
+        text.replace("0  unmodelled\tMPI_File_sync  file=0 ", "0 unmodelled MPI_File_sync file=0");
+    for trace in [load(&text), Trace::load(&output, &LoadOptions::default()).expect("an archive")] {
+        let mut written = Vec::new();
+        write_text(&trace, Rank::new(0), &mut written, None).expect("memory takes all");
+        assert_eq!(String::from_utf8_lossy(&written), canonical);
+        let info = Info::of(&trace).expect("sums");
+        let found: Vec<_> = info.unmodelled.iter().map(|sum| (&*sum.name, sum.calls, sum.bytes)).collect();
+        let expected =
+            [("MPI_File_sync", 1, 0), ("MPI_Put", 5, 40), ("MPI_Win_fence", 5, 0), ("MPI_Win_test", 1, 0)];
+        assert_eq!(found, expected);
+        assert!(info.by_kind.contains(&("unmodelled", 12)), "{:?}", info.by_kind);
+        assert!(check(&trace, None).findings.is_empty());
+        // A loop has its calls once.
+        assert!(info.storage.is_none_or(|storage| storage.records <= 8), "{:?}", info.storage);
+    }
+    for (lines, field) in
+        [("0 unmodelled", "name of the call"), ("0 unmodelled MPI_Put 3", "argument of the call")]
+    {
+        assert!(matches!(wrong(lines), TextError::InvalidNumber { field: found, .. } if found.name == field));
+    }
 }
 
 #[test]

@@ -60,8 +60,10 @@ fn calls(rank: u32, next: u32, before: u32) -> String {
         format!("irecv {before} 9 8 req=3"),
         "cancel req=3 done=yes".to_owned(),
         "testany req=3 done=3".to_owned(),
+        format!("unmodelled MPI_File_open file=/scratch/out%20{rank} mode=create+wronly comm=0 new=0"),
     ];
     for _ in 0..20 {
+        lines.push(format!("unmodelled MPI_Put target={next} disp=0 bytes=800 win=0 time=40"));
         lines.extend(["startall req=1,2", "waitall req=1-2", "allreduce 4 0 0 comm=7"].map(str::to_owned));
     }
     lines.extend(["request_free req=1", "request_free req=2", "comm_free comm=8"].map(str::to_owned));

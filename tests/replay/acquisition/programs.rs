@@ -137,7 +137,7 @@ impl Run<'_> {
         let prefix = format!("{rank} ");
         let calls = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
             let line = line.strip_prefix(&prefix).unwrap_or_else(|| panic!("{line} is of rank {rank}"));
-            line.split_whitespace().collect::<Vec<_>>().join(" ")
+            line.split_whitespace().filter(|field| !field.starts_with("time=")).collect::<Vec<_>>().join(" ")
         });
         let is_eager = |line: &String| line.starts_with("test") && line.ends_with("done=-");
         calls.filter(|line| !line.starts_with("compute ") && !is_eager(line)).collect()

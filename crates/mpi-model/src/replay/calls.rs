@@ -72,7 +72,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             Call::Collective { .. } | Call::NeighborAlltoall { .. } | Call::NewCommunicator { .. } => {
                 self.operate(Origin::Call(id), outbox)
             }
-            Call::FreeCommunicator { .. } => Ok(self.end(ActionKind::Marker)),
+            Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Ok(self.end(ActionKind::Marker)),
         }
     }
 

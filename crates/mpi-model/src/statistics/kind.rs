@@ -46,7 +46,7 @@ impl ActionKind {
             Call::Irecv { .. } => Self::Irecv,
             Call::SendRecv { .. } => Self::SendRecv,
             Call::SendInit { .. } | Call::RecvInit { .. } | Call::Free { .. } => Self::Marker,
-            Call::FreeCommunicator { .. } => Self::Marker,
+            Call::FreeCommunicator { .. } | Call::Unmodelled(_) => Self::Marker,
             Call::Start { .. } => Self::Start,
             Call::Waitall { .. } => Self::Waitall,
             Call::Waitany { .. } => Self::Waitany,

@@ -11,7 +11,9 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use pdes_core::Rank;
-use trace_mmap::{ConvertOptions, Cut, Finding, Info, LoadOptions, Provenance, Storage, Summary, Trace};
+use trace_mmap::{
+    ConvertOptions, Cut, Finding, Info, LoadOptions, Provenance, Storage, Summary, Trace, UnmodelledCalls,
+};
 
 use super::arguments::{Form, TraceCommand};
 use super::{Misuse, goal, progress};
@@ -112,6 +114,12 @@ fn info(trace: &Trace) -> Result<String> {
             "  {:>7} -> {:<7} {:>14} messages, {}",
             pair.from, pair.to, pair.messages, pair.bytes
         )?;
+    }
+    if !info.unmodelled.is_empty() {
+        writeln!(text, "unmodelled, without time in a replay:")?;
+    }
+    for UnmodelledCalls { name, calls, bytes } in &info.unmodelled {
+        writeln!(text, "  {name:<28} {calls:>16} calls, {bytes} B")?;
     }
     if let Some(counted) = provenance.counted {
         writeln!(text, "counted:  {counted}")?;

@@ -87,6 +87,13 @@ fn describe(validation: &Validation, text: &mut String) -> std::fmt::Result {
     if validation.regions.iter().any(|region| !region.name.is_empty()) {
         table(text, "region", &validation.regions.iter().collect::<Vec<_>>())?;
     }
+    if let Some(share) = validation.unmodelled_share {
+        writeln!(
+            text,
+            "\nnot modelled: calls with {:.1} % of the measured time of all ranks",
+            100.0 * share
+        )?;
+    }
     if let Some(Residual { name, of, error_s, region }) = &validation.residual {
         let place = region.as_ref().map_or(String::new(), |region| format!(", most at {region}"));
         writeln!(text, "\nmost of the error: the {of} of {name}, {error_s:+.9} s of all ranks{place}")?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mpi_model::{ActionKind, Region, region_name};
 use pdes_core::{Rank, SimDuration};
-use trace_mmap::{Action, LocationId, RankTrace, Trace};
+use trace_mmap::{Action, Call, LocationId, RankTrace, Trace};
 
 use super::ValidationError;
 use crate::scene::Outcome;
@@ -12,10 +12,40 @@ use crate::scene::Outcome;
 /// Times of all ranks added up \[ps\], by kind of action and by call site. Sums have 128 bits: the times of a million ranks leave 64.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
-    pub(super) by_kind: BTreeMap<ActionKind, Sum>,
+    pub(super) by_kind: BTreeMap<Class, Sum>,
     pub(super) by_site: BTreeMap<Option<String>, Sum>,
     /// The time of each rank.
     pub(super) by_rank: Vec<u64>,
+}
+
+/// What actions are compared together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    /// Those of a kind.
+    Kind(ActionKind),
+    /// Calls that no replay models.
+    Unmodelled,
+}
+
+impl Class {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Kind(kind) => kind.name(),
+            Self::Unmodelled => "unmodelled",
+        }
+    }
+
+    fn of(action: Action, trace: &RankTrace) -> Self {
+        match action {
+            Action::Call(id) if matches!(trace.call(id), Call::Unmodelled(_)) => Self::Unmodelled,
+            action => Self::of_kind(ActionKind::of(action, trace)),
+        }
+    }
+
+    /// Sleeps stand for computations where these take the time that was measured: both are the program's own.
+    fn of_kind(kind: ActionKind) -> Self {
+        Self::Kind(if kind == ActionKind::Sleep { ActionKind::Compute } else { kind })
+    }
 }
 
 /// Actions and their time \[ps\].
@@ -30,11 +60,6 @@ impl Sum {
         self.count += count;
         self.picos += u128::from(picos);
     }
-}
-
-/// Sleeps stand for computations where these take the time that was measured: both are the program's own.
-fn class(kind: ActionKind) -> ActionKind {
-    if kind == ActionKind::Sleep { ActionKind::Compute } else { kind }
 }
 
 /// Returns the times that were measured of the actions of a trace.
@@ -71,8 +96,7 @@ impl Times {
                 site = Some(id);
             }
             let Some(time) = time else { continue };
-            let kind = class(ActionKind::of(action, trace));
-            self.by_kind.entry(kind).or_default().add(1, time.as_picos());
+            self.by_kind.entry(Class::of(action, trace)).or_default().add(1, time.as_picos());
             by_site.entry(site).or_default().add(1, time.as_picos());
             all += time;
         }
@@ -90,7 +114,7 @@ impl Times {
     fn add_region(&mut self, trace: &RankTrace, region: &Region) {
         let site = region.site().map(|site| region_name(trace.location(site)).to_owned());
         for (kind, share) in region.shares() {
-            self.by_kind.entry(class(kind)).or_default().add(share.count, share.time.as_picos());
+            self.by_kind.entry(Class::of_kind(kind)).or_default().add(share.count, share.time.as_picos());
             self.by_site.entry(site.clone()).or_default().add(share.count, share.time.as_picos());
         }
     }

@@ -1,6 +1,6 @@
 //! Collective operations.
 
-use super::Recorder;
+use super::{Argument, Recorder};
 use crate::lists::List;
 use crate::requests::{Entry, Patches, RequestKind};
 
@@ -13,7 +13,12 @@ impl Recorder {
         fields: &[i64],
         posts: bool,
     ) -> Option<Entry> {
-        let number = self.communicator_of(verb, communicator)?;
+        let arguments = [("bytes", Argument::Number(fields.first().copied().unwrap_or(0)))];
+        let arguments = if fields.is_empty() { &[] } else { &arguments[..] };
+        let number = match self.collective_communicator(verb, communicator, arguments, posts) {
+            Ok(number) => number,
+            Err(entry) => return entry,
+        };
         self.begin(verb);
         fields.iter().for_each(|field| self.field(*field));
         self.end_collective(number, communicator, posts)
@@ -28,11 +33,28 @@ impl Recorder {
         posts: bool,
     ) -> Option<Entry> {
         let verb = if posts { "ineighbor_alltoallv" } else { "neighbor_alltoallv" };
-        let number = self.communicator_of(verb, communicator)?;
+        let bytes = [("bytes", Argument::Number(send_bytes.iter().sum()))];
+        let number = match self.collective_communicator(verb, communicator, &bytes, posts) {
+            Ok(number) => number,
+            Err(entry) => return entry,
+        };
         self.begin(verb);
         self.push(format_args!(" to={} scounts={}", List(to), List(send_bytes)));
         self.push(format_args!(" from={} rcounts={}", List(from), List(recv_bytes)));
         self.end_collective(number, communicator, posts)
+    }
+
+    fn collective_communicator(
+        &mut self,
+        verb: &str,
+        communicator: i64,
+        arguments: &[(&str, Argument<'_>)],
+        posts: bool,
+    ) -> Result<u32, Option<Entry>> {
+        match posts {
+            true => self.communicator_of_request(verb, communicator, arguments).map_err(Some),
+            false => self.communicator_of(verb, communicator, arguments).ok_or(None),
+        }
     }
 
     fn end_collective(&mut self, number: u32, communicator: i64, posts: bool) -> Option<Entry> {

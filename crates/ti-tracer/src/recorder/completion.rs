@@ -1,8 +1,8 @@
 //! Calls that name requests.
 
-use super::Recorder;
+use super::{Argument, Recorder};
 use crate::lists::List;
-use crate::requests::{Entry, Patches, RequestKind};
+use crate::requests::{Entry, Patches, RequestKind, Requests};
 
 /// What the library said of a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +46,16 @@ impl Completion {
         (0..self.listed.len()).any(|position| self.wants_status(position))
     }
 
-    fn numbers(&self) -> Vec<u32> {
-        self.listed.iter().flatten().map(|(_, entry)| entry.number).collect()
+    /// Returns the requests of calls that are modelled, or that are not.
+    fn numbers(&self, are_modelled: bool) -> Vec<u32> {
+        let listed = self.listed.iter().flatten().map(|(_, entry)| entry);
+        listed.filter(|entry| entry.is_modelled() == are_modelled).map(|entry| entry.number).collect()
     }
 
-    fn done(&self) -> Vec<u32> {
-        self.done.iter().filter_map(|&position| Some(self.listed[position]?.1.number)).collect()
+    /// Returns those of them that completed.
+    fn done(&self, are_modelled: bool) -> Vec<u32> {
+        let done = self.done.iter().filter_map(|&position| self.listed[position]);
+        done.filter(|(_, entry)| entry.is_modelled() == are_modelled).map(|(_, entry)| entry.number).collect()
     }
 }
 
@@ -59,15 +63,19 @@ impl Recorder {
     /// Gives a request that was posted the handle that the program got, kept at an address.
     pub fn bind(&mut self, request: Option<Entry>, handle: i64, address: usize, is_persistent: bool) {
         if let Some(entry) = request {
-            self.requests.bind(handle, address, is_persistent, entry);
+            self.requests_like(entry).bind(handle, address, is_persistent, entry);
         }
     }
 
     /// Adds a request to those of a call.
     pub fn add(&self, call: &mut Completion, handle: i64, address: usize) {
         let taken = &call.listed;
-        let is_free = |entry: &Entry| !taken.iter().flatten().any(|(_, other)| other.number == entry.number);
+        let is_same = |one: &Entry, other: &Entry| {
+            (one.number, one.is_modelled()) == (other.number, other.is_modelled())
+        };
+        let is_free = |entry: &Entry| !taken.iter().flatten().any(|(_, other)| is_same(entry, other));
         let entry = self.requests.find(handle, address, is_free);
+        let entry = entry.or_else(|| self.others.find(handle, address, is_free));
         call.listed.push(entry.map(|entry| (handle, entry)));
     }
 
@@ -99,33 +107,42 @@ impl Recorder {
         }
     }
 
+    fn requests_like(&mut self, entry: Entry) -> &mut Requests {
+        if entry.is_modelled() { &mut self.requests } else { &mut self.others }
+    }
+
     /// Records `wait`, `waitall`, `waitany`, `waitsome`, `test`, `testall`, `testany` or `testsome`; a call without requests does
-    /// nothing.
+    /// nothing. One on requests of calls that no replay models is such a call; among others they are left out.
     pub fn completion(&mut self, verb: &str, call: &Completion) {
-        let (numbers, done) = (call.numbers(), call.done());
-        if numbers.is_empty() {
-            return;
+        let numbers = call.numbers(true);
+        if !numbers.is_empty() {
+            self.modelled_completion(verb, &numbers, &call.done(true));
+        } else if call.listed.iter().any(Option::is_some) {
+            self.unmodelled_completion(verb, &call.numbers(false), Some(&call.done(false)));
         }
-        self.begin(verb);
-        self.push(format_args!(" req={}", List(&numbers)));
-        match verb {
-            "wait" | "waitall" => {}
-            "testall" => self.push(format_args!(" done={}", if done.is_empty() { "-" } else { "all" })),
-            _ => self.push(format_args!(" done={}", List(&done))),
-        }
-        self.end();
         for &position in &call.done {
             if let Some((handle, entry)) = call.listed[position]
                 && !entry.is_persistent
             {
-                self.requests.remove(handle, entry.number);
+                self.requests_like(entry).remove(handle, entry.number);
             }
         }
     }
 
+    fn modelled_completion(&mut self, verb: &str, numbers: &[u32], done: &[u32]) {
+        self.begin(verb);
+        self.push(format_args!(" req={}", List(numbers)));
+        match verb {
+            "wait" | "waitall" => {}
+            "testall" => self.push(format_args!(" done={}", if done.is_empty() { "-" } else { "all" })),
+            _ => self.push(format_args!(" done={}", List(done))),
+        }
+        self.end();
+    }
+
     /// Records `MPI_Request_get_status`: a test that leaves the request as it is.
     pub fn look_at(&mut self, call: &Completion) {
-        if let [number] = *call.numbers() {
+        if let [number] = *call.numbers(true) {
             self.begin("test");
             self.push(format_args!(" req={number}"));
             self.end();
@@ -134,11 +151,13 @@ impl Recorder {
 
     /// Records `start` or `startall`.
     pub fn start(&mut self, verb: &str, call: &Completion) {
-        let numbers = call.numbers();
+        let numbers = call.numbers(true);
         if !numbers.is_empty() {
             self.begin(verb);
             self.push(format_args!(" req={}", List(&numbers)));
             self.end();
+        } else if call.listed.iter().any(Option::is_some) {
+            self.unmodelled_completion(verb, &call.numbers(false), None);
         }
     }
 
@@ -146,7 +165,11 @@ impl Recorder {
     pub fn cancel(&mut self, call: &Completion) {
         let [Some((handle, entry))] = *call.listed else { return };
         if entry.kind != RequestKind::Receive {
-            return self.skip("MPI_Cancel (of a request that is no receive)");
+            let number = entry.number;
+            return match entry.is_modelled() {
+                true => self.unmodelled("MPI_Cancel", &[("req", Argument::Number(number.into()))]),
+                false => self.unmodelled_completion("cancel", &[number], None),
+            };
         }
         self.begin("cancel");
         self.push(format_args!(" req={} done=", entry.number));
@@ -161,9 +184,13 @@ impl Recorder {
     /// Records `MPI_Request_free`.
     pub fn free_request(&mut self, call: &Completion) {
         let [Some((handle, entry))] = *call.listed else { return };
-        self.begin("request_free");
-        self.push(format_args!(" req={}", entry.number));
-        self.end();
-        self.requests.remove(handle, entry.number);
+        if entry.is_modelled() {
+            self.begin("request_free");
+            self.push(format_args!(" req={}", entry.number));
+            self.end();
+        } else {
+            self.unmodelled_completion("request_free", &[entry.number], None);
+        }
+        self.requests_like(entry).remove(handle, entry.number);
     }
 }

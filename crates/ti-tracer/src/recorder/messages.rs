@@ -1,6 +1,6 @@
 //! Messages and probes.
 
-use super::{ANY_SOURCE, ANY_TAG, Recorder};
+use super::{ANY_SOURCE, ANY_TAG, Argument, Recorder};
 use crate::requests::{Entry, Patches, RequestKind};
 
 /// The datatype of sizes in bytes; where it must not be left out.
@@ -22,9 +22,13 @@ impl Recorder {
 
     /// Records a send that does not block, or a persistent one; returns the request, to be [bound](Self::bind).
     pub fn isend(&mut self, verb: &str, to: i32, tag: i32, bytes: i64, communicator: i64) -> Option<Entry> {
-        if !self.message(verb, to, tag, bytes, communicator) {
-            return None;
-        }
+        let number = match self.communicator_of_request(verb, communicator, &arguments("dst", to, tag, bytes))
+        {
+            Ok(number) => number,
+            Err(entry) => return Some(entry),
+        };
+        let to = self.peer(to, communicator)?;
+        self.begin_message(verb, to, tag, bytes, number);
         let number = self.requests.take_number();
         self.named_field(" req=", number);
         self.end();
@@ -50,7 +54,11 @@ impl Recorder {
     /// Records `irecv` or `recv_init`; returns the request, to be [bound](Self::bind). What any source and any tag stood for in
     /// an `irecv` is filled in when it completes.
     pub fn irecv(&mut self, verb: &str, from: i32, tag: i32, bytes: i64, communicator: i64) -> Option<Entry> {
-        let number = self.communicator_of(verb, communicator)?;
+        let number =
+            match self.communicator_of_request(verb, communicator, &arguments("src", from, tag, bytes)) {
+                Ok(number) => number,
+                Err(entry) => return Some(entry),
+            };
         let from_world = self.peer(from, communicator)?;
         let is_once = verb == "irecv";
         let is_any_tag = is_once && tag == ANY_TAG && from >= 0;
@@ -85,7 +93,14 @@ impl Recorder {
         communicator: i64,
         (actual_source, actual_tag): (i32, i32),
     ) {
-        let Some(number) = self.communicator_of(verb, communicator) else { return };
+        let sent = arguments("dst", to, send_tag, send_bytes);
+        let received = [
+            ("src", Argument::Number(from.into())),
+            ("rtag", Argument::Number(recv_tag.into())),
+            ("room", Argument::Number(recv_bytes)),
+        ];
+        let both = [&sent[..], &received].concat();
+        let Some(number) = self.communicator_of(verb, communicator, &both) else { return };
         let peers = (self.peer(to, communicator), self.peer(from, communicator));
         let (Some(to), Some(from_world)) = peers else { return };
         self.begin(verb);
@@ -110,7 +125,8 @@ impl Recorder {
         (actual_source, actual_tag): (i32, i32),
     ) {
         let verb = if found.is_some() { "iprobe" } else { "probe" };
-        let Some(number) = self.communicator_of(verb, communicator) else { return };
+        let source = [("src", Argument::Number(from.into())), ("tag", Argument::Number(tag.into()))];
+        let Some(number) = self.communicator_of(verb, communicator, &source) else { return };
         let Some(from_world) = self.peer(from, communicator) else { return };
         let is_there = found != Some(false);
         let tag = if is_there { actual(from, tag, actual_tag) } else { tag };
@@ -134,8 +150,14 @@ impl Recorder {
     /// Records `MPI_Mrecv`, or `MPI_Imrecv` which posts a request, as the receive of a message that is known.
     pub fn receive_matched(&mut self, message: i64, bytes: i64, posts: bool) -> Option<Entry> {
         let Some((from, tag, communicator)) = self.matched.remove(&message) else {
-            self.skip("MPI_Mrecv (of a message that is not recorded)");
-            return None;
+            let bytes = [("bytes", Argument::Number(bytes))];
+            return match posts {
+                true => Some(self.unmodelled_request("MPI_Imrecv", &bytes)),
+                false => {
+                    self.unmodelled("MPI_Mrecv", &bytes);
+                    None
+                }
+            };
         };
         if posts {
             return self.irecv("irecv", from, tag, bytes, communicator);
@@ -146,12 +168,18 @@ impl Recorder {
 
     /// Begins the line of a message that is sent or was received; false where its communicator is not recorded.
     fn message(&mut self, verb: &str, peer: i32, tag: i32, bytes: i64, communicator: i64) -> bool {
-        let Some(number) = self.communicator_of(verb, communicator) else { return false };
+        let key = if verb == "recv" { "src" } else { "dst" };
+        let arguments = arguments(key, peer, tag, bytes);
+        let Some(number) = self.communicator_of(verb, communicator, &arguments) else { return false };
         let Some(peer) = self.peer(peer, communicator) else { return false };
+        self.begin_message(verb, peer, tag, bytes, number);
+        true
+    }
+
+    fn begin_message(&mut self, verb: &str, peer: i64, tag: i32, bytes: i64, communicator: u32) {
         self.begin(verb);
         [peer, tag.into(), bytes].into_iter().for_each(|field| self.field(field));
-        self.named_communicator(number);
-        true
+        self.named_communicator(communicator);
     }
 
     fn actual_source(&mut self, from: i32, actual: i32, communicator: i64) {
@@ -174,6 +202,12 @@ impl Recorder {
             Err(_) => Some(peer.into()),
         }
     }
+}
+
+/// Returns the arguments of a message on a communicator that no line has made: the peer is a rank of its other group.
+fn arguments(key: &'static str, peer: i32, tag: i32, bytes: i64) -> [(&'static str, Argument<'static>); 3] {
+    let number = |number: i32| Argument::Number(number.into());
+    [(key, number(peer)), ("tag", number(tag)), ("bytes", Argument::Number(bytes))]
 }
 
 /// Returns the tag of a receive: that of the message in place of any, where the source is named. Then it says the same; from any

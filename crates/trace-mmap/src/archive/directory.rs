@@ -53,6 +53,11 @@ impl Directory {
         self.archive.header.ranks
     }
 
+    /// Returns the side tables.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = &Side> {
+        self.sides.iter().map(|(side, _)| &**side)
+    }
+
     /// Returns the number of actions of all ranks, as the header says.
     pub(crate) fn actions(&self) -> u64 {
         self.archive.header.actions

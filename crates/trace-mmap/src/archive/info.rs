@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pdes_core::{Bytes, Rank};
 
 use crate::archive::tally::{Tally, Traffic};
-use crate::archive::{ArchiveError, Damage};
+use crate::archive::{ArchiveError, Damage, UnmodelledCalls};
 use crate::column::Changes;
 use crate::record::{ACTION_KINDS, CALL, COMPUTE};
 use crate::side::Side;
@@ -57,6 +57,8 @@ pub struct Info {
     pub max_receivers: u32,
     /// The pairs with most bytes, the heaviest first.
     pub heaviest: Vec<Pair>,
+    /// Calls that no replay models, by function.
+    pub unmodelled: Vec<UnmodelledCalls>,
     /// How it is stored; `None` for text.
     pub storage: Option<Storage>,
 }
@@ -187,6 +189,7 @@ impl Info {
             pairs,
             max_receivers,
             heaviest,
+            unmodelled: UnmodelledCalls::of(trace)?,
             storage: Storage::of(trace),
         })
     }
@@ -260,7 +263,7 @@ impl Sums {
     }
 }
 
-fn tally(trace: &RankTrace, rank: Rank) -> Result<Tally, ArchiveError> {
+pub(crate) fn tally(trace: &RankTrace, rank: Rank) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::new();
     for record in trace.body.records() {
         let record = record.map_err(|damage| damaged(trace, rank, damage))?;

@@ -91,6 +91,7 @@ impl RankDraft {
                 let (to, from) = (to.as_slice().into(), from.as_slice().into());
                 Ok(self.intern(Call::NeighborAlltoall { communicator, to, from, slot }))
             }
+            CallOp::Unmodelled(ref call) => Ok(self.intern(Call::Unmodelled(call.clone()))),
             CallOp::Collective { .. } => unreachable!("collective operations are resolved by their text"),
             _ => self.completion(op),
         }

@@ -33,12 +33,7 @@ impl Side {
         }
         words.push(self.locations.len() as u64);
         for location in &self.locations {
-            words.push(location.len() as u64);
-            words.extend(location.as_bytes().chunks(8).map(|part| {
-                let mut word = [0; 8];
-                word[..part.len()].copy_from_slice(part);
-                u64::from_le_bytes(word)
-            }));
+            write_text(&mut words, location);
         }
         words.push(self.calls.len() as u64);
         self.calls.iter().for_each(|call| call::write(&mut words, call));
@@ -51,7 +46,7 @@ impl Side {
         let collectives = reader.list(Reader::world_collective)?;
         let group_collectives = reader.list(Reader::collective)?;
         let send_recvs = reader.list(Reader::send_recv)?;
-        let locations = reader.list(Reader::location)?;
+        let locations = reader.list(Reader::text)?;
         let calls = reader.list(Reader::call)?;
         let side = Self { collectives, group_collectives, send_recvs, locations, calls };
         reader.words.is_empty().then_some(side)
@@ -65,6 +60,16 @@ fn type_word(datatype: Datatype) -> u64 {
 fn write_vector(words: &mut Vec<u64>, counts: &[u64]) {
     words.push(counts.len() as u64);
     words.extend(counts);
+}
+
+/// Writes the length of a text in bytes, and the text.
+fn write_text(words: &mut Vec<u64>, text: &str) {
+    words.push(text.len() as u64);
+    words.extend(text.as_bytes().chunks(8).map(|part| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        u64::from_le_bytes(word)
+    }));
 }
 
 fn write_collective(words: &mut Vec<u64>, collective: &Collective) {
@@ -276,7 +281,7 @@ impl Reader<'_> {
         Some(SendRecv { to, send_bytes, from, recv_bytes })
     }
 
-    fn location(&mut self) -> Option<String> {
+    fn text(&mut self) -> Option<String> {
         let len = self.word()?;
         let words = usize::try_from(len.div_ceil(8)).ok()?;
         let text = self.words.get(..words)?;
@@ -329,6 +334,7 @@ mod tests {
     use crate::call::{Call, CommunicatorCall, SendMode, Source};
     use crate::channel::{Slot, Tag};
     use crate::communicator::CommIdx;
+    use crate::unmodelled::Unmodelled;
 
     fn every_collective() -> Vec<Collective> {
         let (root, datatype, flops) = (Rank::new(2), Datatype::DOUBLE, 1.5);
@@ -403,6 +409,7 @@ mod tests {
                 new: Some(communicator),
             },
             Call::FreeCommunicator { communicator },
+            Call::Unmodelled(Unmodelled::new("MPI_Put target=3 bytes=800 win=0").expect("a call")),
         ]
     }
 

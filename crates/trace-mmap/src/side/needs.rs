@@ -96,6 +96,7 @@ impl SideNeeds {
                 new.into_iter().for_each(|new| self.communicator(new));
             }
             Call::FreeCommunicator { communicator } => self.communicator(communicator),
+            Call::Unmodelled(_) => {}
         }
     }
 

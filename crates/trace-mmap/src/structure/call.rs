@@ -9,6 +9,7 @@ use crate::call::{CommunicatorCall, SendMode};
 use crate::channel::Tag;
 use crate::collective::Collective;
 use crate::communicator::{CommId, Group};
+use crate::unmodelled::Unmodelled;
 
 /// Names a request of a rank, as its tracer chose; free again once the request is complete, or freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,6 +137,8 @@ pub enum CallOp {
     NewCommunicator { kind: CommunicatorCall, parent: CommId, new: Option<(CommId, Arc<Group>)> },
     /// `MPI_Comm_free`.
     FreeCommunicator { communicator: CommId },
+    /// A call that no replay models.
+    Unmodelled(Unmodelled),
 }
 
 impl CallOp {
@@ -168,6 +171,7 @@ impl CallOp {
             Self::NeighborAlltoall { .. } => "ineighbor_alltoallv",
             Self::NewCommunicator { kind, .. } => kind.name(),
             Self::FreeCommunicator { .. } => "comm_free",
+            Self::Unmodelled(_) => Unmodelled::ACTION,
         }
     }
 }

@@ -5,10 +5,12 @@ use pdes_core::{Bytes, Rank};
 use crate::action::Action;
 use crate::datatype::Datatype;
 use crate::draft::RankDraft;
+use crate::structure::CallOp;
 use crate::text::call::read_call;
 use crate::text::fields::{integer, real};
 use crate::text::verb::Verb;
 use crate::text::{Field, Fields, Line, TextError};
+use crate::unmodelled::Unmodelled;
 use crate::warning::Tolerated;
 
 /// Bytes of the largest message, and the largest count.
@@ -33,6 +35,9 @@ pub(crate) fn read_action(
     let verb = Verb::find(fields.next().ok_or(TextError::MissingAction)?)?;
     let size = rank.ranks();
     let mut reader = Reader { verb, fields, rank, size };
+    if verb == Verb::Unmodelled {
+        return reader.unmodelled();
+    }
     let (action, has_extra) = if verb.is_call() || line.has_equals && verb.takes_keys() {
         read_call(reader)?
     } else if verb.is_collective() {
@@ -92,6 +97,12 @@ impl<'a> Reader<'a, '_> {
         let file = self.required(Field::new("file name"))?;
         let line = self.whole(Field::new("line number"), 0, i64::from(i32::MAX), "a line number")?;
         Ok(Action::Location(self.rank.location(&String::from_utf8_lossy(file), line)))
+    }
+
+    /// Reads name and arguments of a call that no replay models.
+    fn unmodelled(&mut self) -> Result<Action, TextError> {
+        let words: Vec<_> = self.fields.by_ref().map(String::from_utf8_lossy).collect();
+        self.rank.call(&CallOp::Unmodelled(Unmodelled::new(&words.join(" "))?))
     }
 
     /// Returns whether fields are left.

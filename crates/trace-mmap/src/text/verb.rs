@@ -109,6 +109,7 @@ verbs! {
     NeighborAlltoallv = "neighbor_alltoallv",
     IneighborAlltoall = "ineighbor_alltoall",
     IneighborAlltoallv = "ineighbor_alltoallv",
+    Unmodelled = "unmodelled",
 }
 
 /// Names of calls that are no part of the format, beyond those of one-sided communication on windows (`Win_...`), and what to

@@ -3,7 +3,8 @@
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 use trace_mmap::{
-    CallOp, Collective, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, Tag, TextLine, flatten,
+    CallOp, Collective, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, Tag, TextLine, Unmodelled,
+    flatten,
 };
 
 pub(crate) const RANKS: u32 = 3;
@@ -41,6 +42,11 @@ pub(crate) enum Step {
     SendRecv {
         bytes: u64,
     },
+    /// A call that no replay models.
+    Unmodelled {
+        rank: u32,
+        bytes: u64,
+    },
     Barrier,
     Reduce {
         count: u64,
@@ -56,6 +62,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     let rank = 0..RANKS;
     let flops = prop_oneof![0.0..1e15, (0_u32..4).prop_map(f64::from)];
     let message = (rank.clone(), rank.clone(), 0..3, 0_u64..4, any::<bool>());
+    let unmodelled = (rank.clone(), 0_u64..3);
     let message_later = (rank.clone(), rank.clone(), 0..3, 0_u64..4);
     let leaf = prop_oneof![
         3 => (rank.clone(), flops.clone()).prop_map(|(rank, flops)| Step::Compute { rank, flops }),
@@ -64,6 +71,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
         1 => rank.prop_map(|rank| Step::WaitAll { rank }),
         1 => (0..3_i32, 0_u64..9, any::<bool>()).prop_map(|(tag, bytes, is_blocking)| Step::FromAny { tag, bytes, is_blocking }),
         1 => (0_u64..9).prop_map(|bytes| Step::SendRecv { bytes }),
+        1 => unmodelled.prop_map(|(rank, bytes)| Step::Unmodelled { rank, bytes }),
         1 => Just(Step::Barrier),
         1 => (0_u64..3, flops).prop_map(|(count, flops)| Step::Reduce { count, flops }),
     ];
@@ -94,13 +102,17 @@ fn part(step: &Step, me: u32) -> Vec<Item> {
             let from = me.checked_sub(1).map(Rank::new);
             vec![Op::SendRecv { to, send_bytes: bytes, from, recv_bytes: bytes }]
         }
+        Step::Unmodelled { rank, bytes } if rank == me => {
+            let call = Unmodelled::new(&format!("MPI_Put target={me} bytes={bytes} win=0"));
+            vec![Op::Call(CallOp::Unmodelled(call.expect("name and arguments")))]
+        }
         Step::Barrier => vec![Op::Collective(Collective::Barrier)],
         Step::Reduce { count, flops } => {
             let (root, datatype) = (Rank::new(1), Datatype::DOUBLE);
             vec![Op::Collective(Collective::Reduce { count, flops, root, datatype })]
         }
         Step::Loop { count, ref body } => return vec![Item::Loop { count, body: program(body, me) }],
-        Step::Compute { .. } | Step::WaitAll { .. } => Vec::new(),
+        Step::Compute { .. } | Step::WaitAll { .. } | Step::Unmodelled { .. } => Vec::new(),
     };
     ops.into_iter().map(Item::Act).collect()
 }

@@ -9,7 +9,7 @@ use std::{env, io};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use trace_mmap::{ConvertOptions, LoadOptions, Provenance, Settled, settle};
+use trace_mmap::{ConvertOptions, LoadOptions, Provenance, Settled, Trace, UnmodelledCalls, settle};
 
 use super::shards::{Run, ShardError, Shards, in_directory};
 use super::{Misuse, convert};
@@ -162,10 +162,10 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
     let provenance = Provenance { counted, ended_early, cut_actions };
     let options = ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() };
     let mut text = convert(stage.path(), output, threads, options)?;
-    let skipped = shards.skipped();
-    if !skipped.is_empty() {
-        let names: Vec<String> = skipped.iter().map(|(name, count)| format!("{count} {name}")).collect();
-        tracing::warn!("calls that cannot be replayed are not in the trace: {}", names.join(", "));
+    let unmodelled = UnmodelledCalls::of(&Trace::load(output, &LoadOptions::default())?)?;
+    if !unmodelled.is_empty() {
+        let calls: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
+        tracing::warn!("calls that no replay models take no time in a replay: {}", calls.join(", "));
     }
     if let Some(counted) = provenance.counted {
         writeln!(text, "computations: {counted}")?;

@@ -135,8 +135,6 @@ pub(crate) struct Shard {
     is_complete: bool,
     /// Bytes up to the end of the last complete line.
     len: u64,
-    /// What could not be recorded, and how often it was called.
-    skipped: Vec<(String, u64)>,
 }
 
 impl Shard {
@@ -150,13 +148,9 @@ impl Shard {
         let (run, rank) = parse_head(file, head.trim_end())?;
         let mut file_of_shard = reader.into_inner();
         let len = end_of_lines(&mut file_of_shard).map_err(error)?;
-        let footer = footer(&mut file_of_shard, len).map_err(error)?;
-        let is_complete = footer.last().is_some_and(|line| line == "# end");
-        let skipped = footer.iter().filter_map(|line| {
-            let (count, name) = line.strip_prefix("# skipped ")?.split_once(' ')?;
-            Some((name.to_owned(), count.parse().ok()?))
-        });
-        Ok(Self { file: file.to_path_buf(), run, rank, is_complete, len, skipped: skipped.collect() })
+        let end = read_before(&mut file_of_shard, len).map_err(error)?;
+        let is_complete = end.ends_with(b"\n# end\n");
+        Ok(Self { file: file.to_path_buf(), run, rank, is_complete, len })
     }
 
     /// Puts the complete lines into a folder, where a trace of one file per rank is made; returns the file.
@@ -203,16 +197,6 @@ fn end_of_lines(file: &mut File) -> io::Result<u64> {
         end = start;
     }
     Ok(0)
-}
-
-/// Returns the comments at the end.
-fn footer(file: &mut File, end: u64) -> io::Result<Vec<String>> {
-    let block = read_before(file, end)?;
-    let text = String::from_utf8_lossy(&block);
-    let mut lines: Vec<String> =
-        text.lines().rev().take_while(|line| line.starts_with('#')).map(str::to_owned).collect();
-    lines.reverse();
-    Ok(lines)
 }
 
 fn read_before(file: &mut File, end: u64) -> io::Result<Vec<u8>> {
@@ -278,15 +262,6 @@ impl Shards {
     /// Returns the ranks that did not leave MPI.
     pub(crate) fn ended_early(&self) -> Vec<u32> {
         self.by_rank.values().filter(|shard| !shard.is_complete).map(|shard| shard.rank).collect()
-    }
-
-    /// Returns what could not be recorded, and how often all ranks have called it.
-    pub(crate) fn skipped(&self) -> BTreeMap<&str, u64> {
-        let mut all = BTreeMap::new();
-        for (name, count) in self.by_rank.values().flat_map(|shard| &shard.skipped) {
-            *all.entry(name.as_str()).or_insert(0) += count;
-        }
-        all
     }
 }
 

@@ -77,7 +77,8 @@ fn names_requests(call: &Call) -> bool {
         | Call::Collective { .. }
         | Call::NeighborAlltoall { .. }
         | Call::NewCommunicator { .. }
-        | Call::FreeCommunicator { .. } => false,
+        | Call::FreeCommunicator { .. }
+        | Call::Unmodelled(_) => false,
     }
 }
 

@@ -9,7 +9,8 @@ use crate::action::CollectiveId;
 use crate::call::{Call, CommunicatorCall, SendMode, Source};
 use crate::channel::{InIdx, OutIdx, Slot, Tag};
 use crate::communicator::CommIdx;
-use crate::side::codec::Reader;
+use crate::side::codec::{Reader, write_text};
+use crate::unmodelled::Unmodelled;
 
 const MODES: [SendMode; 4] = [SendMode::Standard, SendMode::Synchronous, SendMode::Buffered, SendMode::Ready];
 const MAKERS: [CommunicatorCall; 4] =
@@ -67,6 +68,10 @@ pub(super) fn write(words: &mut Vec<u64>, call: &Call) {
             words.extend([12, kind as u64, parent.get().into(), new]);
         }
         Call::FreeCommunicator { communicator } => words.extend([13, communicator.get().into()]),
+        Call::Unmodelled(ref call) => {
+            words.push(23);
+            write_text(words, call.as_str());
+        }
         ref completion => write_completion(words, completion),
     }
 }
@@ -194,6 +199,7 @@ impl Reader<'_> {
                 new: self.index_or_none()?.map(CommIdx::new),
             },
             13 => Call::FreeCommunicator { communicator: self.communicator()? },
+            23 => Call::Unmodelled(Unmodelled::new(&self.text()?).ok()?),
             number => self.completion(number)?,
         })
     }

@@ -63,6 +63,7 @@ pub(super) fn write(f: &mut Formatter<'_>, op: &CallOp) -> fmt::Result {
             if *kind == CommunicatorCall::Dup { Ok(()) } else { write!(f, " members={}", Runs(group.runs())) }
         }
         CallOp::FreeCommunicator { communicator } => write!(f, " comm={communicator}"),
+        CallOp::Unmodelled(call) => write!(f, " {call}"),
         completion => write_completion(f, completion),
     }
 }

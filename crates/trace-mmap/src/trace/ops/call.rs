@@ -108,6 +108,7 @@ impl Ops<'_> {
             Call::FreeCommunicator { communicator } => {
                 CallOp::FreeCommunicator { communicator: rank.id(communicator) }
             }
+            Call::Unmodelled(ref call) => CallOp::Unmodelled(call.clone()),
             ref completion => completion_op(completion),
         }
     }

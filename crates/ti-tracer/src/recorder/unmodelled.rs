@@ -1,0 +1,204 @@
+//! Calls that no replay models: their names and their arguments.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt::{self, Write as _};
+
+use rustc_hash::FxHashMap;
+
+use super::Recorder;
+use crate::requests::{Entry, Patches, RequestKind};
+
+/// What a trace knows by a number of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// A window of one-sided communication.
+    Window,
+    /// A file.
+    File,
+    /// A communicator that no line has made, such as one of two groups.
+    Communicator,
+}
+
+/// The value of an argument.
+#[derive(Clone, Copy, Debug)]
+pub enum Argument<'a> {
+    /// A number.
+    Number(i64),
+    /// Numbers, such as ranks of the world.
+    List(&'a [i32]),
+    /// A text, such as the name of a file.
+    Text(&'a [u8]),
+    /// Names of flags, such as those of a mode, joined by plus signs; 0 where there are none.
+    Flags(&'a [&'a str]),
+    /// A window, by its handle.
+    Window(i64),
+    /// A file, by its handle.
+    File(i64),
+    /// A communicator, by its handle.
+    Communicator(i64),
+    /// A null handle.
+    Nothing,
+}
+
+/// The objects of a process that are known by numbers: the lowest free ones, so that the iterations of a loop look alike.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    by_handle: FxHashMap<(Object, i64), u32>,
+    /// Numbers that are free again, of each sort.
+    free: [BinaryHeap<Reverse<u32>>; 3],
+    numbered: [u32; 3],
+}
+
+impl Objects {
+    /// Returns the number of an object; one that was not known gets one.
+    pub(super) fn number(&mut self, object: Object, handle: i64) -> u32 {
+        let (free, numbered) = (&mut self.free[object as usize], &mut self.numbered[object as usize]);
+        *self.by_handle.entry((object, handle)).or_insert_with(|| match free.pop() {
+            Some(Reverse(number)) => number,
+            None => {
+                *numbered += 1;
+                *numbered - 1
+            }
+        })
+    }
+
+    fn remove(&mut self, object: Object, handle: i64) {
+        if let Some(number) = self.by_handle.remove(&(object, handle)) {
+            self.free[object as usize].push(Reverse(number));
+        }
+    }
+}
+
+impl Recorder {
+    /// Records a call that no replay models.
+    pub fn unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
+        self.begin_unmodelled(name, arguments);
+        self.end();
+    }
+
+    /// Records one that posts a request, to be [bound](Self::bind).
+    pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> Entry {
+        self.begin_unmodelled(name, arguments);
+        let number = self.others.take_number();
+        self.push(format_args!(" req=other-{number}"));
+        self.end();
+        Entry::new(number, RequestKind::Unmodelled, Patches::default(), 0)
+    }
+
+    /// Frees the number of an object that is no more.
+    pub fn forget(&mut self, object: Object, handle: i64) {
+        self.objects.remove(object, handle);
+    }
+
+    /// Records a call on requests that calls posted which no replay models.
+    pub(super) fn unmodelled_completion(&mut self, verb: &str, requests: &[u32], done: Option<&[u32]>) {
+        self.begin_unmodelled(&function(verb), &[]);
+        self.push(format_args!(" req={}", Others(requests)));
+        if let Some(done) = done {
+            self.push(format_args!(" done={}", Others(done)));
+        }
+        self.end();
+    }
+
+    fn begin_unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
+        self.begin("unmodelled ");
+        self.line.push_str(name);
+        for (key, value) in arguments {
+            self.push(format_args!(" {key}="));
+            self.argument(*value);
+        }
+    }
+
+    fn argument(&mut self, value: Argument<'_>) {
+        match value {
+            Argument::Number(number) => self.digits(number),
+            Argument::List(numbers) => self.push(format_args!("{}", crate::lists::List(numbers))),
+            Argument::Text(text) => escape(text, &mut self.line),
+            Argument::Flags([]) => self.digits(0),
+            Argument::Flags(names) => {
+                for (index, name) in names.iter().enumerate() {
+                    self.push(format_args!("{}{name}", if index > 0 { "+" } else { "" }));
+                }
+            }
+            Argument::Window(handle) => self.object(Object::Window, handle),
+            Argument::File(handle) => self.object(Object::File, handle),
+            Argument::Communicator(handle) if self.own == Some(handle) => self.line.push_str("self"),
+            Argument::Communicator(handle) => match self.communicators.number(handle) {
+                Some(number) => self.digits(number.into()),
+                None => {
+                    self.line.push_str("other-");
+                    self.object(Object::Communicator, handle);
+                }
+            },
+            Argument::Nothing => self.line.push('-'),
+        }
+    }
+
+    fn object(&mut self, object: Object, handle: i64) {
+        let number = self.objects.number(object, handle);
+        self.digits(number.into());
+    }
+}
+
+/// Returns the function that is recorded as an action of this name.
+pub(super) fn function(verb: &str) -> String {
+    let name = match verb {
+        "reducescatter" => "reduce_scatter",
+        "ireducescatter" => "ireduce_scatter",
+        "sendRecv" => "sendrecv",
+        "sendRecv_replace" => "sendrecv_replace",
+        name => name,
+    };
+    let (first, rest) = name.split_at(name.len().min(1));
+    format!("MPI_{}{rest}", first.to_ascii_uppercase())
+}
+
+/// Writes a text without white space: what is not printable ASCII as a percent sign and two hexadecimal digits.
+fn escape(text: &[u8], line: &mut String) {
+    for &byte in text {
+        match byte {
+            b'%' => line.push_str("%25"),
+            byte if byte.is_ascii_graphic() => line.push(byte.into()),
+            // Writing to a string does not fail.
+            byte => _ = write!(line, "%{byte:02x}"),
+        }
+    }
+}
+
+/// Displays requests that calls posted which no replay models.
+struct Others<'a>(&'a [u32]);
+
+impl fmt::Display for Others<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("-");
+        }
+        let mut separator = "";
+        self.0.iter().try_for_each(|number| {
+            write!(f, "{separator}other-{number}")?;
+            separator = ",";
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_have_the_names_of_their_functions() {
+        let names = [
+            ("send", "MPI_Send"),
+            ("irecv", "MPI_Irecv"),
+            ("sendRecv_replace", "MPI_Sendrecv_replace"),
+            ("reducescatter", "MPI_Reduce_scatter"),
+            ("ireducescatter", "MPI_Ireduce_scatter"),
+            ("neighbor_alltoallv", "MPI_Neighbor_alltoallv"),
+        ];
+        for (verb, expected) in names {
+            assert_eq!(function(verb), expected);
+        }
+    }
+}

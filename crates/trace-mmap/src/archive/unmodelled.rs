@@ -1,0 +1,76 @@
+//! Adding up the calls of a trace that no replay models.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use pdes_core::Rank;
+
+use super::ArchiveError;
+use super::info::tally;
+use crate::call::Call;
+use crate::side::Side;
+use crate::trace::{RankTrace, Trace};
+
+/// How often a function was called that no replay models, and what that moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnmodelledCalls {
+    /// The name of the function, such as `MPI_Put`.
+    pub name: String,
+    /// Calls.
+    pub calls: u64,
+    /// What they moved \[B\], as far as they say so.
+    pub bytes: u128,
+}
+
+/// Displays number and name, as `2 MPI_Put`.
+impl fmt::Display for UnmodelledCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.calls, self.name)
+    }
+}
+
+impl UnmodelledCalls {
+    /// Adds up the calls of all ranks, held or not, in the order of their names. It costs something only where there are such calls: as
+    /// much as the programs are long, which are folded in most archives.
+    ///
+    /// # Errors
+    /// Where sums exceed 64 bits, and where a program with such calls or the tables of its rank are damaged.
+    ///
+    /// ```
+    /// use trace_mmap::{Trace, UnmodelledCalls};
+    /// let trace = Trace::from_text("0 init\n0 unmodelled MPI_Put target=0 bytes=8\n0 unmodelled MPI_Put target=0 bytes=9\n")?;
+    /// let [put] = &UnmodelledCalls::of(&trace)?[..] else { panic!("there are calls of one function") };
+    /// assert_eq!((put.name.as_str(), put.calls, put.bytes), ("MPI_Put", 2, 17));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of(trace: &Trace) -> Result<Vec<Self>, ArchiveError> {
+        let mut by_name = BTreeMap::new();
+        let ranks = if trace.sides().any(has_some) { trace.ranks() } else { 0 };
+        for rank in (0..ranks).map(Rank::new) {
+            trace.look_at(rank, |trace| add(trace, rank, &mut by_name))??;
+        }
+        let sum = |(name, (calls, bytes))| Self { name, calls, bytes };
+        Ok(by_name.into_iter().map(sum).collect())
+    }
+}
+
+fn has_some(side: &Side) -> bool {
+    side.calls.iter().any(|call| matches!(call, Call::Unmodelled(_)))
+}
+
+fn add(
+    trace: &RankTrace,
+    rank: Rank,
+    by_name: &mut BTreeMap<String, (u64, u128)>,
+) -> Result<(), ArchiveError> {
+    if !has_some(&trace.side) {
+        return Ok(());
+    }
+    for (call, uses) in trace.side.calls.iter().zip(tally(trace, rank)?.calls) {
+        let Call::Unmodelled(call) = call else { continue };
+        let (calls, bytes) = by_name.entry(call.name().to_owned()).or_default();
+        *calls = calls.saturating_add(uses);
+        *bytes += u128::from(call.bytes()) * u128::from(uses);
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Calls that no replay models: kept with their arguments.
+
+use std::fmt;
+
+use crate::text::{Field, TextError};
+
+const NAME: Field = Field::new("name of the call");
+const ARGUMENT: Field = Field::new("argument of the call");
+
+/// How a line says what a call moves \[B\].
+const BYTES: &str = "bytes";
+
+/// The key that is no argument: in a line it is the time that the call took.
+const TIME: &str = "time";
+
+/// A call that no replay models, such as `MPI_Put`: its name, and its arguments as they were recorded, `key=value` each.
+///
+/// Nothing reads the arguments but `bytes`, what the call moves. So a cut keeps them as they are, ranks in them included.
+///
+/// ```
+/// use trace_mmap::Unmodelled;
+/// let call = Unmodelled::new("MPI_Put target=3 disp=128 bytes=800 win=0")?;
+/// assert_eq!((call.name(), call.bytes()), ("MPI_Put", 800));
+/// assert_eq!(call.arguments().nth(1), Some(("disp", "128")));
+/// assert!(Unmodelled::new("MPI_Put 3 128").is_err());
+/// # Ok::<(), trace_mmap::TextError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Unmodelled(Box<str>);
+
+impl Unmodelled {
+    /// Makes a call of its name and its arguments, separated by a space each: printable ASCII.
+    ///
+    /// # Errors
+    /// Where the name has an equals sign or an argument has none; where the key of an argument is missing, or `time`; where `bytes`
+    /// is there twice, or is no whole number below 2^63.
+    pub fn new(text: &str) -> Result<Self, TextError> {
+        let (name, arguments) = text.split_once(' ').unwrap_or((text, ""));
+        if name.contains('=') || !is_printable(name) {
+            return Err(invalid(NAME, name, "the name of a function of MPI, such as MPI_Put"));
+        }
+        let mut has_bytes = false;
+        for argument in arguments.split(' ').filter(|_| text.len() > name.len()) {
+            let Some((key, value)) = argument.split_once('=').filter(|_| is_printable(argument)) else {
+                return Err(invalid(ARGUMENT, argument, "key=value in printable ASCII"));
+            };
+            match key {
+                "" | TIME => return Err(invalid(ARGUMENT, argument, "a key that is not \"time\"")),
+                BYTES if std::mem::replace(&mut has_bytes, true) => {
+                    return Err(TextError::RepeatedKey { action: Self::ACTION, key: BYTES });
+                }
+                BYTES if parse_bytes(value).is_none() => {
+                    return Err(invalid(ARGUMENT, argument, "a whole number of bytes below 2^63"));
+                }
+                _ => {}
+            }
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The name of the action in a trace.
+    pub(crate) const ACTION: &'static str = "unmodelled";
+
+    /// Returns the name of the function.
+    pub fn name(&self) -> &str {
+        self.0.split(' ').next().unwrap_or_default()
+    }
+
+    /// Returns the arguments, by key and value.
+    pub fn arguments(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.split(' ').skip(1).filter_map(|argument| argument.split_once('='))
+    }
+
+    /// Returns what the call moves \[B\]; 0 where it moves nothing, or does not say what.
+    pub fn bytes(&self) -> u64 {
+        let value = self.arguments().find(|(key, _)| *key == BYTES).map(|(_, value)| value);
+        value.and_then(parse_bytes).unwrap_or(0)
+    }
+
+    /// Returns name and arguments.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Unmodelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_printable(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn parse_bytes(value: &str) -> Option<u64> {
+    let is_decimal = value.bytes().all(|byte| byte.is_ascii_digit());
+    value.parse().ok().filter(|bytes| is_decimal && *bytes < 1 << 63)
+}
+
+#[cold]
+fn invalid(field: Field, found: &str, expected: &'static str) -> TextError {
+    TextError::InvalidNumber { field, found: found.to_owned(), expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_arguments_are_told_apart() {
+        for text in ["MPI_Win_test", "MPI_File_open file=/a%20b mode=create+rdwr comm=self", "f a= bytes=0"] {
+            let call = Unmodelled::new(text).expect("a call");
+            assert_eq!(call.to_string(), text);
+            assert_eq!(call.arguments().count(), text.matches(' ').count());
+        }
+        let wrong = [
+            "",
+            " ",
+            "a=b",
+            "MPI_Put ",
+            "MPI_Put  a=b",
+            "MPI_Put b",
+            "MPI_Put =b",
+            "MPI_Put time=5",
+            "é a=b",
+            "f a=\t",
+            "f bytes=-1",
+            "f bytes=+1",
+            "f bytes=",
+            "f bytes=9223372036854775808",
+            "f bytes=1 bytes=1",
+        ];
+        for text in wrong {
+            assert!(Unmodelled::new(text).is_err(), "{text:?}");
+        }
+        assert_eq!(
+            Unmodelled::new("f a=1 bytes=9223372036854775807").map(|call| call.bytes()),
+            Ok((1 << 63) - 1)
+        );
+    }
+}
