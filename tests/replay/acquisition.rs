@@ -12,6 +12,7 @@ use predicates::str::contains;
 use crate::command_line::{DONE, FAILED, Folder, command};
 use crate::reference::repository;
 use programs::Program;
+use ti_shard::{Header, IS_COMPLETE, Kind, Phrase, UNIT, Unit};
 
 #[test]
 fn a_stencil_twice_alike() {
@@ -31,7 +32,7 @@ fn a_stencil_twice_alike() {
     assert_eq!(run.all_calls(), again.all_calls());
     // Three iterations of 100 million cells take more than 1000 of 1000.
     let amount = |run: &programs::Run<'_>| {
-        let text = std::fs::read_to_string(run.shards().join("0.shard")).unwrap();
+        let text = programs::text(&run.shards().join("0.shard"));
         let flops = text.lines().filter_map(|line| line.strip_prefix("0 compute ")?.parse::<f64>().ok());
         flops.sum::<f64>()
     };
@@ -325,10 +326,13 @@ fn a_program_that_is_killed_at_any_time_leaves_a_trace_that_replays() {
         replay_what_is_left(&folder, &run.archive());
         // The same as if the ranks had been killed at other times, far from each other.
         let shards = (0..4).map(|rank: u64| {
-            let text = std::fs::read_to_string(run.shards().join(format!("{rank}.shard"))).unwrap();
-            let (head, lines) = text.split_at(text.find(" init").unwrap());
-            let kept = lines.len() * (1 + (seed * 31 + rank * 17) as usize % 97) / 97;
-            folder.write(&format!("{rank}.shard"), &format!("{head}{}", &lines[..kept.max(6)]))
+            let bytes = std::fs::read(run.shards().join(format!("{rank}.shard"))).unwrap();
+            let init = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1 + UNIT;
+            let len = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1 - init;
+            let kept = len * (1 + (seed * 31 + rank * 17) as usize % 97) / 97;
+            let path = folder.path(&format!("{rank}.shard"));
+            std::fs::write(&path, &bytes[..init + kept]).unwrap();
+            path
         });
         let shards: Vec<PathBuf> = shards.collect();
         let gathered = gather(&folder, &shards.iter().collect::<Vec<_>>()).code(DONE);
@@ -416,12 +420,25 @@ fn programs_that_are_not_recorded_are_told() {
     assert!(!folder.path("run.pdt").exists());
 }
 
-/// Writes a shard of one of two ranks.
-fn shard(folder: &Folder, name: &str, job: &str, rank: u32, lines: &str) -> PathBuf {
-    let head = format!(
-        "# pdes-replay shard version=1 job={job} world=2 rank={rank} counter=cpu-time rate=1000000000"
-    );
-    folder.write(name, &format!("{head}\n{lines}"))
+/// Writes a shard of one of two ranks, with an end or without.
+fn shard(folder: &Folder, name: &str, job: &str, rank: u32, calls: &[&str], is_complete: bool) -> PathBuf {
+    let header = Header { job, world: 2, rank, counter: "cpu-time", rate: 1e9, library: "any" };
+    let mut bytes = header.to_bytes();
+    for (index, call) in (0..).zip(calls) {
+        let mut words = call.split(' ');
+        let mut phrase = Phrase::new(words.next().unwrap());
+        words.for_each(|word| phrase.word("", word));
+        let amount = phrase.bytes().len() as u64;
+        bytes.extend(Unit { index, amount, ..Unit::of(Kind::Phrase) }.to_bytes(false));
+        bytes.extend(phrase.padded());
+        bytes.extend(Unit { index, ..Unit::of(Kind::Call) }.to_bytes(false));
+    }
+    if is_complete {
+        bytes.extend(IS_COMPLETE);
+    }
+    let path = folder.path(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
 }
 
 fn gather(folder: &Folder, shards: &[&PathBuf]) -> assert_cmd::assert::Assert {
@@ -430,19 +447,18 @@ fn gather(folder: &Folder, shards: &[&PathBuf]) -> assert_cmd::assert::Assert {
 }
 
 #[test]
-fn a_shard_is_recovered_up_to_its_last_whole_line() {
+fn a_shard_is_recovered_up_to_its_last_whole_record() {
     let folder = Folder::new();
-    let whole = shard(
-        &folder,
-        "0.shard",
-        "a",
-        0,
-        "0 init\n0 send 1 7 8\n0 unmodelled MPI_Put bytes=8\n0 finalize\n# end\n",
-    );
-    // As a process leaves it that is killed: a part of a line, then zeros.
-    let zeros = "\0".repeat(200_000);
+    let calls = ["init", "send 1 7 8", "unmodelled MPI_Put bytes=8", "finalize"];
+    let whole = shard(&folder, "0.shard", "a", 0, &calls, true);
     let killed =
-        shard(&folder, "1.shard", "a", 1, &format!("1 init\n1 compute 50\n1 recv 0 7 8\n1 sen{zeros}"));
+        shard(&folder, "1.shard", "a", 1, &["init", "compute 50", "recv 0 7 8", "send 0 7 8"], false);
+    // As a process leaves it that is killed: a record without its first word, then zeros.
+    let mut bytes = std::fs::read(&killed).unwrap();
+    let last = bytes.len() - UNIT;
+    bytes[last..last + 8].fill(0);
+    bytes.resize(bytes.len() + 200_000, 0);
+    std::fs::write(&killed, bytes).unwrap();
     gather(&folder, &[&whole, &killed])
         .code(DONE)
         .stdout(contains("2 ranks, 7 actions"))
@@ -459,22 +475,22 @@ fn a_shard_is_recovered_up_to_its_last_whole_line() {
 #[test]
 fn shards_must_belong_together() {
     let folder = Folder::new();
-    let lines = |rank: u32| format!("{rank} init\n{rank} finalize\n# end\n");
-    let first = shard(&folder, "0.shard", "a", 0, &lines(0));
-    let second = shard(&folder, "1.shard", "a", 1, &lines(1));
+    let calls = ["init", "finalize"];
+    let first = shard(&folder, "0.shard", "a", 0, &calls, true);
+    let second = shard(&folder, "1.shard", "a", 1, &calls, true);
     gather(&folder, &[&second, &first]).code(DONE).stdout(contains("2 ranks, 4 actions"));
-    let other = shard(&folder, "other.shard", "b", 1, &lines(1));
+    let other = shard(&folder, "other.shard", "b", 1, &calls, true);
     gather(&folder, &[&first, &other]).code(FAILED).stderr(contains("other.shard has job=b, but "));
     gather(&folder, &[&first])
         .code(FAILED)
         .stderr(contains("shards of 1 of 2 ranks; 1 is missing, the first is rank 1"));
     gather(&folder, &[&first, &first, &second]).code(FAILED).stderr(contains("are both of rank 0"));
-    let outside = shard(&folder, "outside.shard", "a", 2, "");
+    let outside = shard(&folder, "outside.shard", "a", 2, &[], false);
     gather(&folder, &[&outside]).code(FAILED).stderr(contains("found rank 2, expected one below 2"));
     let none = folder.write("none.shard", "0 init\n");
     gather(&folder, &[&none])
         .code(FAILED)
         .stderr(contains("none.shard: found \"0 init\", expected the first line"));
-    let later = folder.write("later.shard", "# pdes-replay shard version=2 job=a\n");
-    gather(&folder, &[&later]).code(FAILED).stderr(contains("version 2, expected 1"));
+    let later = folder.write("later.shard", "# pdes-replay shard version=1 job=a\n");
+    gather(&folder, &[&later]).code(FAILED).stderr(contains("version 1, expected 2"));
 }

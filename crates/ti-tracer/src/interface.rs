@@ -14,7 +14,8 @@ use std::{env, slice};
 
 use crate::recorder::{Argument, CallPlace, Completion, Object, Recorder, Status};
 use crate::requests::Entry;
-use crate::{Clock, Counter, Header, ShardFile, wall};
+use crate::{Clock, Counter, ShardFile, wall};
+use ti_shard::Header;
 
 /// The recorder, from `MPI_Init` to `MPI_Finalize`.
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
@@ -137,17 +138,16 @@ pub(crate) unsafe extern "C" fn ti_start(
     let (rate, scale) = if counter == Counter::CpuTime { (rate, rate / 1e9) } else { (0.0, 1.0) };
     let job = env::var("PDES_TRACE_JOB").unwrap_or_else(|_| "unnamed".to_owned());
     let path = Path::new(&dir).join(format!("{rank}.shard"));
-    let file = match ShardFile::create(&path) {
+    // SAFETY: as the caller promises.
+    let library = unsafe { name(library) };
+    let header = Header { job: &job, world, rank, counter: counter.name(), rate, library };
+    let file = match ShardFile::create(&path, &header) {
         Ok(file) => file,
         Err(error) => {
             return tell(&format!("rank {rank} is not recorded: {}: {error}", path.display()));
         }
     };
     let mut recorder = Recorder::new(file, rank, world).with_scale(scale);
-    recorder.comment(&Header { job: &job, world, rank, counter: counter.name(), rate }.to_string());
-    // SAFETY: as the caller promises.
-    let library = unsafe { name(library) };
-    recorder.comment(&format!("# library {}", library.lines().next().unwrap_or_default()));
     if env::var_os("PDES_TRACE_TIMES").is_some_and(|value| value == "1") {
         KEEPS_TIMES.store(true, Ordering::Relaxed);
         recorder = recorder.with_times();

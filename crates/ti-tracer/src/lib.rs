@@ -1,4 +1,4 @@
-//! Records what each process of an MPI program does, in time-independent text.
+//! Records what each process of an MPI program does, in the records of a [shard](ti_shard).
 //!
 //! With the feature `mpi` this crate is a library to preload, which defines the functions of MPI and passes the calls of the
 //! program on to the profiling interface:
@@ -11,10 +11,12 @@
 //! the MPI library at hand. They hand what they see, as plain numbers, to the [`Recorder`], which knows nothing of MPI's header:
 //!
 //! ```
+//! use ti_shard::{Header, TextReader};
 //! use ti_tracer::{Completion, Recorder, ShardFile};
 //! let dir = tempfile::tempdir()?;
 //! let path = dir.path().join("0.shard");
-//! let mut recorder = Recorder::new(ShardFile::create(&path)?, 0, 2);
+//! let header = Header { job: "job", world: 2, rank: 0, counter: "instructions", rate: 0.0, library: "any" };
+//! let mut recorder = Recorder::new(ShardFile::create(&path, &header)?, 0, 2);
 //! // Handles are any numbers: 77 and 78 are those of the communicators, 1000 that of a request, kept at address 5.
 //! recorder.init(77, 78);
 //! recorder.compute(1500);
@@ -25,22 +27,23 @@
 //! recorder.complete(&mut completion, 0, None);
 //! recorder.completion("wait", &completion);
 //! recorder.finish()?;
-//! let text = std::fs::read_to_string(path)?;
-//! assert_eq!(text, "0 init\n0 compute 1500\n0 isend 1 7 64 req=0\n0 wait req=0\n0 finalize\n# end\n");
+//! let text = std::io::read_to_string(TextReader::new(std::fs::File::open(path)?)?)?;
+//! let lines: Vec<&str> = text.lines().skip(1).collect();
+//! assert_eq!(lines, ["0 init", "0 compute 1500", "0 isend 1 7 64 req=0", "0 wait req=0", "0 finalize"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # What is guaranteed of a shard
 //!
-//! Lines are complete or missing, whatever ends the process, as long as the machine lives: they are written to a mapping of the
-//! file, the end of the line last. A process needs a window of memory of a fixed size, and some words per pending request
+//! Records are complete or missing, whatever ends the process, as long as the machine lives: they are written to a mapping of the
+//! file, the first word last. A process needs a window of memory of a fixed size, up to 4096 phrases, and some words per pending request
 //! and communicator. Where the file cannot grow, recording stops and the program goes on.
 
 mod clock;
 mod communicators;
 #[cfg(feature = "mpi")]
 mod interface;
-mod lists;
+mod phrases;
 mod recorder;
 mod requests;
 mod shard;
@@ -50,4 +53,4 @@ mod symbols;
 pub use clock::{Clock, Counter, wall};
 pub use recorder::{ANY_SOURCE, ANY_TAG, Argument, CallPlace, Completion, NOBODY, Object, Recorder, Status};
 pub use requests::Entry;
-pub use shard::{Header, ShardFile};
+pub use shard::ShardFile;

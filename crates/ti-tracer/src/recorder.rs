@@ -1,4 +1,4 @@
-//! Turning the calls of one process into lines of its shard.
+//! Turning the calls of one process into records of its shard.
 
 mod collectives;
 mod completion;
@@ -9,13 +9,13 @@ mod unmodelled;
 pub use completion::{Completion, Status};
 pub use unmodelled::{Argument, Object};
 
-use std::fmt::Write as _;
 use std::io;
 
 use rustc_hash::FxHashMap;
+use ti_shard::{Kind, Later, Phrase, UNIT, Unit};
 
 use crate::communicators::Communicators;
-use crate::lists::List;
+use crate::phrases::{Channel, Phrases};
 use crate::requests::{Entry, Requests};
 use crate::shard::ShardFile;
 use unmodelled::{Objects, function};
@@ -29,16 +29,8 @@ pub const ANY_SOURCE: i32 = -555;
 /// The tag `MPI_ANY_TAG`.
 pub const ANY_TAG: i32 = -444;
 
-/// The key of a time, the last field of its line.
-const TIME: &str = " time=";
-
 /// The longest time \[ns\]: eleven days.
 const MOST_NANOS: u64 = 999_999_999_999_999;
-
-/// Room for a time that is not known yet.
-const TIME_ROOM: &str = "                     ";
-
-const _: () = assert!(TIME_ROOM.len() == TIME.len() + MOST_NANOS.ilog10() as usize + 1);
 
 /// Where the time of a call goes in the shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +44,7 @@ struct Times {
     last: Option<CallPlace>,
 }
 
-/// Writes what a process does to its shard, one line per call, and one for what it computed since the call before.
+/// Writes what a process does to its shard, one record per call, and one for what it computed since the call before.
 ///
 /// Handles of communicators and requests are numbers that the caller makes from those of the MPI library. Peers are ranks of the
 /// communicator, or one of [`NOBODY`] and [`ANY_SOURCE`]; sizes are in bytes.
@@ -63,7 +55,7 @@ pub struct Recorder {
     world: u32,
     /// What a unit of the counter stands for in the trace.
     scale: f64,
-    /// What was counted since the last line.
+    /// What was counted since the last record.
     computed: u64,
     /// Nanoseconds that passed meanwhile, and the place for those of the last call, where times are kept.
     times: Option<Times>,
@@ -78,7 +70,9 @@ pub struct Recorder {
     matched: FxHashMap<i64, (i32, i32, i64)>,
     /// The names of the regions in which the program is, the outermost first.
     regions: Vec<String>,
-    line: String,
+    /// The call that is being recorded.
+    phrase: Phrase,
+    phrases: Phrases,
 }
 
 impl Recorder {
@@ -98,7 +92,8 @@ impl Recorder {
             objects: Objects::default(),
             matched: FxHashMap::default(),
             regions: Vec::new(),
-            line: String::new(),
+            phrase: Phrase::default(),
+            phrases: Phrases::default(),
         }
     }
 
@@ -117,17 +112,11 @@ impl Recorder {
         self.times.is_some()
     }
 
-    /// Writes a comment.
-    pub fn comment(&mut self, text: &str) {
-        self.file.append(text);
-    }
-
     /// Records that the process has entered MPI; takes the handles of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub fn init(&mut self, world: i64, own: i64) {
         self.communicators.add(world, 0, None);
         self.own = Some(own);
-        self.begin("init");
-        self.end();
+        self.write(Unit::of(Kind::Init), false);
     }
 
     /// Adds what was counted between two calls.
@@ -142,14 +131,14 @@ impl Recorder {
         }
     }
 
-    /// Takes the place where the time of the call goes whose line was written last, if it is not taken yet.
+    /// Takes the place where the time of the call goes whose record was written last, if it is not taken yet.
     pub fn take_call(&mut self) -> Option<CallPlace> {
         self.times.as_mut()?.last.take()
     }
 
     /// Fills in how long a call has taken \[ns\].
     pub fn end_call(&mut self, CallPlace(place): CallPlace, nanos: u64) {
-        self.file.patch(place, &format!("{TIME}{}", nanos.min(MOST_NANOS)));
+        self.file.patch(place, Later::time(nanos.min(MOST_NANOS)));
     }
 
     /// Records that the process leaves MPI, and ends the shard.
@@ -157,11 +146,8 @@ impl Recorder {
     /// # Errors
     /// Where the file could not be written at some time.
     pub fn finish(mut self) -> io::Result<()> {
-        self.begin("finalize");
-        self.end();
-        if self.file.failure().is_none() {
-            self.comment("# end");
-        }
+        self.computed();
+        self.write(Unit::of(Kind::Finalize), false);
         self.file.finish()
     }
 
@@ -184,11 +170,11 @@ impl Recorder {
         }
         self.begin(verb);
         // Without its parent, the line of a rank that gets none would be one of SimGrid's.
-        self.push(format_args!(" comm={parent}"));
+        self.phrase.named("comm", parent.into());
         if let Some((handle, number, members)) = new {
-            self.push(format_args!(" new={number}"));
+            self.phrase.named("new", number.into());
             if verb != "comm_dup" {
-                self.push(format_args!(" members={}", List(&members)));
+                self.phrase.list("members", &members);
             }
             self.communicators.add(handle, number, Some(members));
         }
@@ -200,7 +186,7 @@ impl Recorder {
         match self.communicators.remove(handle) {
             Some(number) => {
                 self.begin("comm_free");
-                self.push(format_args!(" comm={number}"));
+                self.phrase.named("comm", number.into());
                 self.end();
             }
             None => {
@@ -249,65 +235,83 @@ impl Recorder {
         })
     }
 
-    /// Begins a line, after one with what was computed before.
-    fn begin(&mut self, verb: &str) {
+    /// Records what was computed since the last record.
+    fn computed(&mut self) {
         let elapsed = self.times.as_mut().map_or(0, |times| std::mem::take(&mut times.elapsed));
         if self.computed > 0 || elapsed > 0 {
             // Rounded, and exact up to 2^53.
-            let flops = (self.computed as f64 * self.scale).round() as i64;
+            let flops = (self.computed as f64 * self.scale).round();
             self.computed = 0;
-            self.start_line("compute");
-            self.field(flops);
-            if self.times.is_some() {
-                self.push(format_args!("{TIME}{}", elapsed.min(MOST_NANOS)));
-            }
-            self.file.append(&self.line);
+            let unit = Unit { amount: flops.to_bits(), ..Unit::of(Kind::Compute) };
+            let later = Later { nanos: Some(elapsed.min(MOST_NANOS)), ..Later::default() }.to_bytes();
+            let has_later = self.times.is_some();
+            self.file.append(unit.words(has_later), if has_later { &later } else { &[] });
         }
-        self.start_line(verb);
     }
 
-    fn start_line(&mut self, verb: &str) {
-        self.line.clear();
-        self.digits(self.rank.into());
-        self.line.push(' ');
-        self.line.push_str(verb);
-    }
-
-    /// Adds a number behind a space.
-    fn field(&mut self, number: i64) {
-        self.line.push(' ');
-        self.digits(number);
-    }
-
-    /// Adds a number behind a name such as ` req=`.
-    fn named_field(&mut self, name: &str, number: u32) {
-        self.line.push_str(name);
-        self.digits(number.into());
-    }
-
-    fn digits(&mut self, number: i64) {
-        self.line.push_str(itoa::Buffer::new().format(number));
-    }
-
-    /// Adds what is less frequent.
-    fn push(&mut self, text: std::fmt::Arguments<'_>) {
-        // Writing to a string does not fail.
-        let _ = self.line.write_fmt(text);
+    /// Begins the phrase of a call, after what was computed before.
+    fn begin(&mut self, verb: &str) {
+        self.computed();
+        self.phrase.begin(verb);
     }
 
     fn named_communicator(&mut self, number: u32) {
         if number != 0 {
-            self.named_field(" comm=", number);
+            self.phrase.named("comm", number.into());
         }
     }
 
-    /// Ends the line of a call; returns where it begins in the file.
-    fn end(&mut self) -> Option<u64> {
-        let Some(times) = &mut self.times else { return self.file.append(&self.line) };
-        let at = self.line.len() as u64;
-        self.line.push_str(TIME_ROOM);
-        let start = self.file.append(&self.line);
-        times.last = start.map(|start| CallPlace(start + at));
-        start
+    /// Records the call whose phrase is complete.
+    fn end(&mut self) {
+        self.end_with(false);
+    }
+
+    /// Records it; returns where that stands which is known later.
+    fn end_with(&mut self, has_outcome: bool) -> Option<u64> {
+        let index = self.phrase_number();
+        self.write(Unit { index, ..Unit::of(Kind::Call) }, has_outcome)
+    }
+
+    /// Returns the number of the phrase, which is written where it is new.
+    fn phrase_number(&mut self) -> u32 {
+        self.phrases.find(self.phrase.bytes()).unwrap_or_else(|| {
+            let index = self.phrases.add(self.phrase.bytes());
+            self.define(index);
+            index
+        })
+    }
+
+    /// Returns the number of a channel, which is written where it is new.
+    fn channel_number(&mut self, channel: Channel) -> u32 {
+        self.phrases.channel(channel).unwrap_or_else(|| {
+            let (index, (peer, tag, communicator)) = (self.phrases.add_channel(channel), channel);
+            self.phrase.begin(Phrase::CHANNEL);
+            [peer.into(), tag.into(), communicator.into()]
+                .into_iter()
+                .for_each(|field| self.phrase.number(field));
+            self.define(index);
+            index
+        })
+    }
+
+    #[cold]
+    fn define(&mut self, index: u32) {
+        let unit = Unit { index, amount: self.phrase.bytes().len() as u64, ..Unit::of(Kind::Phrase) };
+        self.file.append(unit.words(false), &self.phrase.padded());
+    }
+
+    /// Writes a record; returns where that stands which is known later.
+    #[inline]
+    fn write(&mut self, unit: Unit, has_outcome: bool) -> Option<u64> {
+        let has_later = has_outcome || self.times.is_some();
+        if unit.slot >= Unit::MAX_SLOTS {
+            self.file.fail(io::Error::other("more than 16777216 requests are pending"));
+        }
+        let start = self.file.append(unit.words(has_later), if has_later { &[0; UNIT] } else { &[] });
+        let later = start.filter(|_| has_later).map(|start| start + UNIT as u64);
+        if let Some(times) = &mut self.times {
+            times.last = later.map(CallPlace);
+        }
+        later
     }
 }

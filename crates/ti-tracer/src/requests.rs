@@ -21,11 +21,11 @@ pub(crate) enum RequestKind {
 /// Where in the file something is to be written once the request is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Patches {
-    /// Room for the tag that any stood for.
+    /// What is known later of a receive, where any tag was asked for.
     pub(crate) tag: Option<u64>,
-    /// Room for `source=`.
+    /// The same where any source was asked for.
     pub(crate) source: Option<u64>,
-    /// The `no ` of a cancellation.
+    /// What is known later of its cancellation.
     pub(crate) cancel: Option<u64>,
 }
 

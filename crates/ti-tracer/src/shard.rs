@@ -1,6 +1,5 @@
 //! The file of one process.
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -9,110 +8,97 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
+use ti_shard::{Header, IS_COMPLETE, UNIT};
 
 /// Bytes of a window: a multiple of every page size in use.
 const WINDOW: u64 = 1 << 20;
 
-/// What stands in the first line of a shard.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Header<'a> {
-    /// Names the run: equal in all its shards.
-    pub job: &'a str,
-    /// Processes of the run.
-    pub world: u32,
-    /// The process.
-    pub rank: u32,
-    /// What is counted: `instructions` or `cpu-time`.
-    pub counter: &'static str,
-    /// Flops per second of processor time; 0 where instructions are counted.
-    pub rate: f64,
-}
-
-impl fmt::Display for Header<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { job, world, rank, counter, rate } = self;
-        write!(
-            f,
-            "# pdes-replay shard version=1 job={job} world={world} rank={rank} counter={counter} rate={rate}"
-        )
-    }
-}
-
-/// A file that grows by lines, through a window into it that moves along.
+/// A file that grows by records, through a window into it that moves along.
 ///
-/// What is behind the last line is zero, until [`finish`](Self::finish) cuts it off.
+/// What is behind the last record is zero, until [`finish`](Self::finish) cuts it off.
 #[derive(Debug)]
 pub struct ShardFile {
     file: File,
     window: MmapMut,
     /// Where the window begins in the file.
     start: u64,
-    /// Bytes of lines in the window.
+    /// Bytes of records in the window.
     used: usize,
     /// Why nothing is written any more.
     failed: Option<io::Error>,
 }
 
 impl ShardFile {
-    /// Creates an empty file, which must not be there.
+    /// Creates a file with this header, which must not be there.
     ///
     /// # Errors
     /// Where it cannot be created, reserved or mapped.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path, header: &Header<'_>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let window = map(&file, 0, WINDOW)?;
-        Ok(Self { file, window, start: 0, used: 0, failed: None })
+        let mut shard = Self { file, window, start: 0, used: 0, failed: None };
+        let header = header.to_bytes();
+        shard.used = header.len();
+        shard.window[..header.len()].copy_from_slice(&header);
+        Ok(shard)
     }
 
-    /// Appends a line, without its end, and returns where it begins in the file; `None` where it could not be written.
-    pub fn append(&mut self, line: &str) -> Option<u64> {
-        let len = line.len() + 1;
+    /// Appends a record, its first unit and what follows in whole units, and returns where it begins in the file; `None` where it could
+    /// not be written.
+    #[inline]
+    pub fn append(&mut self, [head, amount]: [u64; 2], rest: &[u8]) -> Option<u64> {
+        let len = UNIT + rest.len();
         if self.used + len > self.window.len() {
             self.move_on(len);
         }
         if self.failed.is_some() {
             return None;
         }
-        let (begin, end) = (self.used, self.used + line.len());
-        self.window[begin..end].copy_from_slice(line.as_bytes());
-        // A process that is killed leaves what it has stored so far: the line counts once its end is there.
+        let (begin, body) = (self.used, self.used + UNIT);
+        self.window[body..begin + len].copy_from_slice(rest);
+        self.window[begin + 8..body].copy_from_slice(&amount.to_le_bytes());
+        // A process that is killed leaves what it has stored so far: the record counts once its first word is there.
         compiler_fence(Ordering::Release);
-        self.window[end] = b'\n';
+        self.window[begin..begin + 8].copy_from_slice(&head.to_le_bytes());
         self.used += len;
         Some(self.start + begin as u64)
     }
 
-    /// Writes over a part of what was appended.
-    pub fn patch(&mut self, offset: u64, text: &str) {
+    /// Writes over a word of what was appended.
+    pub fn patch(&mut self, offset: u64, word: u64) {
+        let bytes = word.to_le_bytes();
         match offset.checked_sub(self.start) {
             Some(begin) => {
                 let begin = begin as usize;
-                self.window[begin..begin + text.len()].copy_from_slice(text.as_bytes());
+                self.window[begin..begin + bytes.len()].copy_from_slice(&bytes);
             }
             // Mappings and writes of one file see each other.
             None => {
-                if let Err(error) = self.file.write_all_at(text.as_bytes(), offset) {
+                if let Err(error) = self.file.write_all_at(&bytes, offset) {
                     self.failed.get_or_insert(error);
                 }
             }
         }
     }
 
-    /// Cuts off what is behind the last line.
+    /// Stops writing.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: io::Error) {
+        self.failed.get_or_insert(error);
+    }
+
+    /// Says that all was written, and cuts off what is behind the last record.
     ///
     /// # Errors
     /// Where the file could not be written at some time.
     pub fn finish(mut self) -> io::Result<()> {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| IS_COMPLETE[at + byte]));
+        self.append([word(0), word(8)], &[]);
         self.file.set_len(self.start + self.used as u64)?;
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Returns why nothing is written any more.
-    pub fn failure(&self) -> Option<&io::Error> {
-        self.failed.as_ref()
-    }
-
-    /// Moves the window to where the next line of this length begins.
+    /// Moves the window to where the next record of this length begins.
     #[cold]
     fn move_on(&mut self, len: usize) {
         if self.failed.is_some() {
@@ -149,30 +135,38 @@ fn map(file: &File, start: u64, len: u64) -> io::Result<MmapMut> {
 mod tests {
     use super::*;
 
+    const HEADER: Header<'static> =
+        Header { job: "test", world: 1, rank: 0, counter: "cpu-time", rate: 1e9, library: "" };
+
     #[test]
-    fn windows_move_along_and_lines_stay_whole() {
+    fn windows_move_along_and_records_stay_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("shard");
-        let mut shard = ShardFile::create(&path).unwrap();
-        let lines: Vec<String> = (0..40_000)
-            .map(|line| format!("{line} {}", "x".repeat(line % 97)))
-            .chain(["y".repeat(3 << 20)])
-            .collect();
-        let offsets: Vec<u64> = lines.iter().map(|line| shard.append(line).unwrap()).collect();
-        // Killed here, the file would have these lines and zeros.
-        let text = std::fs::read(&path).unwrap();
-        let end = text.iter().rposition(|byte| *byte != 0).unwrap();
-        assert!(text[..end] == lines.join("\n").as_bytes()[..end]);
+        let mut shard = ShardFile::create(&path, &HEADER).unwrap();
+        let rests = (0..40_000_usize).map(|record| vec![record as u8 | 1; record % 7 * UNIT]);
+        let rests: Vec<Vec<u8>> = rests.chain([vec![9; 3 << 20]]).collect();
+        let offsets: Vec<u64> =
+            (1..).zip(&rests).map(|(number, rest)| shard.append([number, !number], rest).unwrap()).collect();
+        let expect = |bytes: &[u8], patched: &[usize]| {
+            for ((number, rest), offset) in (1_u64..).zip(&rests).zip(&offsets) {
+                let (first, body) = bytes[*offset as usize..].split_at(UNIT);
+                let amount = if patched.contains(&(number as usize - 1)) { 77 } else { !number };
+                assert_eq!(first, [number.to_le_bytes(), amount.to_le_bytes()].concat());
+                assert!(body.starts_with(rest), "record {number}");
+            }
+        };
+        // Killed here, the file would have these records and zeros.
+        let bytes = std::fs::read(&path).unwrap();
+        expect(&bytes, &[]);
+        let end = *offsets.last().unwrap() as usize + UNIT + (3 << 20);
+        assert!(bytes[end..].iter().all(|byte| *byte == 0));
         for index in [0, 20_000, 40_000] {
-            shard.patch(offsets[index], "#");
+            shard.patch(offsets[index] + 8, 77);
         }
         shard.finish().unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text.lines().count(), lines.len());
-        for (index, (found, line)) in text.lines().zip(&lines).enumerate() {
-            let first = if [0, 20_000, 40_000].contains(&index) { "#" } else { &line[..1] };
-            assert_eq!((&found[..1], &found[1..]), (first, &line[1..]));
-        }
+        let bytes = std::fs::read(&path).unwrap();
+        expect(&bytes, &[0, 20_000, 40_000]);
+        assert_eq!(bytes[end..], IS_COMPLETE);
     }
 
     #[test]
@@ -180,7 +174,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("shard");
         std::fs::write(&path, "mine").unwrap();
-        assert_eq!(ShardFile::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(ShardFile::create(&path, &HEADER).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
     }
 }

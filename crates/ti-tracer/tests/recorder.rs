@@ -1,25 +1,36 @@
 //! What is recorded of calls, written out by hand.
 
+use std::fs::File;
+use std::path::Path;
+
+use ti_shard::{Header, IS_COMPLETE, TextReader};
 use ti_tracer::{ANY_SOURCE, ANY_TAG, Argument, Completion, NOBODY, Object, Recorder, ShardFile, Status};
 
 const WORLD: i64 = 500;
 const OWN: i64 = 501;
 
-/// Records as rank 1 of 4, and returns the lines between `init` and `finalize`, and those behind.
-fn record(work: impl FnOnce(&mut Recorder)) -> (Vec<String>, Vec<String>) {
+const HEADER: Header<'static> =
+    Header { job: "test", world: 4, rank: 1, counter: "cpu-time", rate: 1e9, library: "" };
+
+/// Returns the lines of a shard, behind the first.
+fn lines(path: &Path) -> Vec<String> {
+    let text = std::io::read_to_string(TextReader::new(File::open(path).unwrap()).unwrap()).unwrap();
+    text.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// Records as rank 1 of 4, and returns the lines between `init` and `finalize`.
+fn record(work: impl FnOnce(&mut Recorder)) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("1.shard");
-    let mut recorder = Recorder::new(ShardFile::create(&path).unwrap(), 1, 4).with_scale(2.0);
+    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4).with_scale(2.0);
     recorder.init(WORLD, OWN);
     work(&mut recorder);
     recorder.finish().unwrap();
-    let text = std::fs::read_to_string(path).unwrap();
-    let lines: Vec<String> =
-        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    let end = lines.iter().position(|line| line == "1 finalize").unwrap();
-    assert_eq!(lines[0], "1 init");
-    let calls = lines[1..end].iter().map(|line| line.strip_prefix("1 ").unwrap().to_owned());
-    (calls.collect(), lines[end + 1..].to_vec())
+    assert!(std::fs::read(&path).unwrap().ends_with(&IS_COMPLETE));
+    let lines = lines(&path);
+    let [first, calls @ .., last] = &lines[..] else { panic!("there are two lines at least") };
+    assert_eq!((first.as_str(), last.as_str()), ("1 init", "1 finalize"));
+    calls.iter().map(|line| line.strip_prefix("1 ").unwrap().to_owned()).collect()
 }
 
 fn complete(
@@ -40,7 +51,7 @@ fn from(source: i32, tag: i32) -> Option<Status> {
 
 #[test]
 fn computations_are_scaled_and_stand_before_the_next_line() {
-    let (calls, _) = record(|recorder| {
+    let calls = record(|recorder| {
         recorder.compute(10);
         // Nothing is recorded of a call on no request.
         complete(recorder, "wait", &[(1, 1)], &[]);
@@ -53,7 +64,7 @@ fn computations_are_scaled_and_stand_before_the_next_line() {
 
 #[test]
 fn what_any_stood_for_is_filled_in_even_far_behind() {
-    let (calls, _) = record(|recorder| {
+    let calls = record(|recorder| {
         let any = recorder.irecv("irecv", ANY_SOURCE, ANY_TAG, 8, WORLD);
         recorder.bind(any, 71, 1, false);
         let tag = recorder.irecv("irecv", 2, ANY_TAG, 8, WORLD);
@@ -79,7 +90,7 @@ fn what_any_stood_for_is_filled_in_even_far_behind() {
 
 #[test]
 fn one_handle_twice_in_a_call_is_two_requests() {
-    let (calls, _) = record(|recorder| {
+    let calls = record(|recorder| {
         for (number, address) in [(0, 100), (1, 200)] {
             let request = recorder.isend("isend", number, 7, 8, WORLD);
             // A library's handle of all requests that are complete at once.
@@ -107,7 +118,7 @@ fn one_handle_twice_in_a_call_is_two_requests() {
 
 #[test]
 fn persistent_requests_keep_their_numbers_until_they_are_freed() {
-    let (calls, _) = record(|recorder| {
+    let calls = record(|recorder| {
         let request = recorder.irecv("recv_init", ANY_SOURCE, ANY_TAG, 8, WORLD);
         recorder.bind(request, 70, 1, true);
         for _ in 0..2 {
@@ -129,7 +140,7 @@ fn persistent_requests_keep_their_numbers_until_they_are_freed() {
 
 #[test]
 fn peers_are_ranks_of_the_world() {
-    let (calls, behind) = record(|recorder| {
+    let calls = record(|recorder| {
         assert_eq!([recorder.next_communicator(), recorder.next_communicator()], [2, 6]);
         recorder.new_communicator("comm_split", WORLD, Some((600, 6, [3, 1].into())));
         recorder.send("ssend", 0, 7, 8, 600);
@@ -166,14 +177,13 @@ fn peers_are_ranks_of_the_world() {
             "send 1 7 8 comm=10"
         ]
     );
-    assert_eq!(behind, ["# end"]);
 }
 
 #[test]
 fn times_stand_last_in_their_lines() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("1.shard");
-    let mut recorder = Recorder::new(ShardFile::create(&path).unwrap(), 1, 4).with_times();
+    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4).with_times();
     recorder.init(WORLD, OWN);
     assert!(recorder.take_call().is_some(), "the place for the time of init");
     recorder.compute(10);
@@ -190,9 +200,7 @@ fn times_stand_last_in_their_lines() {
     recorder.end_call(place, u64::MAX);
     recorder.collective("barrier", WORLD, &[], false);
     recorder.finish().unwrap();
-    let text = std::fs::read_to_string(path).unwrap();
-    let lines: Vec<String> =
-        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let lines = lines(&path);
     let expected = [
         "1 init",
         "1 compute 10 time=300",
@@ -201,14 +209,13 @@ fn times_stand_last_in_their_lines() {
         "1 wait req=0 time=999999999999999",
         "1 barrier",
         "1 finalize",
-        "# end",
     ];
     assert_eq!(lines, expected);
 }
 
 #[test]
 fn regions_are_named_by_their_path() {
-    let (calls, _) = record(|recorder| {
+    let calls = record(|recorder| {
         recorder.end_region();
         recorder.compute(1);
         recorder.begin_region("the solver");
@@ -239,7 +246,7 @@ fn regions_are_named_by_their_path() {
 
 #[test]
 fn what_no_replay_models_has_its_arguments_and_numbers_of_its_own() {
-    let (calls, _) = record(|recorder| {
+    let calls = record(|recorder| {
         let flags = ["create", "rdwr"];
         let open = [
             ("name", Argument::Text(b"/a b%\xc3\xa9")),
@@ -293,4 +300,37 @@ fn what_no_replay_models_has_its_arguments_and_numbers_of_its_own() {
             "unmodelled MPI_Cancel req=0",
         ]
     );
+}
+
+#[test]
+fn phrases_stand_once_and_memory_stays_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.shard");
+    let mut recorder = Recorder::new(ShardFile::create(&path, &HEADER).unwrap(), 1, 4);
+    recorder.init(WORLD, OWN);
+    let len = |path: &Path| std::fs::metadata(path).unwrap().len();
+    for step in 0..100_000 {
+        recorder.compute(step + 1);
+        recorder.send("send", 2, 7, 64, WORLD);
+        recorder.collective("allreduce", WORLD, &[8, 0], false);
+    }
+    // Far more of them than are kept, and a long one.
+    for tag in 0..10_000 {
+        recorder.send("send", 2, tag, 64, WORLD);
+        recorder.collective("bcast", WORLD, &[tag.into(), 0], false);
+    }
+    let counts: Vec<i64> = (0..1000).collect();
+    recorder.collective("allgatherv", WORLD, &counts, false);
+    recorder.send("send", 2, 7, 64, WORLD);
+    recorder.finish().unwrap();
+    let lines = lines(&path);
+    assert_eq!(lines.len(), 2 + 300_000 + 20_000 + 2);
+    assert_eq!(lines[299_998..301_001][..3], ["1 compute 100000", "1 send 2 7 64", "1 allreduce 8 0"]);
+    for (tag, pair) in lines[300_001..320_001].chunks(2).enumerate() {
+        assert_eq!(pair, [format!("1 send 2 {tag} 64"), format!("1 bcast {tag} 0")]);
+    }
+    assert!(lines[320_001].starts_with("1 allgatherv 0 1 2 ") && lines[320_001].ends_with(" 999"));
+    assert_eq!(lines[320_002], "1 send 2 7 64");
+    let phrases = 20_000 * (16 + 64) + 10_000;
+    assert!(len(&path) < 16 * 320_000 + phrases, "{}", len(&path));
 }

@@ -38,12 +38,12 @@ pub enum TraceError {
         /// What the system says.
         source: io::Error,
     },
-    /// A compressed file is damaged or ends too early.
+    /// A compressed file, or a shard, is damaged or ends too early.
     #[error("{}: the {format} stream is damaged or cut short: {source}", file.display())]
     Compressed {
         /// The file.
         file: PathBuf,
-        /// The compression, `gzip` or `zstd`.
+        /// The form, `gzip`, `zstd` or `shard`.
         format: &'static str,
         /// What the decoder says.
         source: io::Error,

@@ -1,10 +1,12 @@
 //! MPI programs in C and Fortran, compiled and recorded.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use assert_cmd::assert::Assert;
+use ti_shard::TextReader;
 
 use crate::command_line::{DONE, Folder, command};
 use crate::processes::OVERSUBSCRIBED;
@@ -107,6 +109,11 @@ impl Program {
     }
 }
 
+/// Returns the lines of a shard.
+pub(super) fn text(shard: &Path) -> String {
+    std::io::read_to_string(TextReader::new(File::open(shard).unwrap()).unwrap()).unwrap()
+}
+
 /// A recorded run.
 pub(super) struct Run<'a> {
     folder: &'a Folder,
@@ -133,7 +140,7 @@ impl Run<'_> {
     /// Returns the lines of a rank, without its number: all calls, but not what is between them, nor tests that found nothing,
     /// of which there may be any number.
     pub(super) fn calls(&self, rank: u32) -> Vec<String> {
-        let text = std::fs::read_to_string(self.shards().join(format!("{rank}.shard"))).unwrap();
+        let text = text(&self.shards().join(format!("{rank}.shard")));
         let prefix = format!("{rank} ");
         let calls = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
             let line = line.strip_prefix(&prefix).unwrap_or_else(|| panic!("{line} is of rank {rank}"));

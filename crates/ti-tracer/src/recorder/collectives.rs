@@ -1,7 +1,6 @@
 //! Collective operations.
 
 use super::{Argument, Recorder};
-use crate::lists::List;
 use crate::requests::{Entry, Patches, RequestKind};
 
 impl Recorder {
@@ -20,7 +19,7 @@ impl Recorder {
             Err(entry) => return entry,
         };
         self.begin(verb);
-        fields.iter().for_each(|field| self.field(*field));
+        fields.iter().for_each(|field| self.phrase.number(*field));
         self.end_collective(number, communicator, posts)
     }
 
@@ -39,8 +38,8 @@ impl Recorder {
             Err(entry) => return entry,
         };
         self.begin(verb);
-        self.push(format_args!(" to={} scounts={}", List(to), List(send_bytes)));
-        self.push(format_args!(" from={} rcounts={}", List(from), List(recv_bytes)));
+        let lists = [("to", to), ("scounts", send_bytes), ("from", from), ("rcounts", recv_bytes)];
+        lists.into_iter().for_each(|(key, list)| self.phrase.list(key, list));
         self.end_collective(number, communicator, posts)
     }
 
@@ -64,7 +63,7 @@ impl Recorder {
             return None;
         }
         let request = self.requests.take_number();
-        self.named_field(" req=", request);
+        self.phrase.named("req", request.into());
         self.end();
         Some(Entry::new(request, RequestKind::Collective, Patches::default(), communicator))
     }

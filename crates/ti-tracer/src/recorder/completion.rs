@@ -1,8 +1,8 @@
 //! Calls that name requests.
 
 use super::{Argument, Recorder};
-use crate::lists::List;
 use crate::requests::{Entry, Patches, RequestKind, Requests};
+use ti_shard::{Kind, Later, Unit};
 
 /// What the library said of a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,15 +95,14 @@ impl Recorder {
         if status.is_cancelled {
             // No message came: nothing but this is known.
             if let Some(at) = cancel {
-                self.file.patch(at, "yes");
+                self.file.patch(at + Later::OUTCOME, Later::CANCELLED);
             }
             return;
         }
-        if let (Some(at), Ok(tag)) = (tag, u32::try_from(status.tag)) {
-            self.file.patch(at, &format!("{tag:<10}"));
-        }
-        if let (Some(at), Some(rank)) = (source, self.source(status.source, entry.communicator)) {
-            self.file.patch(at, &format!(" source={rank}"));
+        if let Some(at) = source.or(tag) {
+            let rank = source.and_then(|_| self.source(status.source, entry.communicator));
+            let tag = tag.and_then(|_| u32::try_from(status.tag).ok());
+            self.file.patch(at + Later::OUTCOME, Later::received(rank, tag));
         }
     }
 
@@ -130,12 +129,17 @@ impl Recorder {
     }
 
     fn modelled_completion(&mut self, verb: &str, numbers: &[u32], done: &[u32]) {
+        if let ("wait", [number]) = (verb, numbers) {
+            self.computed();
+            self.write(Unit { slot: *number, ..Unit::of(Kind::Wait) }, false);
+            return;
+        }
         self.begin(verb);
-        self.push(format_args!(" req={}", List(numbers)));
+        self.phrase.list("req", numbers);
         match verb {
-            "wait" | "waitall" => {}
-            "testall" => self.push(format_args!(" done={}", if done.is_empty() { "-" } else { "all" })),
-            _ => self.push(format_args!(" done={}", List(done))),
+            "waitall" => {}
+            "testall" => self.phrase.word("done", if done.is_empty() { "-" } else { "all" }),
+            _ => self.phrase.list("done", done),
         }
         self.end();
     }
@@ -144,7 +148,7 @@ impl Recorder {
     pub fn look_at(&mut self, call: &Completion) {
         if let [number] = *call.numbers(true) {
             self.begin("test");
-            self.push(format_args!(" req={number}"));
+            self.phrase.named("req", number.into());
             self.end();
         }
     }
@@ -154,7 +158,7 @@ impl Recorder {
         let numbers = call.numbers(true);
         if !numbers.is_empty() {
             self.begin(verb);
-            self.push(format_args!(" req={}", List(&numbers)));
+            self.phrase.list("req", &numbers);
             self.end();
         } else if call.listed.iter().any(Option::is_some) {
             self.unmodelled_completion(verb, &call.numbers(false), None);
@@ -172,12 +176,10 @@ impl Recorder {
             };
         }
         self.begin("cancel");
-        self.push(format_args!(" req={} done=", entry.number));
-        let at = self.line.len() as u64;
-        self.push(format_args!("no "));
-        let start = self.end();
+        self.phrase.named("req", entry.number.into());
+        let place = self.end_with(true);
         if let Some(entry) = self.requests.get_mut(handle, entry.number) {
-            entry.patches.cancel = start.map(|start| start + at);
+            entry.patches.cancel = place;
         }
     }
 
@@ -186,7 +188,7 @@ impl Recorder {
         let [Some((handle, entry))] = *call.listed else { return };
         if entry.is_modelled() {
             self.begin("request_free");
-            self.push(format_args!(" req={}", entry.number));
+            self.phrase.named("req", entry.number.into());
             self.end();
         } else {
             self.unmodelled_completion("request_free", &[entry.number], None);

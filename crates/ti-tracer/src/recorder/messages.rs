@@ -2,21 +2,16 @@
 
 use super::{ANY_SOURCE, ANY_TAG, Argument, Recorder};
 use crate::requests::{Entry, Patches, RequestKind};
+use ti_shard::{Kind, Unit};
 
 /// The datatype of sizes in bytes; where it must not be left out.
-const BYTE: u32 = 6;
-
-/// Room for the largest tag.
-const TAG_ROOM: usize = 10;
-
-/// Room for ` source=` and the largest rank.
-const SOURCE_ROOM: usize = 18;
+const BYTE: i64 = 6;
 
 impl Recorder {
     /// Records `send`, `ssend`, `bsend` or `rsend`.
     pub fn send(&mut self, verb: &str, to: i32, tag: i32, bytes: i64, communicator: i64) {
-        if self.message(verb, to, tag, bytes, communicator) {
-            self.end();
+        if let Some(number) = self.communicator_of(verb, communicator, &arguments("dst", to, tag, bytes)) {
+            self.message(verb, (to, tag, bytes), (communicator, number), None, None);
         }
     }
 
@@ -27,12 +22,9 @@ impl Recorder {
             Ok(number) => number,
             Err(entry) => return Some(entry),
         };
-        let to = self.peer(to, communicator)?;
-        self.begin_message(verb, to, tag, bytes, number);
-        let number = self.requests.take_number();
-        self.named_field(" req=", number);
-        self.end();
-        Some(Entry::new(number, RequestKind::Send, Patches::default(), communicator))
+        let request = self.requests.take_number();
+        self.message(verb, (to, tag, bytes), (communicator, number), Some(request), None);
+        Some(Entry::new(request, RequestKind::Send, Patches::default(), communicator))
     }
 
     /// Records a receive, with the rank and the tag of the message that came.
@@ -45,9 +37,10 @@ impl Recorder {
         (actual_source, actual_tag): (i32, i32),
     ) {
         let tag = actual(from, tag, actual_tag);
-        if self.message("recv", from, tag, bytes, communicator) {
-            self.actual_source(from, actual_source, communicator);
-            self.end();
+        if let Some(number) = self.communicator_of("recv", communicator, &arguments("src", from, tag, bytes))
+        {
+            let source = self.actual_source(from, actual_source, communicator);
+            self.message("recv", (from, tag, bytes), (communicator, number), None, source);
         }
     }
 
@@ -59,28 +52,14 @@ impl Recorder {
                 Ok(number) => number,
                 Err(entry) => return Some(entry),
             };
-        let from_world = self.peer(from, communicator)?;
-        let is_once = verb == "irecv";
-        let is_any_tag = is_once && tag == ANY_TAG && from >= 0;
-        let is_any_source = is_once && from == ANY_SOURCE;
-        self.begin(verb);
-        self.field(from_world);
-        let tag_at = is_any_tag.then_some(self.line.len() + 1);
-        match is_any_tag {
-            true => self.push(format_args!(" {tag:<TAG_ROOM$}")),
-            false => self.field(tag.into()),
-        }
-        self.field(bytes);
-        self.named_communicator(number);
         let request = self.requests.take_number();
-        self.named_field(" req=", request);
-        let source_at = is_any_source.then_some(self.line.len());
-        if is_any_source {
-            self.push(format_args!("{:SOURCE_ROOM$}", ""));
-        }
-        let start = self.end();
-        let offset = |at: Option<usize>| Some(start? + at? as u64);
-        let patches = Patches { tag: offset(tag_at), source: offset(source_at), cancel: None };
+        let place = self.message(verb, (from, tag, bytes), (communicator, number), Some(request), None);
+        let is_any_source = from == ANY_SOURCE;
+        let patches = Patches {
+            tag: place.filter(|_| !is_any_source),
+            source: place.filter(|_| is_any_source),
+            cancel: None,
+        };
         Some(Entry::new(request, RequestKind::Receive, patches, communicator))
     }
 
@@ -103,16 +82,16 @@ impl Recorder {
         let Some(number) = self.communicator_of(verb, communicator, &both) else { return };
         let peers = (self.peer(to, communicator), self.peer(from, communicator));
         let (Some(to), Some(from_world)) = peers else { return };
+        let (to, from_world) = (i64::from(to), i64::from(from_world));
         self.begin(verb);
-        match verb {
-            "sendRecv" => {
-                self.push(format_args!(" {send_bytes} {to} {recv_bytes} {from_world} {BYTE} {BYTE}"))
-            }
-            _ => self.push(format_args!(" {send_bytes} {to} {from_world} {BYTE}")),
-        }
-        self.push(format_args!(" stag={send_tag} rtag={}", actual(from, recv_tag, actual_tag)));
+        let plain = [send_bytes, to, recv_bytes, from_world, BYTE, BYTE];
+        let replacing = [send_bytes, to, from_world, BYTE];
+        let fields = if verb == "sendRecv" { &plain[..] } else { &replacing };
+        fields.iter().for_each(|field| self.phrase.number(*field));
+        self.phrase.named("stag", send_tag.into());
+        self.phrase.named("rtag", actual(from, recv_tag, actual_tag).into());
         self.named_communicator(number);
-        self.actual_source(from, actual_source, communicator);
+        self.push_source(from, actual_source, communicator);
         self.end();
     }
 
@@ -127,17 +106,17 @@ impl Recorder {
         let verb = if found.is_some() { "iprobe" } else { "probe" };
         let source = [("src", Argument::Number(from.into())), ("tag", Argument::Number(tag.into()))];
         let Some(number) = self.communicator_of(verb, communicator, &source) else { return };
-        let Some(from_world) = self.peer(from, communicator) else { return };
+        let Some(from_world) = self.peer(from, communicator).map(i64::from) else { return };
         let is_there = found != Some(false);
         let tag = if is_there { actual(from, tag, actual_tag) } else { tag };
         self.begin(verb);
-        self.push(format_args!(" {from_world} {tag}"));
+        [from_world, tag.into()].into_iter().for_each(|field| self.phrase.number(field));
         self.named_communicator(number);
         if let Some(found) = found {
-            self.push(format_args!(" done={}", if found { "yes" } else { "no" }));
+            self.phrase.word("done", if found { "yes" } else { "no" });
         }
         if is_there {
-            self.actual_source(from, actual_source, communicator);
+            self.push_source(from, actual_source, communicator);
         }
         self.end();
     }
@@ -166,28 +145,51 @@ impl Recorder {
         None
     }
 
-    /// Begins the line of a message that is sent or was received; false where its communicator is not recorded.
-    fn message(&mut self, verb: &str, peer: i32, tag: i32, bytes: i64, communicator: i64) -> bool {
-        let key = if verb == "recv" { "src" } else { "dst" };
-        let arguments = arguments(key, peer, tag, bytes);
-        let Some(number) = self.communicator_of(verb, communicator, &arguments) else { return false };
-        let Some(peer) = self.peer(peer, communicator) else { return false };
-        self.begin_message(verb, peer, tag, bytes, number);
-        true
+    /// Records a message that is sent or received, on a communicator by its handle and number; returns where that stands which is known
+    /// later, where an `irecv` asks for any.
+    fn message(
+        &mut self,
+        verb: &str,
+        (peer, tag, bytes): (i32, i32, i64),
+        (communicator, number): (i64, u32),
+        request: Option<u32>,
+        source: Option<u32>,
+    ) -> Option<u64> {
+        let is_any = verb == "irecv" && (peer == ANY_SOURCE || peer >= 0 && tag == ANY_TAG);
+        let peer = self.peer(peer, communicator)?;
+        self.computed();
+        let kind = match (verb, source) {
+            ("send", _) => Kind::Send,
+            ("isend", _) => Kind::Isend,
+            ("recv", None) => Kind::Recv,
+            ("irecv", _) => Kind::Irecv,
+            _ => {
+                self.phrase.begin(verb);
+                [peer.into(), tag.into(), bytes].into_iter().for_each(|field| self.phrase.number(field));
+                self.named_communicator(number);
+                if let Some(request) = request {
+                    self.phrase.named("req", request.into());
+                }
+                if let Some(source) = source {
+                    self.phrase.named("source", source.into());
+                }
+                return self.end_with(is_any);
+            }
+        };
+        let index = self.channel_number((peer, tag, number));
+        let unit = Unit { kind, slot: request.unwrap_or(0), index, amount: bytes as u64 };
+        self.write(unit, is_any).filter(|_| is_any)
     }
 
-    fn begin_message(&mut self, verb: &str, peer: i64, tag: i32, bytes: i64, communicator: u32) {
-        self.begin(verb);
-        [peer, tag.into(), bytes].into_iter().for_each(|field| self.field(field));
-        self.named_communicator(communicator);
-    }
-
-    fn actual_source(&mut self, from: i32, actual: i32, communicator: i64) {
-        if from == ANY_SOURCE
-            && let Some(actual) = self.source(actual, communicator)
-        {
-            self.push(format_args!(" source={actual}"));
+    fn push_source(&mut self, from: i32, actual: i32, communicator: i64) {
+        if let Some(source) = self.actual_source(from, actual, communicator) {
+            self.phrase.named("source", source.into());
         }
+    }
+
+    /// Returns the rank of the world whose message a receive from any source took.
+    fn actual_source(&self, from: i32, actual: i32, communicator: i64) -> Option<u32> {
+        if from == ANY_SOURCE { self.source(actual, communicator) } else { None }
     }
 
     /// Returns the rank of the world that sent a message.
@@ -196,10 +198,10 @@ impl Recorder {
     }
 
     /// Returns a peer as the trace names it.
-    fn peer(&self, peer: i32, communicator: i64) -> Option<i64> {
+    fn peer(&self, peer: i32, communicator: i64) -> Option<i32> {
         match u32::try_from(peer) {
-            Ok(rank) => self.communicators.world_rank(communicator, rank).map(i64::from),
-            Err(_) => Some(peer.into()),
+            Ok(rank) => self.communicators.world_rank(communicator, rank).map(|rank| rank as i32),
+            Err(_) => Some(peer),
         }
     }
 }

@@ -44,7 +44,8 @@ impl Recorder {
     fn place(&mut self) {
         let path = if self.regions.is_empty() { OUTSIDE.to_owned() } else { self.regions.join("/") };
         self.begin("location");
-        self.push(format_args!(" {path} 0"));
+        self.phrase.word("", &path);
+        self.phrase.number(0);
         self.end();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use rustc_hash::FxHashMap;
 
@@ -81,7 +81,7 @@ impl Recorder {
     pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> Entry {
         self.begin_unmodelled(name, arguments);
         let number = self.others.take_number();
-        self.push(format_args!(" req=other-{number}"));
+        self.phrase.word("req", &format!("other-{number}"));
         self.end();
         Entry::new(number, RequestKind::Unmodelled, Patches::default(), 0)
     }
@@ -94,50 +94,45 @@ impl Recorder {
     /// Records a call on requests that calls posted which no replay models.
     pub(super) fn unmodelled_completion(&mut self, verb: &str, requests: &[u32], done: Option<&[u32]>) {
         self.begin_unmodelled(&function(verb), &[]);
-        self.push(format_args!(" req={}", Others(requests)));
+        self.phrase.word("req", &others(requests));
         if let Some(done) = done {
-            self.push(format_args!(" done={}", Others(done)));
+            self.phrase.word("done", &others(done));
         }
         self.end();
     }
 
     fn begin_unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
-        self.begin("unmodelled ");
-        self.line.push_str(name);
+        self.begin("unmodelled");
+        self.phrase.word("", name);
         for (key, value) in arguments {
-            self.push(format_args!(" {key}="));
-            self.argument(*value);
+            self.argument(key, *value);
         }
     }
 
-    fn argument(&mut self, value: Argument<'_>) {
+    fn argument(&mut self, key: &str, value: Argument<'_>) {
         match value {
-            Argument::Number(number) => self.digits(number),
-            Argument::List(numbers) => self.push(format_args!("{}", crate::lists::List(numbers))),
-            Argument::Text(text) => escape(text, &mut self.line),
-            Argument::Flags([]) => self.digits(0),
-            Argument::Flags(names) => {
-                for (index, name) in names.iter().enumerate() {
-                    self.push(format_args!("{}{name}", if index > 0 { "+" } else { "" }));
-                }
-            }
-            Argument::Window(handle) => self.object(Object::Window, handle),
-            Argument::File(handle) => self.object(Object::File, handle),
-            Argument::Communicator(handle) if self.own == Some(handle) => self.line.push_str("self"),
+            Argument::Number(number) => self.phrase.named(key, number),
+            Argument::List(numbers) => self.phrase.list(key, numbers),
+            Argument::Text(text) => self.phrase.word(key, &escape(text)),
+            Argument::Flags([]) => self.phrase.named(key, 0),
+            Argument::Flags(names) => self.phrase.word(key, &names.join("+")),
+            Argument::Window(handle) => self.object(key, Object::Window, handle),
+            Argument::File(handle) => self.object(key, Object::File, handle),
+            Argument::Communicator(handle) if self.own == Some(handle) => self.phrase.word(key, "self"),
             Argument::Communicator(handle) => match self.communicators.number(handle) {
-                Some(number) => self.digits(number.into()),
+                Some(number) => self.phrase.named(key, number.into()),
                 None => {
-                    self.line.push_str("other-");
-                    self.object(Object::Communicator, handle);
+                    let number = self.objects.number(Object::Communicator, handle);
+                    self.phrase.word(key, &others(&[number]));
                 }
             },
-            Argument::Nothing => self.line.push('-'),
+            Argument::Nothing => self.phrase.word(key, "-"),
         }
     }
 
-    fn object(&mut self, object: Object, handle: i64) {
+    fn object(&mut self, key: &str, object: Object, handle: i64) {
         let number = self.objects.number(object, handle);
-        self.digits(number.into());
+        self.phrase.named(key, number.into());
     }
 }
 
@@ -154,33 +149,24 @@ pub(super) fn function(verb: &str) -> String {
     format!("MPI_{}{rest}", first.to_ascii_uppercase())
 }
 
-/// Writes a text without white space: what is not printable ASCII as a percent sign and two hexadecimal digits.
-fn escape(text: &[u8], line: &mut String) {
+/// Returns a text without white space: what is not printable ASCII is a percent sign and two hexadecimal digits.
+fn escape(text: &[u8]) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for &byte in text {
         match byte {
-            b'%' => line.push_str("%25"),
-            byte if byte.is_ascii_graphic() => line.push(byte.into()),
+            b'%' => escaped.push_str("%25"),
+            byte if byte.is_ascii_graphic() => escaped.push(byte.into()),
             // Writing to a string does not fail.
-            byte => _ = write!(line, "%{byte:02x}"),
+            byte => _ = write!(escaped, "%{byte:02x}"),
         }
     }
+    escaped
 }
 
-/// Displays requests that calls posted which no replay models.
-struct Others<'a>(&'a [u32]);
-
-impl fmt::Display for Others<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("-");
-        }
-        let mut separator = "";
-        self.0.iter().try_for_each(|number| {
-            write!(f, "{separator}other-{number}")?;
-            separator = ",";
-            Ok(())
-        })
-    }
+/// Names what has numbers beside those of the trace.
+fn others(numbers: &[u32]) -> String {
+    let names: Vec<String> = numbers.iter().map(|number| format!("other-{number}")).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(",") }
 }
 
 #[cfg(test)]

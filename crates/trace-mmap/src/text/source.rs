@@ -1,10 +1,11 @@
-//! Bytes of a trace file, decompressed.
+//! Bytes of a trace file, decompressed, or made of the records of a shard.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use ti_shard::TextReader;
 
 use crate::error::TraceError;
 
@@ -19,7 +20,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens a file; whether it is compressed shows in its first bytes.
+    /// Opens a file; whether it is compressed, or a shard, shows in its first bytes.
     pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
         let (reader, compression) =
             open(path).map_err(|source| TraceError::Io { file: path.to_path_buf(), source })?;
@@ -62,13 +63,15 @@ type Opened = (Box<dyn Read>, Option<&'static str>);
 
 fn open(path: &Path) -> io::Result<Opened> {
     let mut file = File::open(path)?;
-    let mut head = Vec::with_capacity(ZSTD_MAGIC.len());
-    Read::by_ref(&mut file).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
+    let mut head = Vec::with_capacity(ti_shard::MAGIC.len());
+    Read::by_ref(&mut file).take(ti_shard::MAGIC.len() as u64).read_to_end(&mut head)?;
     let (is_gzip, is_zstd) = (head.starts_with(GZIP_MAGIC), head.starts_with(ZSTD_MAGIC));
+    let is_shard = head == ti_shard::MAGIC.as_bytes();
     let whole = io::Cursor::new(head).chain(file);
-    Ok(match (is_gzip, is_zstd) {
-        (true, _) => (Box::new(MultiGzDecoder::new(whole)), Some("gzip")),
-        (_, true) => (Box::new(zstd::Decoder::new(whole)?), Some("zstd")),
+    Ok(match (is_gzip, is_zstd, is_shard) {
+        (true, ..) => (Box::new(MultiGzDecoder::new(whole)), Some("gzip")),
+        (_, true, _) => (Box::new(zstd::Decoder::new(whole)?), Some("zstd")),
+        (_, _, true) => (Box::new(TextReader::new(whole)?), Some("shard")),
         _ => (Box::new(whole), None),
     })
 }

@@ -5,16 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use ti_shard::{IS_COMPLETE, ParsedHeader};
 use trace_mmap::Counted;
-
-/// How shards begin.
-const MAGIC: &str = "# pdes-replay shard version=";
-
-/// The version of shards that is read.
-const VERSION: &str = "1";
-
-/// Bytes read at once from the end of a shard.
-const BLOCK: u64 = 64 << 10;
 
 /// Why shards make no trace.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +28,7 @@ pub(crate) enum ShardError {
         found: String,
     },
     /// A shard of another version.
-    #[error("{}: found a shard of version {found}, expected {VERSION}; use the tracer that belongs to this program", file.display())]
+    #[error("{}: found a shard of version {found}, expected {}; use the tracer that belongs to this program", file.display(), ParsedHeader::VERSION)]
     Version {
         /// The file.
         file: PathBuf,
@@ -133,8 +125,6 @@ pub(crate) struct Shard {
     rank: u32,
     /// Whether the process has left MPI, and all was written.
     is_complete: bool,
-    /// Bytes up to the end of the last complete line.
-    len: u64,
 }
 
 impl Shard {
@@ -147,64 +137,40 @@ impl Shard {
         let head = String::from_utf8_lossy(&head);
         let (run, rank) = parse_head(file, head.trim_end())?;
         let mut file_of_shard = reader.into_inner();
-        let len = end_of_lines(&mut file_of_shard).map_err(error)?;
-        let end = read_before(&mut file_of_shard, len).map_err(error)?;
-        let is_complete = end.ends_with(b"\n# end\n");
-        Ok(Self { file: file.to_path_buf(), run, rank, is_complete, len })
+        let is_complete = is_complete(&mut file_of_shard).map_err(error)?;
+        Ok(Self { file: file.to_path_buf(), run, rank, is_complete })
     }
 
-    /// Puts the complete lines into a folder, where a trace of one file per rank is made; returns the file.
+    /// Puts the file into a folder, where a trace of one file per rank is made; returns it.
     fn stage(&self, folder: &Path) -> io::Result<PathBuf> {
         let target = folder.join(format!("rank-{}.txt", self.rank));
-        if self.is_complete {
-            std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, &target)?;
-        } else {
-            io::copy(&mut File::open(&self.file)?.take(self.len), &mut File::create(&target)?)?;
-        }
+        std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, &target)?;
         Ok(target)
     }
 }
 
 fn parse_head(file: &Path, head: &str) -> Result<(Run, u32), ShardError> {
-    let no_shard =
-        || ShardError::NoShard { file: file.to_path_buf(), found: head.chars().take(60).collect() };
-    let fields = head.strip_prefix(MAGIC).ok_or_else(no_shard)?;
-    let (version, fields) = fields.split_once(' ').ok_or_else(no_shard)?;
-    if version != VERSION {
-        return Err(ShardError::Version { file: file.to_path_buf(), found: version.to_owned() });
-    }
-    let fields: BTreeMap<&str, &str> = fields.split(' ').filter_map(|field| field.split_once('=')).collect();
-    let text = |key| fields.get(key).map(|value| (*value).to_owned()).ok_or_else(no_shard);
-    let number = |key| text(key)?.parse::<u32>().map_err(|_| no_shard());
-    let (world, rank) = (number("world")?, number("rank")?);
-    let run = Run { job: text("job")?, world, counter: text("counter")?, rate: text("rate")? };
-    if rank < world {
-        Ok((run, rank))
-    } else {
-        Err(ShardError::NoSuchRank { file: file.to_path_buf(), rank, world })
-    }
-}
-
-/// Returns where the last line ends that has an end: behind it a process that died has left a part of a line, and zeros.
-fn end_of_lines(file: &mut File) -> io::Result<u64> {
-    let mut end = file.seek(SeekFrom::End(0))?;
-    while end > 0 {
-        let block = read_before(file, end)?;
-        let start = end - block.len() as u64;
-        if let Some(position) = block.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + position as u64 + 1);
+    let file = file.to_path_buf();
+    match ParsedHeader::parse(head) {
+        ParsedHeader::Shard { world, rank, .. } if rank >= world => {
+            Err(ShardError::NoSuchRank { file, rank, world })
         }
-        end = start;
+        ParsedHeader::Shard { job, world, rank, counter, rate } => {
+            Ok((Run { job, world, counter, rate }, rank))
+        }
+        ParsedHeader::OtherVersion(found) => Err(ShardError::Version { file, found }),
+        ParsedHeader::Nothing => Err(ShardError::NoShard { file, found: head.chars().take(60).collect() }),
     }
-    Ok(0)
 }
 
-fn read_before(file: &mut File, end: u64) -> io::Result<Vec<u8>> {
-    let start = end.saturating_sub(BLOCK);
+/// Returns whether a process has left MPI, and all was written: behind its last record a process that died leaves zeros.
+fn is_complete(file: &mut File) -> io::Result<bool> {
+    let mut end = [0; IS_COMPLETE.len()];
+    let len = file.seek(SeekFrom::End(0))?;
+    let Some(start) = len.checked_sub(end.len() as u64) else { return Ok(false) };
     file.seek(SeekFrom::Start(start))?;
-    let mut block = vec![0; (end - start) as usize];
-    file.read_exact(&mut block)?;
-    Ok(block)
+    file.read_exact(&mut end)?;
+    Ok(end == IS_COMPLETE)
 }
 
 /// The shards of all ranks of a run.

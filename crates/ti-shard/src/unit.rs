@@ -1,0 +1,123 @@
+//! Units of 16 bytes.
+
+/// Bytes of a unit.
+pub const UNIT: usize = 16;
+
+/// Set in the first byte of a record that is complete.
+const IS_WRITTEN: u8 = 1 << 7;
+
+/// Set where a unit follows with what is known [later](crate::Later).
+const HAS_LATER: u8 = 1 << 6;
+
+/// What a record says. The numbers up to 17 are those of the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// `init`.
+    Init = 0,
+    /// `finalize`.
+    Finalize = 1,
+    /// `compute`: the amount is that in flop, the bits of a double.
+    Compute = 4,
+    /// `send`: the index is the phrase of the channel, the amount the bytes. So it is of the next three.
+    Send = 6,
+    /// `isend`: the slot is the number of the request.
+    Isend = 7,
+    /// `recv`.
+    Recv = 8,
+    /// `irecv`, with a slot.
+    Irecv = 9,
+    /// `wait`: the slot is the number of the request.
+    Wait = 13,
+    /// Any other action: the index is its phrase.
+    Call = 17,
+    /// No action: from here on the index means the phrase that follows, whose bytes are the amount, in whole units.
+    Phrase = 32,
+    /// No action: the process has left MPI, and all was written.
+    End = 33,
+}
+
+impl Kind {
+    fn from_number(number: u8) -> Option<Self> {
+        const ALL: [Kind; 11] = [
+            Kind::Init,
+            Kind::Finalize,
+            Kind::Compute,
+            Kind::Send,
+            Kind::Isend,
+            Kind::Recv,
+            Kind::Irecv,
+            Kind::Wait,
+            Kind::Call,
+            Kind::Phrase,
+            Kind::End,
+        ];
+        ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+}
+
+/// The first unit of a record.
+///
+/// | bits of the first word | what |
+/// |---|---|
+/// | 0-5 | kind |
+/// | 6 | a unit with what is known later follows |
+/// | 7 | 1: the record is complete |
+/// | 8-31 | slot |
+/// | 32-63 | index |
+///
+/// The second word is the amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// What it is.
+    pub kind: Kind,
+    /// The number of a request, below [`MAX_SLOTS`](Self::MAX_SLOTS).
+    pub slot: u32,
+    /// The number of a phrase.
+    pub index: u32,
+    /// Bytes or flops.
+    pub amount: u64,
+}
+
+impl Unit {
+    /// Requests that have a place in a unit.
+    pub const MAX_SLOTS: u32 = 1 << 24;
+
+    /// Makes a unit with a kind only.
+    pub const fn of(kind: Kind) -> Self {
+        Self { kind, slot: 0, index: 0, amount: 0 }
+    }
+
+    /// Returns the two words.
+    #[inline]
+    pub const fn words(self, has_later: bool) -> [u64; 2] {
+        let flags = IS_WRITTEN | if has_later { HAS_LATER } else { 0 };
+        let head = (self.kind as u8 | flags) as u64 | (self.slot as u64) << 8 | (self.index as u64) << 32;
+        [head, self.amount]
+    }
+
+    /// Returns the bytes.
+    pub fn to_bytes(self, has_later: bool) -> [u8; UNIT] {
+        let [head, amount] = self.words(has_later);
+        let mut bytes = [0; UNIT];
+        bytes[..8].copy_from_slice(&head.to_le_bytes());
+        bytes[8..].copy_from_slice(&amount.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a unit, and whether another one follows with what is known later; `None` where no complete record begins.
+    pub(crate) fn from_bytes(bytes: [u8; UNIT]) -> Option<(Self, bool)> {
+        let [head, amount] = two_words(bytes);
+        let first = head as u8;
+        let kind =
+            Kind::from_number(first & !(IS_WRITTEN | HAS_LATER)).filter(|_| first & IS_WRITTEN != 0)?;
+        let unit = Self { kind, slot: head as u32 >> 8, index: (head >> 32) as u32, amount };
+        Some((unit, first & HAS_LATER != 0))
+    }
+}
+
+/// Reads the words of a unit.
+pub(crate) fn two_words(bytes: [u8; UNIT]) -> [u64; 2] {
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+    [word(0), word(8)]
+}

@@ -1,0 +1,61 @@
+//! The phrases that a process has used lately.
+
+use rustc_hash::FxHashMap;
+
+/// Phrases that are kept; when there are as many, all are forgotten.
+const MOST: u32 = 4096;
+
+/// Bytes of the longest phrase that is kept.
+const LONGEST: usize = 1024;
+
+/// The numbers of phrases that are in the shard and stay: 4 MiB of them at most, whatever the program does.
+#[derive(Debug, Default)]
+pub(crate) struct Phrases {
+    by_bytes: FxHashMap<Box<[u8]>, u32>,
+    by_channel: FxHashMap<Channel, u32>,
+    numbered: u32,
+}
+
+/// Peer, tag and communicator of messages.
+pub(crate) type Channel = (i32, i32, u32);
+
+impl Phrases {
+    /// Finds a phrase.
+    #[inline]
+    pub(crate) fn find(&self, phrase: &[u8]) -> Option<u32> {
+        self.by_bytes.get(phrase).copied()
+    }
+
+    /// Finds a channel.
+    #[inline]
+    pub(crate) fn channel(&self, channel: Channel) -> Option<u32> {
+        self.by_channel.get(&channel).copied()
+    }
+
+    /// Numbers a phrase, for this time only where it is long.
+    pub(crate) fn add(&mut self, phrase: &[u8]) -> u32 {
+        if phrase.len() > LONGEST {
+            return MOST;
+        }
+        let number = self.next();
+        self.by_bytes.insert(phrase.into(), number);
+        number
+    }
+
+    /// Numbers a channel.
+    pub(crate) fn add_channel(&mut self, channel: Channel) -> u32 {
+        let number = self.next();
+        self.by_channel.insert(channel, number);
+        number
+    }
+
+    fn next(&mut self) -> u32 {
+        if self.numbered == MOST {
+            self.by_bytes.clear();
+            self.by_channel.clear();
+            self.numbered = 0;
+        }
+        self.numbered += 1;
+        self.numbered - 1
+    }
+}
