@@ -75,7 +75,7 @@ fn every_kind_of_record_is_a_line() {
         "2 finalize",
     ];
     assert_eq!(lines(&shard()), expected);
-    assert!(shard().ends_with(&IS_COMPLETE) && header().len() % 16 == 0);
+    assert!(shard().ends_with(&IS_COMPLETE) && header().len().is_multiple_of(16));
 }
 
 #[test]

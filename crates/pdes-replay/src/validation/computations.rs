@@ -8,6 +8,7 @@ use pdes_core::Rank;
 use trace_mmap::{Action, RankTrace, Trace, TraceError};
 
 use super::ValidationError;
+use super::measurement::timed;
 
 /// Returns what the computations of a trace take that was recorded with times, by region of the program, in the order of their names.
 ///
@@ -26,19 +27,13 @@ pub fn measured_computations(trace: &Trace) -> Result<Vec<Computations>, Validat
 }
 
 fn add<'t>(trace: &'t RankTrace, regions: &mut BTreeMap<&'t str, Computations>) {
-    let mut region = "";
-    for (action, time) in trace.measured().into_iter().flatten() {
-        match (action, time) {
-            (Action::Location(site), _) => region = region_name(trace.location(site)),
-            (Action::Compute { flops }, Some(time)) => {
-                let sum = regions
-                    .entry(region)
-                    .or_insert_with(|| Computations { region: region.to_owned(), ..Computations::default() });
-                sum.count += 1;
-                sum.amount += flops;
-                sum.seconds += time.as_secs_f64();
-            }
-            _ => {}
-        }
+    for (site, action, time) in timed(trace) {
+        let Action::Compute { flops } = action else { continue };
+        let region = site.map_or("", |site| region_name(trace.location(site)));
+        let new = || Computations { region: region.to_owned(), ..Computations::default() };
+        let sum = regions.entry(region).or_insert_with(new);
+        sum.count += 1;
+        sum.amount += flops;
+        sum.seconds += time.as_secs_f64();
     }
 }

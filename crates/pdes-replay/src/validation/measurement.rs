@@ -62,6 +62,19 @@ impl Sum {
     }
 }
 
+/// Yields the actions of a rank that have a time, each with its call site, if the trace has named one, and the time.
+pub(super) fn timed(
+    trace: &RankTrace,
+) -> impl Iterator<Item = (Option<LocationId>, Action, SimDuration)> + '_ {
+    let mut site = None;
+    trace.measured().into_iter().flatten().filter_map(move |(action, time)| {
+        if let Action::Location(id) = action {
+            site = Some(id);
+        }
+        Some((site, action, time?))
+    })
+}
+
 /// Returns the times that were measured of the actions of a trace.
 pub(super) fn measured(trace: &Trace) -> Result<Times, ValidationError> {
     let mut times = Times::default();
@@ -89,13 +102,9 @@ pub(super) fn replayed(trace: &Trace, outcome: &Outcome) -> Times {
 
 impl Times {
     fn add_measured(&mut self, trace: &RankTrace) {
-        let (mut site, mut all) = (None, SimDuration::ZERO);
+        let mut all = SimDuration::ZERO;
         let mut by_site: BTreeMap<Option<LocationId>, Sum> = BTreeMap::new();
-        for (action, time) in trace.measured().into_iter().flatten() {
-            if let Action::Location(id) = action {
-                site = Some(id);
-            }
-            let Some(time) = time else { continue };
+        for (site, action, time) in timed(trace) {
             self.by_kind.entry(Class::of(action, trace)).or_default().add(1, time.as_picos());
             by_site.entry(site).or_default().add(1, time.as_picos());
             all += time;
