@@ -44,6 +44,12 @@ impl<P: Process> Turns<P> {
         }
     }
 
+    /// Returns whether a process is ready, or has filed an order.
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.outbox.orders.is_empty()
+    }
+
     /// Takes the process whose turn it is.
     pub(crate) fn next_ready(&mut self) -> Option<u32> {
         if let Some(jitter) = &mut self.jitter

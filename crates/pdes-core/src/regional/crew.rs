@@ -173,19 +173,27 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
         };
         let started = (is_called && self.stopwatch.is_some()).then(Instant::now);
         let mut domain = domains[number as usize].lock().expect("no worker has panicked");
-        if is_called {
-            let before = domain.steps();
+        if !is_called {
+            return domain.standing();
+        }
+        let before = domain.steps();
+        if office.has_letters(self.phase, number) {
             office.take(self.phase, number, &mut self.letters);
             domain.take_in(&mut self.letters, self.failure, seats);
-            match task {
-                Task::Run => domain.run(self.end, self.failure, seats),
-                Task::TakeIn => {}
-                Task::Converse { conversation, round } => domain.converse(self.end, conversation, round),
-                Task::Enter => domain.enter(self.end),
-            }
-            self.steps += domain.steps() - before;
         }
-        let letters = office.send(self.phase, number, domain.sent.drain(), &mut self.bags);
+        match task {
+            Task::Run => domain.run(self.end, self.failure, seats),
+            Task::TakeIn => {}
+            Task::Converse { conversation, round } => domain.converse(self.end, conversation, round),
+            Task::Enter => domain.enter(self.end),
+        }
+        self.steps += domain.steps() - before;
+        domain.take_stock();
+        let letters = if domain.sent.is_empty() {
+            0
+        } else {
+            office.send(self.phase, number, domain.sent.drain(), &mut self.bags)
+        };
         let standing = Standing { letters, ..domain.standing() };
         if let (Some(stopwatch), Some(started)) = (&mut self.stopwatch, started) {
             stopwatch.stop(number, started);

@@ -15,6 +15,10 @@ pub(super) struct Sent<T, M> {
 }
 
 impl<T, M> Sent<T, M> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.tokens.is_empty() && self.mail.is_empty()
+    }
+
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RegionIndex, Letter<T, M>)> + '_ {
         let tokens = self.tokens.drain(..).map(|(home, to, token)| (home, Letter::Token(to, token)));
         tokens.chain(self.mail.drain(..).map(|(to, mail)| (to, Letter::Mail(mail))))
@@ -30,6 +34,8 @@ pub(super) struct Domain<P: Process, R: Region<P>> {
     /// When a process paused for a conditional event.
     conditional: Option<(SimTime, Rank)>,
     pub(super) sent: Sent<P::Token, R::Mail>,
+    /// How the domain stood when something was done with it last.
+    standing: Standing,
 }
 
 /// What is left of a domain after a run.
@@ -52,6 +58,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
             turns: Turns::new(processes, jitter.map(|seed| Jitter::new(seed, index as usize))),
             conditional: None,
             sent: Sent { tokens: Vec::new(), mail: Vec::new() },
+            standing: Standing::NOTHING,
         }
     }
 
@@ -61,12 +68,17 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
     }
 
     /// How the domain stands, but for the letters that it has sent.
-    pub(super) fn standing(&mut self) -> Standing {
+    pub(super) fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Finds out how the domain stands after something has been done with it.
+    pub(super) fn take_stock(&mut self) {
         let failure = self.turns.fault.cutoff();
         let event = self.region.next().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         let boundary = self.region.next_boundary().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
         let conditional = self.conditional.map_or(SimTime::MAX, |(at, _)| at);
-        Standing { letters: 0, event, boundary, failure, conditional }
+        self.standing = Standing { letters: 0, event, boundary, failure, conditional };
     }
 
     /// Runs all that happens before an instant, unless it lies after a failure.
@@ -115,7 +127,14 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         self.region.enter(boundary);
     }
 
+    #[inline]
     fn run_processes(&mut self, cutoff: SimTime, seats: &[Seat]) {
+        if self.turns.has_work() {
+            self.run_ready_processes(cutoff, seats);
+        }
+    }
+
+    fn run_ready_processes(&mut self, cutoff: SimTime, seats: &[Seat]) {
         while let Some(place) = self.turns.next_ready() {
             let rank = self.ranks[place as usize];
             if let Some(at) = self.turns.turn(place, rank, cutoff, false) {
