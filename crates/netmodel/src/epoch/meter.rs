@@ -49,17 +49,27 @@ impl Meter {
         self.since = self.end;
         let last = (now - 1) / epoch * epoch;
         self.close(epoch);
-        // All epochs in between are alike: two windows of them stand for all.
-        let skipped = (last - self.since).saturating_sub(2 * WINDOW_EPOCHS * epoch);
-        let skipped = skipped - skipped % (WINDOW_EPOCHS * epoch);
-        self.debt = (self.debt + excess(load, capacity, skipped)).max(0);
-        self.since += skipped;
-        while self.since < last {
-            self.excess = excess(load, capacity, epoch);
-            self.since += epoch;
-            self.close(epoch);
+        if self.since < last {
+            self.pass_to(load, capacity, last, epoch);
         }
         self.end = last + epoch;
+    }
+
+    /// Closes the whole epochs up to the beginning of another one, all of the same load.
+    fn pass_to(&mut self, load: u64, capacity: u64, last: u64, epoch: u64) {
+        self.debt = (self.debt + excess(load, capacity, last - self.since)).max(0);
+        let window = WINDOW_EPOCHS * epoch;
+        let first = self.since / window * window + window;
+        if last < first {
+            self.of_window += excess(load, capacity, last - self.since);
+        } else {
+            self.worst = self.worst.max(self.of_window + excess(load, capacity, first - self.since));
+            if last - first >= window {
+                self.worst = self.worst.max(excess(load, capacity, window));
+            }
+            self.of_window = excess(load, capacity, (last - first) % window);
+        }
+        self.since = last;
     }
 
     /// Closes an epoch that has been counted.
