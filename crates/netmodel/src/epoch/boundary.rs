@@ -12,10 +12,10 @@ use pdes_core::SimTime;
 
 use super::forecast::Arrival;
 use super::message::{Departure, FlowKey, Message, Outbox};
-use super::region::{Crossing, Region, Transfer};
+use super::region::{Crossed, Crossing, Region, Transfer};
 use super::sharing::Home;
 use super::unit::{self, FREE};
-use super::way::Ground;
+use super::way::{Ground, Usage, Way};
 use crate::region::RegionId;
 
 impl<T: Copy> Region<T> {
@@ -76,44 +76,49 @@ impl<T: Copy> Region<T> {
     /// Announces the flows that begin in the epoch that begins now to the regions that they concern.
     pub(super) fn announce(&mut self, ground: &Ground<'_>, now: SimTime, outbox: &mut Outbox<T>) {
         let end = now.saturating_add(self.epoch);
-        while let Some((key, departure)) = self.take_outgoing(end) {
-            let way = self.admit(ground, key, departure);
+        while let Some((key, way, departure)) = self.take_outgoing(end) {
+            self.admit(ground, key, way, departure);
             let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);
             outbox.extend(others.map(|&to| (to, Message::Announcement { flow: key, departure })));
         }
     }
 
-    /// Makes room for a flow that has been announced; returns its way.
-    fn admit(&mut self, ground: &Ground<'_>, key: FlowKey, departure: Departure<T>) -> u32 {
+    /// Makes room for a flow that has been announced.
+    fn admit(&mut self, ground: &Ground<'_>, key: FlowKey, way: u32, departure: Departure<T>) {
         let is_here = |host| ground.regions.of_host(host) == self.id;
         let is_told = is_here(departure.dst) || self.tells_both_ends && is_here(departure.src);
-        let way = self.find(ground, departure.src, departure.dst);
         let is_crossing = !self.ways.way(way).is_local();
-        let flow = self.register(ground, key, departure, is_told, is_crossing);
+        let flow = self.register(key, way, departure, is_told, is_crossing);
         self.transfers[flow as usize].is_known = true;
         if self.crossings.len() <= flow as usize {
             self.crossings.resize_with(flow as usize + 1, Crossing::default);
         }
+        self.crossings[flow as usize].offer = self.ways.way(way).bound;
+        self.arrivals.push((key, flow));
+    }
+
+    /// Makes known by its name a flow that concerns others and will be talked about at boundaries.
+    pub(super) fn share(&mut self, flow: u32) {
+        let Transfer { key, way, .. } = self.transfers[flow as usize];
         let crossing = &mut self.crossings[flow as usize];
         crossing.adverts.clear();
         let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);
         crossing.adverts.extend(others.map(|&region| (region, FREE)));
-        (crossing.told, crossing.offer) = (FREE, self.ways.way(way).bound);
-        if is_crossing {
-            self.shared.insert(key, flow);
-        }
-        self.arrivals.push((key, flow));
-        way
+        crossing.told = FREE;
+        self.shared.insert(key, flow);
     }
 
     /// Takes in a message of another region.
     pub(super) fn receive(&mut self, ground: &Ground<'_>, message: Message<T>) {
         match message {
             Message::Announcement { flow: key, departure } => {
-                self.admit(ground, key, departure);
+                let way = self.find(ground, departure.src, departure.dst);
+                self.admit(ground, key, way, departure);
             }
             Message::Offer { flow, rate } => {
-                let flow = self.number_of(flow);
+                // Arrivals have been sorted for the offers of this region.
+                let place = self.arrivals.binary_search_by_key(&flow, |&(key, _)| key);
+                let (_, flow) = self.arrivals[place.expect("an offer is for a flow that was announced")];
                 let offer = &mut self.crossings[flow as usize].offer;
                 *offer = rate.min(*offer);
             }
@@ -122,46 +127,52 @@ impl<T: Copy> Region<T> {
     }
 
     fn number_of(&self, key: FlowKey) -> u32 {
-        *self
-            .shared
-            .get(&key)
-            .expect("a flow is announced before it is talked about, and ends everywhere at once")
+        *self.shared.get(&key).expect("a flow begins before it is talked about, and ends everywhere at once")
     }
 
     /// Says at what rates the links of the region let the announced flows begin, where that is less than their own limits.
     pub(super) fn offer(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
-        let mut arrivals = std::mem::take(&mut self.arrivals);
-        let mut crossed = std::mem::take(&mut self.crossed);
-        arrivals.sort_unstable();
-        for &(key, flow) in &arrivals {
-            let Transfer { way, .. } = self.transfers[flow as usize];
-            crossed.extend(self.ways.usages(way).iter().map(|usage| (usage.link, key, flow, usage.weight)));
-        }
-        crossed.sort_unstable_by_key(|&(link, key, ..)| (link, key));
-        crossed.chunk_by(|one, other| one.0 == other.0).for_each(|group| self.forecast(now, group));
-        crossed.clear();
-        for &(key, flow) in &arrivals {
-            let crossing = &self.crossings[flow as usize];
-            if crossing.offer < self.ways.way(self.transfers[flow as usize].way).bound {
-                let offer = Message::Offer { flow: key, rate: crossing.offer };
-                outbox.extend(crossing.adverts.iter().map(|&(to, _)| (to, offer)));
+        self.arrivals.sort_unstable();
+        // Each is put before those that begin later.
+        for &(_, flow) in self.arrivals.iter().rev() {
+            for &Usage { link, weight } in self.ways.usages(self.transfers[flow as usize].way) {
+                let first = &mut self.sharing.links[link as usize].first_arrival;
+                if first.is_none() {
+                    self.crossed_links.push(link);
+                }
+                let next = first.replace(self.crossed.len() as u32);
+                self.crossed.push(Crossed { flow, weight, next });
             }
         }
-        (self.arrivals, self.crossed) = (arrivals, crossed);
+        while let Some(link) = self.crossed_links.pop() {
+            self.forecast(now, link);
+        }
+        self.crossed.clear();
+        for &(key, flow) in &self.arrivals {
+            let (way, rate) = (self.transfers[flow as usize].way, self.crossings[flow as usize].offer);
+            if rate < self.ways.way(way).bound {
+                let others = self.ways.concerned(way).iter().filter(|&&region| region != self.id);
+                outbox.extend(others.map(|&to| (to, Message::Offer { flow: key, rate })));
+            }
+        }
     }
 
     /// Lowers the offers to the announced flows of a link to what it has for them.
-    fn forecast(&mut self, now: SimTime, group: &[(u32, FlowKey, u32, u32)]) {
+    fn forecast(&mut self, now: SimTime, number: u32) {
+        let link = &mut self.sharing.links[number as usize];
+        let mut next = link.first_arrival.take();
         self.on_link.clear();
-        self.on_link.extend(group.iter().map(|&(_, key, flow, weight)| {
-            let way = self.ways.way(self.transfers[flow as usize].way);
-            let volume = self.transfers[flow as usize].left;
-            Arrival { begin: key.begin, volume, share: way.share, weight, bound: way.bound }
-        }));
-        let link = &self.sharing.links[group[0].0 as usize];
+        while let Some(place) = next {
+            let Crossed { flow, weight, next: after } = self.crossed[place as usize];
+            let Transfer { key, way, left, .. } = self.transfers[flow as usize];
+            let &Way { share, bound, .. } = self.ways.way(way);
+            let arrival = Arrival { flow, begin: key.begin, volume: left, share, weight, bound };
+            self.on_link.push(arrival);
+            next = after;
+        }
         let crossings = &mut self.crossings;
-        self.forecast.rates(link, &self.on_link, now.saturating_add(self.epoch), |number, rate| {
-            let offer = &mut crossings[group[number].2 as usize].offer;
+        self.forecast.rates(link, &self.on_link, now.saturating_add(self.epoch), |flow, rate| {
+            let offer = &mut crossings[flow as usize].offer;
             *offer = rate.min(*offer);
         });
     }
@@ -189,8 +200,9 @@ impl<T: Copy> Region<T> {
         self.ends.extend(self.unsettled.drain(..));
         for &(key, flow) in &self.arrivals {
             let Transfer { way, left, .. } = self.transfers[flow as usize];
-            let carried = unit::volume(self.crossings[flow as usize].offer, key.begin, end).min(left);
-            self.sharing.expect(self.ways.usages(way), mean(carried));
+            let offer = self.crossings[flow as usize].offer;
+            let carried = || mean(unit::volume(offer, key.begin, end).min(left));
+            self.sharing.expect(self.ways.usages(way), carried);
         }
         self.sharing.keep_reserves();
     }
@@ -198,10 +210,8 @@ impl<T: Copy> Region<T> {
     /// Begins the epoch: goes on with the rates that have been settled, and with those offered to the announced flows.
     pub(super) fn enter(&mut self, now: SimTime) {
         self.follow_all(now);
-        let mut arrivals = std::mem::take(&mut self.arrivals);
-        for (key, flow) in arrivals.drain(..) {
-            self.plan(key.begin, flow, self.crossings[flow as usize].offer);
-        }
-        self.arrivals = arrivals;
+        debug_assert!(self.beginning.is_empty(), "flows begin in the epoch for which they were announced");
+        self.filed_before = self.agenda.made();
+        self.beginning.extend(self.arrivals.drain(..).map(|(key, flow)| (key.begin, flow)));
     }
 }

@@ -15,6 +15,7 @@ use super::unit::{self, rate_at};
 /// A flow that will begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
+    pub(super) flow: u32,
     pub(super) begin: SimTime,
     pub(super) volume: u128,
     pub(super) share: u64,
@@ -49,10 +50,10 @@ impl Forecast {
         link: &Link,
         arrivals: &[Arrival],
         end: SimTime,
-        mut offer: impl FnMut(usize, u64),
+        mut offer: impl FnMut(u32, u64),
     ) {
-        if let [Arrival { share, weight, bound, .. }] = *arrivals {
-            return offer(0, link.offer(share, weight, bound));
+        if let [Arrival { flow, share, weight, bound, .. }] = *arrivals {
+            return offer(flow, link.offer(share, weight, bound));
         }
         self.courses.clear();
         self.active.clear();
@@ -68,15 +69,15 @@ impl Forecast {
             self.active.push(Reverse((sum + length, number)));
         }
         sum = self.run(link, arrivals, (now, end), sum, &mut shares);
-        for (number, (course, arrival)) in self.courses.iter().zip(arrivals).enumerate() {
-            let Arrival { begin, share, bound, .. } = *arrival;
+        for (course, arrival) in self.courses.iter().zip(arrivals) {
+            let Arrival { flow, begin, share, bound, .. } = *arrival;
             let rate = course.rate.unwrap_or_else(|| {
                 let mean = (sum - course.from) / u128::from((end - begin).as_picos());
                 let level =
                     if course.is_even { course.level } else { u64::try_from(mean).unwrap_or(u64::MAX) };
                 rate_at(level, share, bound)
             });
-            offer(number, rate);
+            offer(flow, rate);
         }
     }
 
@@ -97,7 +98,7 @@ impl Forecast {
             }
             self.active.pop();
             (now, sum) = (now.saturating_add(needed), target);
-            let Arrival { begin, volume, share, weight, bound } = arrivals[number as usize];
+            let Arrival { begin, volume, share, weight, bound, .. } = arrivals[number as usize];
             *shares -= share * u64::from(weight);
             self.active.iter().for_each(|&Reverse((_, other))| self.courses[other as usize].is_even = false);
             let course = &mut self.courses[number as usize];

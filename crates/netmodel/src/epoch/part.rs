@@ -32,7 +32,7 @@ pub struct EpochRegion<'g, 'p, T> {
     machine: &'g EpochMachine<'p>,
     region: Region<T>,
     /// Messages to other regions that have no number yet.
-    booked: Vec<Booking<T>>,
+    booked: Vec<Booked<T>>,
     /// When the first of their data begin to flow.
     first_booked: Option<SimTime>,
     wakes: Agenda<T>,
@@ -56,6 +56,15 @@ enum Letter<T> {
     Message(Message<T>),
     /// To the region itself: it has announced flows, and has its part in the next round.
     Reminder,
+}
+
+/// A message to another region that is to be announced.
+#[derive(Debug)]
+struct Booked<T> {
+    booking: Booking<T>,
+    way: u32,
+    /// When its data begin to flow.
+    begin: SimTime,
 }
 
 /// A message to be sent, with what orders it among others.
@@ -165,14 +174,15 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         let Booking { at, src, dst, size, tag, .. } = booking;
         let ground = &self.machine.ground;
         let departure = Departure { src, dst, size, tag };
-        if self.region.crosses(ground, src, dst)? {
-            let begin = self.region.begin_of(ground, at, departure);
-            self.first_booked = earlier(self.first_booked, Some(begin));
-            self.booked.push(booking);
-            Ok(())
+        let way = self.region.ways.find(ground, self.region.id, src, dst)?;
+        if self.region.ways.way(way).is_local() {
+            self.region.send_on(ground, self.now, at, way, departure);
         } else {
-            self.region.send(ground, self.now, at, departure)
+            let begin = self.region.begin_of(way, at, size);
+            self.first_booked = earlier(self.first_booked, Some(begin));
+            self.booked.push(Booked { booking, way, begin });
         }
+        Ok(())
     }
 
     /// Computes so many floating-point operations on a host of the region from an instant on that is not past.
@@ -254,10 +264,12 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
                 self.upcoming = None;
                 self.region.finish(boundary, &mut self.done);
                 // Stable: those of one rank stay in the order in which it filed them.
-                self.booked.sort_by_key(|booking| (booking.at, booking.place, booking.from));
-                for booking in self.booked.drain(..) {
+                self.booked.sort_by_key(|&Booked { booking: Booking { at, place, from, .. }, .. }| {
+                    (at, place, from)
+                });
+                for Booked { booking, way, begin } in self.booked.drain(..) {
                     let Booking { at, src, dst, size, tag, .. } = booking;
-                    self.region.depart(ground, at, Departure { src, dst, size, tag });
+                    self.region.depart(ground, (at, begin), way, Departure { src, dst, size, tag });
                 }
                 self.first_booked = None;
                 self.region.announce(ground, boundary, &mut self.outbox);
@@ -286,7 +298,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
 
     /// Returns the tags of all that has begun or will begin, and is not over.
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
-        let booked = self.booked.iter().map(|booking| booking.tag);
+        let booked = self.booked.iter().map(|booked| booked.booking.tag);
         self.region.unfinished().chain(self.wakes.plans().copied()).chain(booked)
     }
 

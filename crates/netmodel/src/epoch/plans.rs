@@ -7,14 +7,12 @@ use super::message::{Departure, FlowKey};
 pub(super) enum Plan<T> {
     /// A message is sent.
     Start(Departure<T>),
-    /// The data of a message of this region begin to flow.
-    Flow(FlowKey, Departure<T>),
-    /// Those of a message that concerns others do, at this rate.
-    Cross(u32, u64),
+    /// The data of a message that nobody else knows of begin to flow, on this way.
+    Flow(FlowKey, u32, Departure<T>),
     /// A computation on a host of the region begins.
     Compute(u32, f64, T),
-    /// A message to another region is to be announced.
-    Announce(Departure<T>),
+    /// A message is to be announced, on this way.
+    Announce(u32, Departure<T>),
 }
 
 /// Names a plan until it is taken.

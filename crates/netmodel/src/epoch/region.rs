@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use pdes_core::{SimDuration, SimTime};
+use pdes_core::{Bytes, SimDuration, SimTime};
 use rustc_hash::FxHashMap;
 
 use super::forecast::{Arrival, Forecast};
@@ -12,7 +12,7 @@ use super::part::earlier;
 use super::plans::{Plan, Plans, Slot};
 use super::sharing::{Home, Sharing};
 use super::unit::{self, LatencyFactors, WireVolumes};
-use super::way::{Ground, Ways};
+use super::way::{Ground, Way, Ways};
 use crate::flow::agenda::Agenda;
 use crate::flow::cpu::Cpus;
 use crate::link_load::Account;
@@ -41,7 +41,7 @@ pub(super) struct Region<T> {
     pub(super) unsettled: Vec<Reverse<(SimTime, FlowKey, u32)>>,
     /// The boundary for which the region has prepared.
     pub(super) prepared: Option<SimTime>,
-    agenda: Agenda<Slot>,
+    pub(super) agenda: Agenda<Slot>,
     plans: Plans<T>,
     cpus: Cpus<T>,
     /// Flows of later epochs that have not been announced.
@@ -54,8 +54,14 @@ pub(super) struct Region<T> {
     pub(super) arrivals: Vec<(FlowKey, u32)>,
     /// Flows of which other regions may have to be told something after the next settlement.
     pub(super) newcomers: Vec<u32>,
-    /// The links of these flows: link, flow, its number and weight.
-    pub(super) crossed: Vec<(u32, FlowKey, u32, u32)>,
+    /// The same in their order, with when they begin, from then on until they do.
+    pub(super) beginning: VecDeque<(SimTime, u32)>,
+    /// The plans that were made before those were.
+    pub(super) filed_before: u64,
+    /// The links of the flows that are offered rates, as lists by link.
+    pub(super) crossed: Vec<Crossed>,
+    /// The links that have such a list.
+    pub(super) crossed_links: Vec<u32>,
     /// The flows of one of these links.
     pub(super) on_link: Vec<Arrival>,
     pub(super) forecast: Forecast,
@@ -83,6 +89,15 @@ pub(super) struct Transfer<T> {
     /// Whether it was known at the boundary before it began.
     pub(super) is_known: bool,
     pub(super) is_over: bool,
+}
+
+/// An announced flow on a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crossed {
+    pub(super) flow: u32,
+    pub(super) weight: u32,
+    /// The place of the next one on the link.
+    pub(super) next: Option<u32>,
 }
 
 /// A flow that concerns other regions.
@@ -125,7 +140,10 @@ impl<T: Copy> Region<T> {
             crossings: Vec::new(),
             arrivals: Vec::new(),
             newcomers: Vec::new(),
+            beginning: VecDeque::new(),
+            filed_before: 0,
             crossed: Vec::new(),
+            crossed_links: Vec::new(),
             on_link: Vec::new(),
             forecast: Forecast::default(),
             latency_factors: LatencyFactors::new(&ground.parameters),
@@ -158,17 +176,6 @@ impl<T: Copy> Region<T> {
         })
     }
 
-    /// Returns whether a message from a host of the region concerns others.
-    pub(super) fn crosses(
-        &mut self,
-        ground: &Ground<'_>,
-        src: HostId,
-        dst: HostId,
-    ) -> Result<bool, RouteError> {
-        let way = self.ways.find(ground, self.id, src, dst)?;
-        Ok(!self.ways.way(way).is_local())
-    }
-
     /// Returns the most that a link has carried beyond its capacity, as a part of it.
     pub(super) fn capacity_violation(&self) -> f64 {
         let epoch = self.epoch.as_picos();
@@ -184,13 +191,25 @@ impl<T: Copy> Region<T> {
         at: SimTime,
         departure: Departure<T>,
     ) -> Result<(), RouteError> {
-        self.ways.find(ground, self.id, departure.src, departure.dst)?;
+        let way = self.ways.find(ground, self.id, departure.src, departure.dst)?;
+        self.send_on(ground, now, at, way, departure);
+        Ok(())
+    }
+
+    /// Sends a message on its way.
+    pub(super) fn send_on(
+        &mut self,
+        ground: &Ground<'_>,
+        now: SimTime,
+        at: SimTime,
+        way: u32,
+        departure: Departure<T>,
+    ) {
         if at > now {
             self.file(at, Plan::Start(departure));
         } else {
-            self.start(ground, now, departure);
+            self.start(ground, now, way, departure);
         }
-        Ok(())
     }
 
     /// Computes on a host of the region.
@@ -207,15 +226,15 @@ impl<T: Copy> Region<T> {
         self.agenda.add(at, slot);
     }
 
-    /// Takes the next message to another region whose data begin to flow before an instant.
-    pub(super) fn take_outgoing(&mut self, end: SimTime) -> Option<(FlowKey, Departure<T>)> {
+    /// Takes the next message to be announced whose data begin to flow before an instant, and its way.
+    pub(super) fn take_outgoing(&mut self, end: SimTime) -> Option<(FlowKey, u32, Departure<T>)> {
         let &Reverse((key, slot)) = self.outgoing.peek()?;
         if key.begin >= end {
             return None;
         }
         self.outgoing.pop();
         match self.plans.take(slot) {
-            Plan::Announce(departure) => Some((key, departure)),
+            Plan::Announce(way, departure) => Some((key, way, departure)),
             _ => unreachable!("a message to another region waits to be announced"),
         }
     }
@@ -224,7 +243,8 @@ impl<T: Copy> Region<T> {
     pub(super) fn next_event(&mut self) -> Option<SimTime> {
         let end = self.next_end().map(|(at, ..)| at);
         let leaving = self.leaving.front().map(|&(at, ..)| at);
-        earlier(earlier(earlier(end, leaving), self.agenda.next()), self.cpus.next())
+        let begin = self.beginning.front().map(|&(at, _)| at);
+        earlier(earlier(earlier(end, leaving), earlier(begin, self.agenda.next())), self.cpus.next())
     }
 
     /// Returns the next boundary at which the region has something to do, after an instant.
@@ -248,6 +268,10 @@ impl<T: Copy> Region<T> {
             transfer.is_over = true;
             if transfer.is_told {
                 done.push(transfer.tag);
+            }
+            if let Home::Passing { .. } = self.sharing.flows[flow as usize].home {
+                self.sharing.end_pass(flow, self.ways.usages(transfer.way));
+                continue;
             }
             if transfer.is_crossing {
                 self.shared.remove(&transfer.key);
@@ -292,39 +316,64 @@ impl<T: Copy> Region<T> {
     /// Begins what begins now.
     pub(super) fn begin(&mut self, ground: &Ground<'_>, now: SimTime) {
         self.sharing.now = now;
-        while let Some((_, slot)) = self.agenda.take_before(now.saturating_add(SimDuration::from_picos(1))) {
-            match self.plans.take(slot) {
-                Plan::Start(departure) => self.start(ground, now, departure),
-                Plan::Flow(key, departure) => self.flow(ground, now, key, departure),
-                Plan::Cross(flow, rate) => self.begin_flow(now, flow, rate),
-                Plan::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag),
-                Plan::Announce(_) => unreachable!("announcements are made at boundaries"),
+        let end = now.saturating_add(SimDuration::from_picos(1));
+        if let Some(&(first, _)) = self.beginning.front()
+            && first <= now
+        {
+            while let Some((_, slot)) = self.agenda.take_early(end, self.filed_before) {
+                self.carry_out(ground, now, slot);
             }
+            while let Some(&(at, flow)) = self.beginning.front()
+                && at <= now
+            {
+                self.beginning.pop_front();
+                self.begin_flow(now, flow, self.crossings[flow as usize].offer);
+            }
+        }
+        while let Some((_, slot)) = self.agenda.take_before(end) {
+            self.carry_out(ground, now, slot);
+        }
+    }
+
+    fn carry_out(&mut self, ground: &Ground<'_>, now: SimTime, slot: Slot) {
+        match self.plans.take(slot) {
+            Plan::Start(departure) => {
+                let way = self.find(ground, departure.src, departure.dst);
+                self.start(ground, now, way, departure);
+            }
+            Plan::Flow(key, way, departure) => self.flow(now, key, way, departure),
+            Plan::Compute(host, flops, tag) => self.cpus.begin(now, host, flops, tag),
+            Plan::Announce(..) => unreachable!("announcements are made at boundaries"),
         }
     }
 
     /// Sends a message now.
-    fn start(&mut self, ground: &Ground<'_>, now: SimTime, departure: Departure<T>) {
-        let way = self.find(ground, departure.src, departure.dst);
+    fn start(&mut self, ground: &Ground<'_>, now: SimTime, way: u32, departure: Departure<T>) {
+        let begin = self.begin_of(way, now, departure.size);
         if !self.ways.way(way).is_local() {
-            self.depart(ground, now, departure);
+            self.depart(ground, (now, begin), way, departure);
             return;
         }
-        let begin = now.saturating_add(self.ways.phase(way, self.latency_factors.of(departure.size)));
         let key = self.name(ground, begin, departure.src);
         if self.boundary_before(begin) > now {
-            self.announce_later(key, departure);
+            self.announce_later(key, way, departure);
         } else if begin > now {
-            self.file(begin, Plan::Flow(key, departure));
+            self.file(begin, Plan::Flow(key, way, departure));
         } else {
-            self.flow(ground, now, key, departure);
+            self.flow(now, key, way, departure);
         }
     }
 
-    /// Sends a message that concerns other regions at an instant of the epoch that is in progress, or has just ended.
-    pub(super) fn depart(&mut self, ground: &Ground<'_>, at: SimTime, departure: Departure<T>) {
+    /// Sends a message that concerns other regions at an instant of the epoch that is in progress, or has just ended; its data
+    /// begin to flow at another one.
+    pub(super) fn depart(
+        &mut self,
+        ground: &Ground<'_>,
+        (at, begin): (SimTime, SimTime),
+        way: u32,
+        departure: Departure<T>,
+    ) {
         let Departure { src, dst, .. } = departure;
-        let begin = self.begin_of(ground, at, departure);
         let lookahead = begin - at;
         assert!(
             lookahead >= self.epoch || begin == SimTime::MAX,
@@ -332,11 +381,11 @@ impl<T: Copy> Region<T> {
             self.epoch
         );
         let key = self.name(ground, begin, src);
-        self.announce_later(key, departure);
+        self.announce_later(key, way, departure);
     }
 
-    fn announce_later(&mut self, key: FlowKey, departure: Departure<T>) {
-        let slot = self.plans.add(Plan::Announce(departure));
+    fn announce_later(&mut self, key: FlowKey, way: u32, departure: Departure<T>) {
+        let slot = self.plans.add(Plan::Announce(way, departure));
         self.outgoing.push(Reverse((key, slot)));
     }
 
@@ -346,10 +395,9 @@ impl<T: Copy> Region<T> {
         SimTime::from_picos(at.as_picos() / epoch * epoch)
     }
 
-    /// When the data of a message begin to flow that is sent at an instant.
-    pub(super) fn begin_of(&mut self, ground: &Ground<'_>, at: SimTime, departure: Departure<T>) -> SimTime {
-        let way = self.find(ground, departure.src, departure.dst);
-        at.saturating_add(self.ways.phase(way, self.latency_factors.of(departure.size)))
+    /// When the data of a message begin to flow that is sent on a way at an instant.
+    pub(super) fn begin_of(&self, way: u32, at: SimTime, size: Bytes) -> SimTime {
+        at.saturating_add(self.ways.phase(way, self.latency_factors.of(size)))
     }
 
     fn name(&mut self, ground: &Ground<'_>, begin: SimTime, src: HostId) -> FlowKey {
@@ -365,25 +413,24 @@ impl<T: Copy> Region<T> {
     }
 
     /// Lets the data of a message inside the region flow from now on.
-    fn flow(&mut self, ground: &Ground<'_>, now: SimTime, key: FlowKey, departure: Departure<T>) {
-        let flow = self.register(ground, key, departure, true, false);
-        let way = self.ways.way(self.transfers[flow as usize].way);
-        let usages = self.ways.usages(self.transfers[flow as usize].way);
-        let rate = self.sharing.offer(usages, way.share, way.bound);
+    fn flow(&mut self, now: SimTime, key: FlowKey, way: u32, departure: Departure<T>) {
+        let flow = self.register(key, way, departure, true, false);
+        let &Way { share, bound, .. } = self.ways.way(way);
+        let rate = self.sharing.offer(self.ways.usages(way), share, bound);
         self.begin_flow(now, flow, rate);
     }
 
     /// Makes room for a flow that will begin.
     pub(super) fn register(
         &mut self,
-        ground: &Ground<'_>,
         key: FlowKey,
+        way: u32,
         departure: Departure<T>,
         is_told: bool,
         is_crossing: bool,
     ) -> u32 {
-        let way = self.find(ground, departure.src, departure.dst);
-        let flow = self.sharing.allot(self.ways.way(way).share, self.ways.way(way).bound);
+        let &Way { share, bound, ceiling, .. } = self.ways.way(way);
+        let flow = self.sharing.allot(share, bound, ceiling);
         self.sharing.count_bytes(self.ways.usages(way), departure.size.get());
         let transfer = Transfer {
             key,
@@ -405,14 +452,21 @@ impl<T: Copy> Region<T> {
         flow
     }
 
-    /// Plans the beginning of a flow that has been registered.
-    pub(super) fn plan(&mut self, at: SimTime, flow: u32, rate: u64) {
-        self.file(at, Plan::Cross(flow, rate));
-    }
-
     fn begin_flow(&mut self, now: SimTime, flow: u32, rate: u64) {
-        self.sharing.begin(flow, self.ways.usages(self.transfers[flow as usize].way), rate);
-        self.follow(now, flow);
+        let boundary = self.boundary_before(now).saturating_add(self.epoch);
+        let transfer = &mut self.transfers[flow as usize];
+        let usages = self.ways.usages(transfer.way);
+        let end = now.saturating_add(unit::duration(transfer.left, rate));
+        (transfer.since, transfer.speed, transfer.end) = (now, rate, end);
+        self.ends.push(Reverse((end, transfer.key, flow)));
+        if end < boundary {
+            self.sharing.pass(flow, usages, rate);
+            return;
+        }
+        self.sharing.begin(flow, usages, rate);
+        if transfer.is_crossing {
+            self.share(flow);
+        }
     }
 
     /// Goes on with a flow at the rate that it has from now on.
@@ -447,12 +501,11 @@ impl<T: Copy> Region<T> {
     /// Returns the tags of all that is to be told and is not over.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         let transfers = self.transfers.iter().filter(|transfer| transfer.is_told && !transfer.is_over);
-        let planned = self.plans.iter().filter_map(|plan| match plan {
-            Plan::Start(departure) | Plan::Flow(_, departure) | Plan::Announce(departure) => {
-                Some(departure.tag)
+        let planned = self.plans.iter().map(|plan| match plan {
+            Plan::Start(departure) | Plan::Flow(.., departure) | Plan::Announce(_, departure) => {
+                departure.tag
             }
-            Plan::Compute(_, _, tag) => Some(*tag),
-            Plan::Cross(..) => None,
+            Plan::Compute(_, _, tag) => *tag,
         });
         transfers.map(|transfer| transfer.tag).chain(planned).chain(self.cpus.running())
     }

@@ -11,10 +11,12 @@ use super::way::Usage;
 const LEAST_PART: i64 = 16;
 
 impl Sharing {
-    /// Keeps back the mean rate that a flow will have that begins in the epoch.
-    pub(super) fn expect(&mut self, usages: &[Usage], mean: u64) {
+    /// Keeps back the mean rate that a flow will have that begins in the epoch, where a link has other flows.
+    pub(super) fn expect(&mut self, usages: &[Usage], mean: impl Fn() -> u64) {
         for &Usage { link, weight } in usages {
-            self.plan(link, mean.cast_signed() * i64::from(weight));
+            if !self.links[link as usize].is_idle() {
+                self.plan(link, mean().cast_signed() * i64::from(weight));
+            }
         }
     }
 
@@ -53,6 +55,10 @@ impl Sharing {
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|&number| {
             let link = &mut self.links[number as usize];
+            if link.is_idle() {
+                (link.planned, link.reserve, link.is_listed) = (0, 0, false);
+                return false;
+            }
             link.count(self.now, self.epoch);
             let capacity = i64::try_from(link.capacity).unwrap_or(i64::MAX / i64::from(WHOLE));
             let debt = i64::try_from(link.meter.debt(self.epoch)).unwrap_or(capacity);

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use pdes_core::SimTime;
 
 use super::meter::Meter;
-use super::unit::{self, FREE, WHOLE, fill, level_of, rate_at};
+use super::unit::{self, FREE, WHOLE, fill, rate_at};
 use super::way::Usage;
 use crate::link_load::gauge::Gauge;
 
@@ -70,6 +70,8 @@ pub(super) struct Link {
     /// The reserve for the epoch that begins, as far as it is known.
     pub(super) planned: i64,
     pub(super) is_listed: bool,
+    /// The first of the announced flows on the link, while these are offered rates.
+    pub(super) first_arrival: Option<u32>,
 }
 
 /// A flow as a link sees it.
@@ -110,6 +112,8 @@ pub(super) enum Home {
     Away,
     /// Nothing: it keeps its rate, because it ends in the epoch.
     Leaving,
+    /// Nothing: it ends in the epoch in which it began. Links only add it up, among the open ones or not.
+    Passing { is_open: bool },
     /// A link of this region.
     Link(u32),
 }
@@ -147,6 +151,12 @@ impl Link {
         self.capacity.saturating_add_signed(-self.reserve)
     }
 
+    /// Returns whether the link has no flows, and so room for each whatever it keeps back.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.weights == 0 && self.level == FREE
+    }
+
     /// Returns whether the link holds nobody back, as its load shows at once.
     #[inline]
     pub(super) fn is_roomy(&self) -> bool {
@@ -158,10 +168,11 @@ impl Link {
     /// this link holds back have.
     #[inline]
     pub(super) fn offer(&self, share: u64, weight: u32, bound: u64) -> u64 {
-        let spare = self.capacity.saturating_sub(self.load) / u64::from(weight);
-        if spare >= bound || self.is_pipe {
+        let spare = self.capacity.saturating_sub(self.load);
+        if u128::from(bound) * u128::from(weight) <= u128::from(spare) || self.is_pipe {
             return bound;
         }
+        let spare = spare / u64::from(weight);
         let level = self.level_for(share * u64::from(weight));
         spare.max(rate_at(level, share, bound)).max(1)
     }
@@ -197,6 +208,7 @@ impl Sharing {
             reserve: 0,
             planned: 0,
             is_listed: false,
+            first_arrival: None,
         };
         Self {
             links: links.map(link).collect(),
@@ -241,7 +253,7 @@ impl Sharing {
     }
 
     /// Makes room for a flow that will begin.
-    pub(super) fn allot(&mut self, share: u64, bound: u64) -> u32 {
+    pub(super) fn allot(&mut self, share: u64, bound: u64, ceiling: u64) -> u32 {
         let index = self.vacant.pop().unwrap_or(self.flows.len() as u32);
         if index as usize == self.flows.len() {
             self.flows.push(Flow {
@@ -258,10 +270,71 @@ impl Sharing {
             });
         }
         let flow = &mut self.flows[index as usize];
-        (flow.share, flow.bound, flow.ceiling, flow.cap) = (share, bound, level_of(bound, share), FREE);
+        (flow.share, flow.bound, flow.ceiling, flow.cap) = (share, bound, ceiling, FREE);
         // Not fresh before it begins, though the list of those may still hold the number.
         (flow.is_alive, flow.home) = (true, Home::Bound);
         index
+    }
+
+    /// Lets a flow begin at a rate that it has until it ends, before the next settlement. That never meets it.
+    pub(super) fn pass(&mut self, index: u32, usages: &[Usage], rate: u64) {
+        let (share, bound) = (self.flows[index as usize].share, self.flows[index as usize].bound);
+        let mut is_settled = rate == bound;
+        for &Usage { link: number, weight } in usages {
+            self.add_load(number, weight, share, rate);
+            let link = &self.links[number as usize];
+            is_settled &= link.level == FREE && link.is_roomy();
+        }
+        let flow = &mut self.flows[index as usize];
+        (flow.rate, flow.home) = (rate, Home::Passing { is_open: !is_settled });
+        if is_settled {
+            self.close(share, rate, usages);
+        }
+    }
+
+    /// Ends a flow that has [passed](Sharing::pass).
+    pub(super) fn end_pass(&mut self, index: u32, usages: &[Usage]) {
+        let flow = &mut self.flows[index as usize];
+        flow.is_alive = false;
+        let (share, rate, is_open) = (flow.share, flow.rate, flow.home == Home::Passing { is_open: true });
+        for &Usage { link: number, weight } in usages {
+            let (load, shares) = (rate * u64::from(weight), share * u64::from(weight));
+            let link = &mut self.links[number as usize];
+            link.count(self.now, self.epoch);
+            link.load -= load;
+            link.weights -= u64::from(weight);
+            link.shares -= shares;
+            if is_open {
+                (link.open_load, link.open_shares) = (link.open_load - load, link.open_shares - shares);
+            }
+        }
+        self.vacant.push(index);
+    }
+
+    /// Adds a flow that begins to what a link carries, as one of the open ones.
+    #[inline]
+    fn add_load(&mut self, number: u32, weight: u32, share: u64, rate: u64) {
+        let (load, shares) = (rate * u64::from(weight), share * u64::from(weight));
+        let link = &mut self.links[number as usize];
+        link.count(self.now, self.epoch);
+        link.load += load;
+        if link.load > link.capacity && !link.is_pipe && !std::mem::replace(&mut link.is_listed, true) {
+            // There may be a debt at the next boundary.
+            self.listed.push(number);
+        }
+        link.open_load += load;
+        link.open_shares += shares;
+        link.weights += u64::from(weight);
+        link.shares += shares;
+    }
+
+    /// Takes a flow from the open ones of its links.
+    fn close(&mut self, share: u64, rate: u64, usages: &[Usage]) {
+        for &Usage { link, weight } in usages {
+            let link = &mut self.links[link as usize];
+            link.open_load -= rate * u64::from(weight);
+            link.open_shares -= share * u64::from(weight);
+        }
     }
 
     /// Lets a flow begin at a rate that holds until the next settlement. Where it is at its bound and in nobody's way,
@@ -273,18 +346,8 @@ impl Sharing {
         debug_assert!(flow.uses.is_empty());
         let mut is_settled = rate == bound;
         for (place, &Usage { link: number, weight }) in (0..).zip(usages) {
-            let load = rate * u64::from(weight);
+            self.add_load(number, weight, share, rate);
             let link = &mut self.links[number as usize];
-            link.count(self.now, self.epoch);
-            link.load += load;
-            if link.load > link.capacity && !link.is_pipe && !std::mem::replace(&mut link.is_listed, true) {
-                // There may be a debt at the next boundary.
-                self.listed.push(number);
-            }
-            link.open_load += load;
-            link.open_shares += share * u64::from(weight);
-            link.weights += u64::from(weight);
-            link.shares += share * u64::from(weight);
             is_settled &= link.level == FREE && link.is_roomy();
             self.flows[index as usize].uses.push(Use {
                 link: number,
@@ -294,21 +357,11 @@ impl Sharing {
             link.members.push(Member { flow: index, place, weight, shares: share * u64::from(weight) });
         }
         if is_settled {
-            self.close(index);
+            self.flows[index as usize].home = Home::Bound;
+            self.close(share, rate, usages);
         } else {
             self.fresh.push(index);
             self.fresh_alive += 1;
-        }
-    }
-
-    /// Lets its own bound keep a flow back.
-    fn close(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        flow.home = Home::Bound;
-        for &Use { link, weight, .. } in &flow.uses {
-            let link = &mut self.links[link as usize];
-            link.open_load -= flow.rate * u64::from(weight);
-            link.open_shares -= flow.share * u64::from(weight);
         }
     }
 

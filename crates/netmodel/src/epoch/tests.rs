@@ -29,7 +29,7 @@ fn whole(links: &[u32]) -> Vec<Usage> {
 
 /// Adds a flow; at first it has the rate that is offered.
 fn add(sharing: &mut Sharing, usages: &[Usage], share: u64, bound: u64) -> u32 {
-    let flow = sharing.allot(share, bound);
+    let flow = sharing.allot(share, bound, unit::level_of(bound, share));
     let rate = sharing.offer(usages, share, bound);
     sharing.begin(flow, usages, rate);
     flow

@@ -45,6 +45,8 @@ pub(super) struct Way {
     pub(super) share: u64,
     /// The rate that no flow exceeds.
     pub(super) bound: u64,
+    /// The level at which it is reached.
+    pub(super) ceiling: u64,
     usages: Range<usize>,
     /// The regions of the ends and of the links.
     concerned: Range<usize>,
@@ -105,10 +107,12 @@ impl Ways {
         self.concerned.append(&mut regions);
         // Without latency the penalty is not that of the weights, but one (network_cm02.cpp:393-405).
         let penalty = if cost.latency > 0.0 { cost.latency + cost.resistance } else { 1.0 };
+        let (share, bound) = (ground.scale.share(penalty), unit::rate(bound));
         self.ways.push(Way {
             latency: cost.latency,
-            share: ground.scale.share(penalty),
-            bound: unit::rate(bound),
+            share,
+            bound,
+            ceiling: unit::level_of(bound, share),
             usages: first..self.usages.len(),
             concerned: first_region..self.concerned.len(),
         });

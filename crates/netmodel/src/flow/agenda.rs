@@ -59,6 +59,11 @@ impl<P> Agenda<P> {
         self.queue.push(Reverse(Entry { at, number: self.made, plan }));
     }
 
+    /// Returns how many plans have been added.
+    pub(crate) fn made(&self) -> u64 {
+        self.made
+    }
+
     /// Returns the plans in no order.
     pub(crate) fn plans(&self) -> impl Iterator<Item = &P> {
         self.queue.iter().map(|entry| &entry.0.plan)
@@ -67,6 +72,14 @@ impl<P> Agenda<P> {
     /// Returns the instant of the first plan.
     pub(crate) fn next(&self) -> Option<SimTime> {
         self.queue.peek().map(|entry| entry.0.at)
+    }
+
+    /// Takes the first plan, if it is for an instant before `end` and one of the first so many that were added. `O(log n)`.
+    pub(crate) fn take_early(&mut self, end: SimTime, made: u64) -> Option<(SimTime, P)> {
+        if self.queue.peek()?.0.number > made {
+            return None;
+        }
+        self.take_before(end)
     }
 
     /// Takes the first plan, if it is for an instant before `end`. `O(log n)`.
