@@ -42,7 +42,8 @@ pub trait Region<P: Process>: Send {
     /// Returns the instant of the next thing to happen in the region, if there is any.
     fn next(&mut self) -> Option<SimTime>;
 
-    /// Lets happen what happens at the next instant, and tells the processes concerned.
+    /// Lets happen what happens at the next instant, and tells the processes concerned. Where that is nobody, it may go on in the
+    /// same epoch until it is somebody.
     ///
     /// # Errors
     /// Where that is impossible; the rank is that of the order.

@@ -161,6 +161,15 @@ impl<T: Copy> Region<T> {
     fn forecast(&mut self, now: SimTime, number: u32) {
         let link = &mut self.sharing.links[number as usize];
         let mut next = link.first_arrival.take();
+        if let Some(place) = next
+            && let Crossed { flow, weight, next: None } = self.crossed[place as usize]
+        {
+            let offer = &mut self.crossings[flow as usize].offer;
+            let &Way { share, .. } = self.ways.way(self.transfers[flow as usize].way);
+            // At most what others offer.
+            *offer = link.offer(share, weight, *offer);
+            return;
+        }
         self.on_link.clear();
         while let Some(place) = next {
             let Crossed { flow, weight, next: after } = self.crossed[place as usize];

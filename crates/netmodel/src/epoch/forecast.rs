@@ -43,7 +43,7 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
-    /// Offers rates to flows in the order in which they begin, all before `end`. `O(n log n)`, and for flows that overlap
+    /// Offers rates to several flows in the order in which they begin, all before `end`. `O(n log n)`, and for flows that overlap
     /// `O(n)` for each.
     pub(super) fn rates(
         &mut self,
@@ -52,9 +52,6 @@ impl Forecast {
         end: SimTime,
         mut offer: impl FnMut(u32, u64),
     ) {
-        if let [Arrival { flow, share, weight, bound, .. }] = *arrivals {
-            return offer(flow, link.offer(share, weight, bound));
-        }
         self.courses.clear();
         self.active.clear();
         let (mut now, mut sum, mut shares) = (SimTime::ZERO, 0_u128, 0_u64);

@@ -4,7 +4,7 @@ use pdes_core::SimTime;
 
 use super::WINDOW_EPOCHS;
 
-/// Adds up by how much the load of a link exceeds its capacity, epoch by epoch and over windows of epochs.
+/// Adds up what a link carries, epoch by epoch and over windows of epochs, and by how much that exceeds its capacity.
 ///
 /// All sums are of loads times picoseconds.
 #[derive(Clone, Debug, Default)]
@@ -13,19 +13,22 @@ pub(super) struct Meter {
     since: u64,
     /// The end of the epoch that it lies in [ps].
     end: u64,
-    /// What has been carried beyond the capacity in this epoch; below zero, what has been left unused.
-    excess: i128,
-    /// What earlier epochs have carried too much and later ones have not given back.
-    debt: i128,
-    /// The excess of the earlier epochs of this window.
-    of_window: i128,
+    /// The end of the window that this epoch lies in [ps].
+    window_end: u64,
+    /// What has been carried in this epoch.
+    carried: u128,
+    /// What earlier epochs have carried beyond the capacity and later ones have not given back.
+    debt: u128,
+    /// What the earlier epochs of this window have carried.
+    of_window: u128,
     /// The most that any window has carried beyond the capacity.
-    worst: i128,
+    worst: u128,
 }
 
-/// What a link has carried and could carry.
-fn excess(load: u64, capacity: u64, picos: u64) -> i128 {
-    i128::from(load.cast_signed() - capacity.cast_signed()) * i128::from(picos)
+/// What a load brings over a link in a time.
+#[inline]
+fn volume(load: u64, picos: u64) -> u128 {
+    u128::from(load) * u128::from(picos)
 }
 
 impl Meter {
@@ -39,63 +42,64 @@ impl Meter {
         if now > self.end {
             self.turn_over(load, capacity, now, epoch);
         }
-        self.excess += excess(load, capacity, now - self.since);
+        self.carried += volume(load, now - self.since);
         self.since = now;
     }
 
     /// Closes the epochs that are over at an instant; one that ends then is not.
     fn turn_over(&mut self, load: u64, capacity: u64, now: u64, epoch: u64) {
-        self.excess += excess(load, capacity, self.end - self.since);
-        self.since = self.end;
+        let carried = self.carried + volume(load, self.end - self.since);
+        self.carried = 0;
+        let all = volume(capacity, epoch);
+        if self.debt > 0 || carried > all {
+            self.debt = (self.debt + carried).saturating_sub(all);
+        }
+        self.of_window += carried;
         let last = (now - 1) / epoch * epoch;
-        self.close(epoch);
-        if self.since < last {
-            self.pass_to(load, capacity, last, epoch);
+        // All epochs in between are alike.
+        let between = last - self.end;
+        if load > capacity {
+            self.debt += volume(load - capacity, between);
+        } else if self.debt > 0 {
+            self.debt = self.debt.saturating_sub(volume(capacity - load, between));
         }
-        self.end = last + epoch;
-    }
-
-    /// Closes the whole epochs up to the beginning of another one, all of the same load.
-    fn pass_to(&mut self, load: u64, capacity: u64, last: u64, epoch: u64) {
-        self.debt = (self.debt + excess(load, capacity, last - self.since)).max(0);
-        let window = WINDOW_EPOCHS * epoch;
-        let first = self.since / window * window + window;
-        if last < first {
-            self.of_window += excess(load, capacity, last - self.since);
+        if last < self.window_end {
+            self.of_window += volume(load, between);
         } else {
-            self.worst = self.worst.max(self.of_window + excess(load, capacity, first - self.since));
-            if last - first >= window {
-                self.worst = self.worst.max(excess(load, capacity, window));
-            }
-            self.of_window = excess(load, capacity, (last - first) % window);
+            self.close_windows(load, capacity, last, WINDOW_EPOCHS * epoch);
         }
-        self.since = last;
+        (self.since, self.end) = (last, last + epoch);
     }
 
-    /// Closes an epoch that has been counted.
-    fn close(&mut self, epoch: u64) {
-        self.debt = (self.debt + self.excess).max(0);
-        self.of_window += self.excess;
-        self.excess = 0;
-        if (self.since / epoch).is_multiple_of(WINDOW_EPOCHS) {
-            self.worst = self.worst.max(self.of_window);
-            self.of_window = 0;
+    /// Closes the windows that are over at the beginning of an epoch, since the end of the last one at this load.
+    fn close_windows(&mut self, load: u64, capacity: u64, last: u64, window: u64) {
+        let carried = self.of_window + volume(load, self.window_end - self.end);
+        self.worst = self.worst.max(carried.saturating_sub(volume(capacity, window)));
+        if last - self.window_end >= window {
+            self.worst = self.worst.max(volume(load.saturating_sub(capacity), window));
         }
+        let first = last / window * window;
+        self.of_window = volume(load, last - first);
+        self.window_end = first + window;
     }
 
     /// Returns the mean load that gives back in an epoch what was carried too much, at a boundary up to which the load has been
     /// counted.
-    pub(super) fn debt(&self, epoch: u64) -> u64 {
-        u64::try_from((self.debt + self.excess).max(0) / i128::from(epoch)).unwrap_or(u64::MAX)
+    pub(super) fn debt(&self, capacity: u64, epoch: u64) -> u64 {
+        let owed = self.debt + self.carried;
+        if owed == 0 {
+            return 0;
+        }
+        let gone = self.since + epoch - self.end;
+        u64::try_from(owed.saturating_sub(volume(capacity, gone)) / u128::from(epoch)).unwrap_or(u64::MAX)
     }
 
     /// Returns the most that a window carried beyond the capacity, as a part of it. A window that is not over counts as
     /// if nothing followed.
     pub(super) fn violation(&self, capacity: u64, epoch: u64) -> f64 {
-        let window = i128::from(epoch) * i128::from(WINDOW_EPOCHS);
-        let gone = i128::from(self.since) % window;
-        let unfinished = self.of_window + self.excess - i128::from(capacity) * ((window - gone) % window);
-        self.worst.max(unfinished).max(0) as f64 / (i128::from(capacity) * window) as f64
+        let all = volume(capacity, epoch * WINDOW_EPOCHS);
+        let unfinished = (self.of_window + self.carried).saturating_sub(all);
+        self.worst.max(unfinished) as f64 / all as f64
     }
 }
 
@@ -128,7 +132,7 @@ mod tests {
             let expected = worst as f64 / (window * CAPACITY) as f64;
             prop_assert!((meter.violation(CAPACITY, EPOCH) - expected).abs() < 1e-12);
             let debt = loads.chunks(EPOCH as usize).fold(0, |debt, loads| (debt + over(loads)).max(0));
-            prop_assert_eq!(meter.debt(EPOCH), debt as u64 / EPOCH);
+            prop_assert_eq!(meter.debt(CAPACITY, EPOCH), debt as u64 / EPOCH);
         }
     }
 }

@@ -214,12 +214,24 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         self.upcoming
     }
 
-    /// Moves to the next instant and appends the tags of all that is done by then.
+    /// Moves to the next instant, and on in its epoch until something is done, and appends the tags of all that is done by then.
     pub fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.next_event() else { return };
+        let before = done.len();
+        done.append(&mut self.done);
+        let boundary = self.region.boundary_before(now).saturating_add(self.machine.epoch);
+        let mut next = Some(now);
+        while let Some(now) = next {
+            self.step(now, done);
+            let is_silent = done.len() == before;
+            next = if is_silent { self.next_event().filter(|&at| at < boundary) } else { None };
+        }
+    }
+
+    /// Lets happen what happens at an instant.
+    fn step(&mut self, now: SimTime, done: &mut Vec<T>) {
         self.now = now;
         self.upcoming = None;
-        done.append(&mut self.done);
         self.region.finish(now, done);
         let end = now.saturating_add(SimDuration::from_picos(1));
         while let Some((_, tag)) = self.wakes.take_before(end) {

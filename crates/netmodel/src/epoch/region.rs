@@ -33,7 +33,9 @@ pub(super) struct Region<T> {
     pub(super) sharing: Sharing,
     /// By the numbers of the flows of `sharing`.
     pub(super) transfers: Vec<Transfer<T>>,
-    /// Lower bounds of the ends of flows.
+    /// The ends of flows that end in the epoch in which they began.
+    passing: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
+    /// Lower bounds of the ends of the others.
     pub(super) ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
     /// The flows that end in this epoch with the rates that they had when it began, by their ends.
     pub(super) leaving: VecDeque<(SimTime, FlowKey, u32)>,
@@ -127,6 +129,7 @@ impl<T: Copy> Region<T> {
             ways: Ways::default(),
             sharing: Sharing::new(links, epoch.as_picos()),
             transfers: Vec::new(),
+            passing: BinaryHeap::new(),
             ends: BinaryHeap::new(),
             leaving: VecDeque::new(),
             unsettled: Vec::new(),
@@ -243,8 +246,10 @@ impl<T: Copy> Region<T> {
     pub(super) fn next_event(&mut self) -> Option<SimTime> {
         let end = self.next_end().map(|(at, ..)| at);
         let leaving = self.leaving.front().map(|&(at, ..)| at);
+        let passing = self.passing.peek().map(|&Reverse((at, ..))| at);
         let begin = self.beginning.front().map(|&(at, _)| at);
-        earlier(earlier(earlier(end, leaving), earlier(begin, self.agenda.next())), self.cpus.next())
+        let end = earlier(passing, earlier(end, leaving));
+        earlier(end, earlier(earlier(begin, self.agenda.next()), self.cpus.next()))
     }
 
     /// Returns the next boundary at which the region has something to do, after an instant.
@@ -282,18 +287,32 @@ impl<T: Copy> Region<T> {
 
     /// Takes the next flow that ends until now, by time and key.
     fn take_end(&mut self, now: SimTime) -> Option<u32> {
-        let leaving = self.leaving.front().copied().filter(|&(at, ..)| at <= now);
+        let is_due = |&(at, ..): &(SimTime, FlowKey, u32)| at <= now;
+        let passing = self.passing.peek().map(|&Reverse(end)| end).filter(is_due);
+        let leaving = self.leaving.front().copied().filter(is_due);
         let other = match self.ends.peek() {
-            Some(&Reverse((at, ..))) if at <= now => self.next_end().filter(|&(at, ..)| at <= now),
+            Some(Reverse(end)) if is_due(end) => self.next_end().filter(is_due),
             _ => None,
         };
-        match (leaving, other) {
-            (Some(one), Some(other)) if other < one => self.ends.pop(),
-            (None, Some(_)) => self.ends.pop(),
-            (None, None) => return None,
-            (Some(_), _) => self.leaving.pop_front().map(Reverse),
-        }
-        .map(|Reverse((.., flow))| flow)
+        let (.., flow) = match (passing, leaving, other) {
+            (None, None, None) => return None,
+            (Some(end), None, None) => {
+                self.passing.pop();
+                end
+            }
+            _ => {
+                let first = passing.into_iter().chain(leaving).chain(other).min()?;
+                if passing == Some(first) {
+                    self.passing.pop();
+                } else if leaving == Some(first) {
+                    self.leaving.pop_front();
+                } else {
+                    self.ends.pop();
+                }
+                first
+            }
+        };
+        Some(flow)
     }
 
     /// Returns the next end of a flow that may be settled anew, without what were only lower bounds.
@@ -390,7 +409,7 @@ impl<T: Copy> Region<T> {
     }
 
     /// Returns the last boundary that is not after an instant.
-    fn boundary_before(&self, at: SimTime) -> SimTime {
+    pub(super) fn boundary_before(&self, at: SimTime) -> SimTime {
         let epoch = self.epoch.as_picos();
         SimTime::from_picos(at.as_picos() / epoch * epoch)
     }
@@ -458,11 +477,12 @@ impl<T: Copy> Region<T> {
         let usages = self.ways.usages(transfer.way);
         let end = now.saturating_add(unit::duration(transfer.left, rate));
         (transfer.since, transfer.speed, transfer.end) = (now, rate, end);
-        self.ends.push(Reverse((end, transfer.key, flow)));
         if end < boundary {
+            self.passing.push(Reverse((end, transfer.key, flow)));
             self.sharing.pass(flow, usages, rate);
             return;
         }
+        self.ends.push(Reverse((end, transfer.key, flow)));
         self.sharing.begin(flow, usages, rate);
         if transfer.is_crossing {
             self.share(flow);

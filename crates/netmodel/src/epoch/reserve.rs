@@ -61,7 +61,7 @@ impl Sharing {
             }
             link.count(self.now, self.epoch);
             let capacity = i64::try_from(link.capacity).unwrap_or(i64::MAX / i64::from(WHOLE));
-            let debt = i64::try_from(link.meter.debt(self.epoch)).unwrap_or(capacity);
+            let debt = i64::try_from(link.meter.debt(link.capacity, self.epoch)).unwrap_or(capacity);
             let planned = std::mem::take(&mut link.planned).saturating_add(debt);
             let before = link.reserve;
             link.reserve =
