@@ -55,8 +55,8 @@ pub trait Region<P: Process>: Send {
     /// Returns the next boundary at which the region has something to say to others or to find out for itself.
     fn next_boundary(&self) -> Option<SimTime>;
 
-    /// Takes part in a conversation at a boundary: all regions do in round 0, in later rounds those that have received
-    /// something in the one before. A conversation is over when nobody sends any more.
+    /// Takes part in a conversation at a boundary: in round 0 all regions do in which something is to happen or to be said, or
+    /// that have received something since, in later rounds those that have received something in the one before. A conversation is over when nobody sends any more.
     fn converse(
         &mut self,
         boundary: SimTime,
@@ -65,7 +65,7 @@ pub trait Region<P: Process>: Send {
         mail: &mut Vec<(RegionIndex, Self::Mail)>,
     );
 
-    /// Begins the epoch that begins at a boundary, after all conversations.
+    /// Begins the epoch that begins at a boundary, after all conversations, where the region could have had a part in them.
     fn enter(&mut self, boundary: SimTime);
 }
 

@@ -111,12 +111,17 @@ impl<P: Process> Turns<P> {
         }
     }
 
-    /// Takes the orders out in an order that does not depend on that of the turns.
-    pub(crate) fn take_orders(&mut self) -> Drain<'_, Filed<P::Order>> {
-        let orders = &mut self.outbox.orders;
+    /// Puts what has been filed into an order that does not depend on that of the turns.
+    #[inline]
+    pub(crate) fn sort_orders(&mut self) {
         // Stable: the orders of one process at one time and place stay as they were filed.
-        orders.sort_by_key(|filed| (filed.at, filed.place, filed.from));
-        orders.drain(..)
+        self.outbox.orders.sort_by_key(|filed| (filed.at, filed.place, filed.from));
+    }
+
+    /// Takes the orders out in that order.
+    pub(crate) fn take_orders(&mut self) -> Drain<'_, Filed<P::Order>> {
+        self.sort_orders();
+        self.outbox.orders.drain(..)
     }
 
     /// Returns the places of the processes that have not finished.

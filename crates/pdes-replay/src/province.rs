@@ -90,9 +90,10 @@ impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for Province<'_> {
             return Err(out_of_time(self.region.unfinished()));
         }
         let Self { index, homes, .. } = *self;
-        for notice in self.done.drain(..) {
+        for notice in &self.done {
             notice.give_to(at, outbox, |rank| homes[rank.index()] == index);
         }
+        self.done.clear();
         Ok(())
     }
 

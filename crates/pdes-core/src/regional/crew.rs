@@ -167,28 +167,30 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
 
     fn serve(&mut self, number: RegionIndex, task: Task) -> Standing {
         let Commons { domains, seats, office, .. } = *self.commons;
-        let is_called = match task {
-            Task::Run | Task::Enter | Task::Converse { round: 0, .. } => true,
-            Task::TakeIn | Task::Converse { .. } => office.has_letters(self.phase, number),
-        };
-        let started = (is_called && self.stopwatch.is_some()).then(Instant::now);
         let mut domain = domains[number as usize].lock().expect("no worker has panicked");
+        let has_letters = office.has_letters(self.phase, number);
+        let is_called = has_letters
+            || match task {
+                Task::Run => !domain.rests_until(self.end),
+                Task::Enter | Task::Converse { round: 0, .. } => !domain.is_dormant(),
+                Task::TakeIn | Task::Converse { .. } => false,
+            };
         if !is_called {
             return domain.standing();
         }
+        let started = self.stopwatch.is_some().then(Instant::now);
         let before = domain.steps();
-        if office.has_letters(self.phase, number) {
+        if has_letters {
             office.take(self.phase, number, &mut self.letters);
             domain.take_in(&mut self.letters, self.failure, seats);
         }
         match task {
             Task::Run => domain.run(self.end, self.failure, seats),
-            Task::TakeIn => {}
+            Task::TakeIn => domain.take_stock(),
             Task::Converse { conversation, round } => domain.converse(self.end, conversation, round),
             Task::Enter => domain.enter(self.end),
         }
         self.steps += domain.steps() - before;
-        domain.take_stock();
         let letters = if domain.sent.is_empty() {
             0
         } else {

@@ -36,6 +36,8 @@ pub(super) struct Domain<P: Process, R: Region<P>> {
     pub(super) sent: Sent<P::Token, R::Mail>,
     /// How the domain stood when something was done with it last.
     standing: Standing,
+    /// Whether nothing will happen, and nothing is to be said at the next boundary, unless a letter comes.
+    is_dormant: bool,
 }
 
 /// What is left of a domain after a run.
@@ -58,7 +60,8 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
             turns: Turns::new(processes, jitter.map(|seed| Jitter::new(seed, index as usize))),
             conditional: None,
             sent: Sent { tokens: Vec::new(), mail: Vec::new() },
-            standing: Standing::NOTHING,
+            standing: Standing { event: SimTime::ZERO, ..Standing::NOTHING },
+            is_dormant: false,
         }
     }
 
@@ -70,6 +73,16 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
     /// How the domain stands, but for the letters that it has sent.
     pub(super) fn standing(&self) -> Standing {
         self.standing
+    }
+
+    /// Returns whether nothing happens before an instant, unless a letter comes.
+    pub(super) fn rests_until(&self, end: SimTime) -> bool {
+        self.standing.event >= end
+    }
+
+    /// Returns whether a boundary means nothing to the domain, unless a letter comes.
+    pub(super) fn is_dormant(&self) -> bool {
+        self.is_dormant
     }
 
     /// Finds out how the domain stands after something has been done with it.
@@ -92,11 +105,13 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
             if let Err((rank, fault)) = self.region.advance(&mut self.turns.outbox) {
                 // What the region does after that is nothing that matters.
                 self.turns.fault.record(rank, fault);
-                return;
+                break;
             }
             self.dispatch(seats);
             self.run_processes(cutoff, seats);
         }
+        self.take_stock();
+        self.is_dormant = self.region.next().is_none() && self.region.next_boundary().is_none();
     }
 
     /// Takes letters in, and lets the processes act on them.
@@ -106,6 +121,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         cutoff: SimTime,
         seats: &[Seat],
     ) {
+        self.is_dormant = false;
         for (_, letter) in letters.drain(..) {
             match letter {
                 Letter::Token(to, token) => {
@@ -121,10 +137,12 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
     /// Takes part in a round of a conversation.
     pub(super) fn converse(&mut self, boundary: SimTime, conversation: u32, round: u32) {
         self.region.converse(boundary, conversation, round, &mut self.sent.mail);
+        self.take_stock();
     }
 
     pub(super) fn enter(&mut self, boundary: SimTime) {
         self.region.enter(boundary);
+        self.take_stock();
     }
 
     #[inline]
@@ -142,9 +160,11 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
             }
             self.dispatch(seats);
         }
-        for filed in self.turns.take_orders() {
+        self.turns.sort_orders();
+        for &filed in &self.turns.outbox.orders {
             self.region.file(filed, &mut self.sent.mail);
         }
+        self.turns.outbox.orders.clear();
     }
 
     /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
