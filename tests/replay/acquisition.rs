@@ -272,6 +272,10 @@ fn calls_without_a_model_are_recorded_in_fortran() {
 
 #[test]
 fn processes_that_are_started_later_are_recorded() {
+    // MPICH 4.0.2 of Debian cannot start any, with the tracer or without.
+    if !programs::is_open_mpi() {
+        return;
+    }
     let Some(program) = Program::compile("spawn.c") else { return };
     let (assert, run) = program.acquire("run", 1, &[]);
     assert.code(DONE).stderr(contains("1 MPI_Comm_disconnect, 1 MPI_Comm_spawn, 1 MPI_Send"));
