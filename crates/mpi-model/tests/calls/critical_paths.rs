@@ -3,7 +3,7 @@
 //! Messages take a microsecond and a nanosecond per byte, the 16 bytes of the envelope included.
 
 use mpi_model::{ActionKind, CriticalPath, Parameters, PathParts, Selection, Selector};
-use pdes_core::SimDuration;
+use pdes_core::{Bytes, SimDuration};
 
 use crate::runs::{critical_paths, reenact};
 
@@ -122,6 +122,41 @@ fn of_requests_that_are_complete_at_once_the_first_leads_on() {
     let programs = ["send 3 0 84", "compute 1000; send 3 0 84", "compute 100; send 3 0 984", last];
     let paths = critical_paths(&programs, &overheads());
     assert_eq!(parts(&paths[3]), [1000.0, 200.0 + 2.0 * 100.0, 1000.0, 100.0]);
+}
+
+/// Three messages of one port, each later than its receive: 2100 ns, 3100 ns and 8100 ns.
+#[test]
+fn receives_of_one_port_follow_their_own_messages() {
+    let first = "compute 1000; send 1 0 84; compute 1000; send 1 0 84; compute 5000; send 1 0 84";
+    let second = "irecv 0 0 84 req=1; irecv 0 0 84 req=2; wait req=1; compute 100; wait req=2; ";
+    let paths = critical_paths(&[first, second], &reenact());
+    assert_eq!((parts(&paths[1]), paths[1].hops()), ([2000.0, 0.0, 1000.0, 100.0], 1));
+    let paths = critical_paths(&[first, &format!("{second} recv 0 0 84")], &reenact());
+    assert_eq!((parts(&paths[1]), paths[1].hops()), ([7000.0, 0.0, 1000.0, 100.0], 1));
+}
+
+/// The second message is received first, at 4100 ns, and the first one then; the third one is waited for.
+#[test]
+fn receives_that_ask_for_tags_follow_messages_in_another_order() {
+    let first = "compute 1000; send 1 5 84; compute 2000; send 1 6 84";
+    let second = "recv 0 6 84; recv 0 -444 84";
+    let paths = critical_paths(&[first, second], &reenact());
+    assert_eq!((parts(&paths[1]), paths[1].hops()), ([3000.0, 0.0, 2000.0, 200.0], 1));
+    let programs = [&format!("{first}; compute 7000; send 1 5 84"), &format!("{second}; recv 0 5 84")];
+    let paths = critical_paths(&programs.map(String::as_str), &reenact());
+    assert_eq!((parts(&paths[1]), paths[1].hops()), ([10_000.0, 0.0, 1000.0, 100.0], 1));
+}
+
+/// Nothing is waited for but the last message: the others are there already.
+#[test]
+fn eager_messages_that_are_there_lead_nowhere() {
+    let parameters = Parameters { eager_below: Bytes::new(1000), ..reenact() };
+    let first = "send 1 0 84; compute 3000; send 1 0 84; compute 6000; send 1 0 84";
+    let second = "compute 5000; recv 0 0 84; irecv 0 0 84 req=1; wait req=1; ";
+    let paths = critical_paths(&[first, second], &parameters);
+    assert_eq!((parts(&paths[1]), paths[1].hops()), ([5000.0, 0.0, 0.0, 0.0], 0));
+    let paths = critical_paths(&[first, &format!("{second} recv 0 0 84")], &parameters);
+    assert_eq!((parts(&paths[1]), paths[1].hops()), ([9000.0, 0.0, 1000.0, 100.0], 1));
 }
 
 #[test]
