@@ -25,21 +25,9 @@ pub use course::Segment;
 /// # Cost
 /// Paths fork with nearly each message. What is copied then is small: where the path was long ago is shared by all that come from
 /// there, and changes where a path has been in more kinds of actions since than it keeps itself, or a bin of time ends.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct CriticalPath {
-    end: SimTime,
-    /// When the present bin of time ends.
-    next: SimTime,
-    /// How often it has gone from one rank to another.
-    hops: u64,
-    /// Of the times of actions, what messages took.
-    latency: SimDuration,
-    bandwidth: SimDuration,
-    waiting: SimDuration,
-    /// Times of kinds of actions that are not in the past yet; a place whose time is zero is free.
-    times: [SimDuration; RECENT],
-    kinds: [ActionKind; RECENT],
-    rank: Rank,
+    recent: Recent,
     past: Arc<Past>,
 }
 
@@ -49,6 +37,31 @@ const _: () = assert!(size_of::<CriticalPath>() == 96);
 /// Kinds of actions whose times a path keeps itself: most programs take turns between few.
 const RECENT: usize = 4;
 
+/// What a path keeps itself. No sum exceeds its end, so that none leaves its range.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    end: SimTime,
+    /// When the present bin of time ends.
+    next: SimTime,
+    /// How often it has gone from one rank to another.
+    hops: u64,
+    /// Of the times of actions, what messages took \[ps\].
+    latency: u64,
+    bandwidth: u64,
+    waiting: u64,
+    /// Times \[ps\] of kinds of actions, each in one place, that are not in the past yet.
+    times: [u64; RECENT],
+    kinds: [ActionKind; RECENT],
+    rank: Rank,
+}
+
+impl Recent {
+    #[inline(always)]
+    fn place(&self, kind: ActionKind) -> Option<usize> {
+        self.kinds.iter().position(|&known| known == kind)
+    }
+}
+
 /// What paths have in common.
 #[derive(Clone, Debug)]
 struct Past {
@@ -57,11 +70,27 @@ struct Past {
     course: Course,
 }
 
+impl Clone for CriticalPath {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { recent: self.recent, past: Arc::clone(&self.past) }
+    }
+
+    /// Counts nothing where the two have their past in common already.
+    #[inline(always)]
+    fn clone_from(&mut self, other: &Self) {
+        self.recent = other.recent;
+        if !Arc::ptr_eq(&self.past, &other.past) {
+            self.past = Arc::clone(&other.past);
+        }
+    }
+}
+
 /// Equal paths are of the same times, however much of these is past.
 impl PartialEq for CriticalPath {
     fn eq(&self, other: &Self) -> bool {
-        let ends = |path: &Self| (path.rank, path.end, path.hops);
-        let of_messages = |path: &Self| (path.latency, path.bandwidth, path.waiting);
+        let ends = |path: &Self| (path.rank(), path.end(), path.hops());
+        let of_messages = |path: &Self| (path.recent.latency, path.recent.bandwidth, path.recent.waiting);
         ends(self) == ends(other)
             && of_messages(self) == of_messages(other)
             && self.times() == other.times()
@@ -92,39 +121,44 @@ impl CriticalPath {
     /// Begins the path of a rank.
     pub(crate) fn new(rank: Rank) -> Self {
         let past = Past { times: [SimDuration::ZERO; ActionKind::ALL.len()], course: Course::default() };
-        Self {
+        let recent = Recent {
             end: SimTime::ZERO,
             next: past.course.next(),
             hops: 0,
-            latency: SimDuration::ZERO,
-            bandwidth: SimDuration::ZERO,
-            waiting: SimDuration::ZERO,
-            times: [SimDuration::ZERO; RECENT],
-            kinds: [ActionKind::Marker; RECENT],
+            latency: 0,
+            bandwidth: 0,
+            waiting: 0,
+            times: [0; RECENT],
+            kinds: std::array::from_fn(|place| ActionKind::ALL[place]),
             rank,
-            past: Arc::new(past),
-        }
+        };
+        Self { recent, past: Arc::new(past) }
     }
 
     fn times(&self) -> [SimDuration; ActionKind::ALL.len()] {
         let mut times = self.past.times;
-        self.kinds.iter().zip(self.times).for_each(|(&kind, time)| times[kind as usize] += time);
+        let Recent { kinds, times: recent, .. } = self.recent;
+        kinds
+            .iter()
+            .zip(recent)
+            .for_each(|(&kind, time)| times[kind as usize] += SimDuration::from_picos(time));
         times
     }
 
     /// Returns the rank at which the path ends.
     pub fn rank(&self) -> Rank {
-        self.rank
+        self.recent.rank
     }
 
     /// Returns when it ends.
+    #[inline]
     pub fn end(&self) -> SimTime {
-        self.end
+        self.recent.end
     }
 
     /// Returns how often it goes from one rank to another.
     pub fn hops(&self) -> u64 {
-        self.hops
+        self.recent.hops
     }
 
     /// Returns the time spent in each kind of action that takes any, in the order of the kinds.
@@ -138,42 +172,50 @@ impl CriticalPath {
         let times = self.times();
         let of = |kind: ActionKind| times[kind as usize];
         let (compute, sleep) = (of(ActionKind::Compute), of(ActionKind::Sleep));
-        let Self { latency, bandwidth, waiting, .. } = *self;
+        let Recent { end, latency, bandwidth, waiting, .. } = self.recent;
+        let [latency, bandwidth, waiting] = [latency, bandwidth, waiting].map(SimDuration::from_picos);
         let others = compute + sleep + latency + bandwidth + waiting;
-        let library = SimDuration::from_picos(self.end.as_picos() - others.as_picos());
+        let library = SimDuration::from_picos(end.as_picos() - others.as_picos());
         PathParts { compute, sleep, library, latency, bandwidth, waiting }
     }
 
     /// Returns on which rank the path is, from its beginning to its end; at most 129 segments. Which rank stands for a segment
     /// is that on which the path is at its end: short stays on others are left out.
     pub fn segments(&self) -> Vec<Segment> {
-        self.past.course.segments(self.end, self.rank)
+        self.past.course.segments(self.end(), self.rank())
     }
 
     /// Takes in that the rank has been busy with an action of this kind until now.
     #[inline(never)]
     pub(crate) fn spend(&mut self, kind: ActionKind, now: SimTime) {
-        self.add(kind, now - self.end);
+        let place = self.recent.place(kind).unwrap_or_else(|| self.make_room(kind));
+        self.add(place, now - self.recent.end, now);
     }
 
     #[inline(always)]
-    fn add(&mut self, kind: ActionKind, time: SimDuration) {
-        let is_free = |place: &usize| self.kinds[*place] == kind || self.times[*place] == SimDuration::ZERO;
-        let place = (0..RECENT).find(is_free).unwrap_or_else(|| self.settle());
-        self.kinds[place] = kind;
-        self.times[place] += time;
-        self.end += time;
-        if self.end >= self.next {
+    fn add(&mut self, place: usize, time: SimDuration, now: SimTime) {
+        self.recent.times[place] += time.as_picos();
+        self.recent.end = now;
+        if now >= self.recent.next {
             self.end_bin();
         }
+    }
+
+    /// Makes a place for another kind, where no time has been spent or what was is past.
+    #[cold]
+    fn make_room(&mut self, kind: ActionKind) -> usize {
+        let free = self.recent.times.iter().position(|&time| time == 0);
+        let place = free.unwrap_or_else(|| self.settle());
+        self.recent.kinds[place] = kind;
+        place
     }
 
     /// Puts the recent times to the past ones; returns a free place.
     #[cold]
     fn settle(&mut self) -> usize {
         let past = Arc::make_mut(&mut self.past);
-        for (kind, time) in self.kinds.iter().zip(&mut self.times) {
-            past.times[*kind as usize] += std::mem::take(time);
+        for (kind, time) in self.recent.kinds.iter().zip(&mut self.recent.times) {
+            past.times[*kind as usize] += SimDuration::from_picos(std::mem::take(time));
         }
         0
     }
@@ -182,36 +224,47 @@ impl CriticalPath {
     fn end_bin(&mut self) {
         self.settle();
         let past = Arc::make_mut(&mut self.past);
-        past.course.reach(self.end, self.rank);
-        self.next = past.course.next();
+        past.course.reach(self.recent.end, self.recent.rank);
+        self.recent.next = past.course.next();
     }
 
     /// Takes in that a message takes the time until now, in an action of this kind, of which alone on its way it would take
     /// these parts.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, kind: ActionKind, Passage { latency, bandwidth }: Passage, now: SimTime) {
-        let time = now - self.end;
+    pub(crate) fn pass(&mut self, kind: ActionKind, alone: Passage, now: SimTime) {
+        if !self.pass_in_place(kind, alone, now) {
+            self.make_room(kind);
+            self.pass_in_place(kind, alone, now);
+        }
+    }
+
+    /// Does so where the path keeps the time of these actions itself; returns whether it does.
+    #[inline(always)]
+    pub(crate) fn pass_in_place(&mut self, kind: ActionKind, alone: Passage, now: SimTime) -> bool {
+        let Some(place) = self.recent.place(kind) else { return false };
+        let time = now - self.recent.end;
         let all = time.as_picos();
-        let latency = latency.as_picos().min(all);
-        let bandwidth = bandwidth.as_picos().min(all - latency);
-        self.latency += SimDuration::from_picos(latency);
-        self.bandwidth += SimDuration::from_picos(bandwidth);
-        self.waiting += SimDuration::from_picos(all - latency - bandwidth);
-        self.add(kind, time);
+        let latency = alone.latency.as_picos().min(all);
+        let bandwidth = alone.bandwidth.as_picos().min(all - latency);
+        self.recent.latency += latency;
+        self.recent.bandwidth += bandwidth;
+        self.recent.waiting += all - latency - bandwidth;
+        self.add(place, time, now);
+        true
     }
 
     /// Goes over to a rank.
     #[inline]
     pub(crate) fn enter(&mut self, rank: Rank) {
-        self.hops += u64::from(self.rank != rank);
-        self.rank = rank;
+        self.recent.hops += u64::from(self.recent.rank != rank);
+        self.recent.rank = rank;
     }
 
     /// Writes the path for another process of the operating system.
     pub fn write(&self, bytes: &mut Vec<u8>) {
-        let Self { rank, end, hops, latency, bandwidth, waiting, .. } = *self;
+        let Recent { rank, end, hops, latency, bandwidth, waiting, .. } = self.recent;
         (rank, end, hops).write(bytes);
-        [latency, bandwidth, waiting].iter().for_each(|part| part.as_picos().write(bytes));
+        (latency, bandwidth, waiting).write(bytes);
         (self.calls().count() as u8).write(bytes);
         self.calls().for_each(|(kind, time)| (kind, time.as_picos()).write(bytes));
         self.past.course.write(bytes);
@@ -220,17 +273,16 @@ impl CriticalPath {
     /// Reads what [`write`](CriticalPath::write) wrote; `None` where the bytes are something else.
     pub fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (rank, end, hops) = Wire::read(bytes)?;
-        let mut path = Self { end, hops, ..Self::new(rank) };
-        let mut past = (*path.past).clone();
-        for part in [&mut path.latency, &mut path.bandwidth, &mut path.waiting] {
-            *part = SimDuration::from_picos(Wire::read(bytes)?);
-        }
+        let (latency, bandwidth, waiting) = Wire::read(bytes)?;
+        let Self { recent, past } = Self::new(rank);
+        let mut past = (*past).clone();
         for _ in 0..u8::read(bytes)? {
             let (kind, time): (ActionKind, u64) = Wire::read(bytes)?;
             past.times[kind as usize] = SimDuration::from_picos(time);
         }
         past.course = Course::read(bytes)?;
-        Some(Self { next: past.course.next(), past: Arc::new(past), ..path })
+        let recent = Recent { end, next: past.course.next(), hops, latency, bandwidth, waiting, ..recent };
+        Some(Self { recent, past: Arc::new(past) })
     }
 }
 

@@ -90,7 +90,7 @@ pub struct RankProcess<'t, M: Machine> {
     /// For whom requests wait, where it is asked for where the time goes.
     partners: Option<Box<Partners>>,
     /// What led to the clock and to what requests wait for, where critical paths are followed.
-    causes: Option<Box<Causes>>,
+    causes: Option<Box<Causes<'t>>>,
     /// What it has recorded, where a timeline is asked for.
     tape: Option<Box<Tape>>,
 }
@@ -168,7 +168,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let requests = Requests::new(trace.slots());
         let partners =
             world.breaks_down.then(|| Box::new(Partners::new(requests.of_program(), world.pool.is_some())));
-        let causes = world.shelves.as_ref().map(|_| Box::new(Causes::new(me, requests.of_program())));
+        let shelves = world.shelves.as_ref();
+        let causes =
+            shelves.and_then(|shelves| Causes::new(me, requests.of_program(), shelves)).map(Box::new);
         Ok(Self {
             world,
             me,

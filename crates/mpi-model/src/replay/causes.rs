@@ -9,7 +9,7 @@ use pdes_core::{Bytes, Outbox, Rank, SimTime};
 use trace_mmap::{CallId, PortId};
 
 use super::RankProcess;
-use super::shelf::{Key, Shelves, ToPort, cut, join};
+use super::shelf::{Key, cut, join};
 use super::times::Alone;
 use crate::critical_path::CriticalPath;
 use crate::machine::{Machine, Passage};
@@ -45,13 +45,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 
     #[inline]
-    fn causes(&mut self) -> &mut Causes {
+    fn causes(&mut self) -> &mut Causes<'t> {
         self.causes.as_mut().expect("critical paths are followed")
-    }
-
-    #[inline]
-    fn shelves(&self) -> &'t Shelves {
-        self.world.shelves.as_ref().expect("critical paths are followed")
     }
 
     /// Takes in that the rank has been busy until now with an action of this kind.
@@ -90,35 +85,29 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        if_followed!(self, send_path_to_now((to, lane), message, request, outbox));
+        let Some(causes) = &mut self.causes else { return };
+        let in_order = match lane {
+            Lane::Port(port) => causes.shelves.put_in_order(to, port, &causes.path),
+            Lane::Collective(_) | Lane::Mailbox(_) | Lane::Time(_) => false,
+        };
+        if message.reply.is_some() {
+            let bytes = message.bytes + self.world.parameters.envelope;
+            causes.post(request, Some(Flow::Out { to, bytes }));
+        }
+        debug_assert_eq!(self.path_to_now().end(), message.posted, "a path leads to the post of its message");
+        if !in_order {
+            self.put_path_to_now(to, Key::of(lane, message), outbox);
+        }
     }
 
     #[inline(never)]
-    fn send_path_to_now(
-        &mut self,
-        (to, lane): (Rank, Lane),
-        message: &Message,
-        request: RequestId,
-        outbox: &mut Outbox<Token, M::Order>,
-    ) {
-        let (shelves, path) = (self.shelves(), self.path_to_now());
-        let is_here = match lane {
-            Lane::Port(port) => shelves.put_to_port(to, port, message.round, path),
-            Lane::Collective(_) | Lane::Mailbox(_) | Lane::Time(_) => {
-                shelves.put(to, Key::of(lane, message), path)
-            }
-        };
-        if !is_here {
-            self.send_pieces(to, Key::of(lane, message), path, outbox);
-        }
-        if message.reply.is_some() {
-            let bytes = message.bytes + self.world.parameters.envelope;
-            self.causes().post(request, Some(Flow::Out { to, bytes }));
-        }
+    fn put_path_to_now(&self, to: Rank, key: Key, outbox: &mut Outbox<Token, M::Order>) {
+        self.put(to, key, self.path_to_now(), outbox);
     }
 
     fn put(&self, to: Rank, key: Key, path: &CriticalPath, outbox: &mut Outbox<Token, M::Order>) {
-        if !self.shelves().put(to, key, path) {
+        let shelves = self.causes.as_ref().expect("critical paths are followed").shelves;
+        if !shelves.put(to, key, path) {
             self.send_pieces(to, key, path, outbox);
         }
     }
@@ -133,7 +122,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn take_piece(&mut self, from: Rank, piece: Piece) {
         let bytes = self.causes().incoming.entry(from).or_default();
         if let Some((key, path)) = join(bytes, piece) {
-            self.shelves().put(self.me, key, &path);
+            self.causes().shelf.put(key, &path);
         }
     }
 
@@ -146,13 +135,17 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         (request, ready): (RequestId, SimTime),
         outbox: &mut Outbox<Token, M::Order>,
     ) {
+        debug_assert!(self.has_path(port, message), "a path comes with each message");
         let Some(causes) = &mut self.causes else { return };
         let bytes = message.bytes + self.world.parameters.envelope;
-        causes.of(request).flow = Some(Flow::In { port: port as u32, bytes });
-        if departure != Departure::Received || message.posted > ready {
-            self.take_path(port, message, request);
+        let flow = Flow::In { port: port as u32, bytes };
+        if !matches!(departure, Departure::Received) || message.posted > ready {
+            if !causes.meet_late(request, port, flow) {
+                self.take_path(port, message, (request, flow));
+            }
             return;
         }
+        causes.meet(request, flow);
         self.pass_over(port, message);
         if let Some(send) = message.reply
             && message.posted < ready
@@ -163,12 +156,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Takes over the path that has come with a message.
     #[inline(never)]
-    fn take_path(&mut self, port: usize, message: &Message, request: RequestId) {
-        let (me, key, shelves) = (self.me, self.key_at(port, message), self.shelves());
+    fn take_path(&mut self, port: usize, message: &Message, (request, flow): (RequestId, Flow)) {
+        let key = self.key_at(port, message);
         let causes = self.causes();
-        let sent = causes.take_sent(me, key, shelves);
-        debug_assert!(sent.is_some(), "a path comes with each message");
-        causes.of(request).path = sent;
+        causes.set(request, causes.shelf.take(key), Some(flow));
     }
 
     /// Sends the path to a receive to the sender that has waited for it.
@@ -181,22 +172,28 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let causes = self.causes();
-        let posted = causes.of(receive).path.clone();
-        let posted = posted.unwrap_or_else(|| causes.path.clone());
+        let posted = causes.path_to_post(receive).clone();
         let Port { peer, .. } = *self.ports.get(port);
         self.put(peer, Key::Arrival(send), &posted, outbox);
     }
 
     #[inline(always)]
     fn pass_over(&mut self, port: usize, message: &Message) {
-        let (me, shelves) = (self.me, self.shelves());
-        if port < self.trace.ports() as usize {
-            let &Message { posted, round, .. } = message;
-            self.causes().pass_over(me, ToPort { port: PortId::new(port as u32), posted, round }, shelves);
-            return;
+        if !self.causes().shelf.pass_over(port) {
+            self.leave_path(port, message);
         }
-        let path = shelves.take(me, self.key_at(port, message));
+    }
+
+    #[inline(never)]
+    fn leave_path(&mut self, port: usize, message: &Message) {
+        let key = self.key_at(port, message);
+        let path = self.causes().shelf.take(key);
         debug_assert!(path.is_some(), "a path comes with each message");
+    }
+
+    fn has_path(&self, port: usize, message: &Message) -> bool {
+        let causes = self.causes.as_ref();
+        causes.is_none_or(|causes| causes.shelf.get(self.key_at(port, message)).is_some())
     }
 
     fn key_at(&self, port: usize, message: &Message) -> Key {
@@ -221,9 +218,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     #[inline(never)]
     fn take_path_of_receive(&mut self, request: RequestId) {
-        let path = self.shelves().take(self.me, Key::Arrival(request));
+        let causes = self.causes();
+        let path = causes.shelf.take(Key::Arrival(request));
         if path.is_some() {
-            self.causes().of(request).path = path;
+            causes.cause(request).path = path;
         }
     }
 
@@ -245,10 +243,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     /// Takes over the path to a time that was told.
     pub(super) fn hear_path(&mut self, from: Rank, message: &Message, request: RequestId) {
-        if self.causes.is_some() {
+        if let Some(causes) = &mut self.causes {
             // Numbers that are told the same way come without a path.
-            if let Some(path) = self.shelves().take(self.me, Key::of(Lane::Time(from.get()), message)) {
-                self.causes().set(request, path);
+            if let Some(path) = causes.shelf.take(Key::of(Lane::Time(from.get()), message)) {
+                causes.set(request, Some(path), None);
             }
         }
     }
@@ -275,7 +273,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Lets the program know of the path to the end of an operation beside it.
     pub(super) fn end_path(&mut self, request: RequestId, path: Option<CriticalPath>) {
         if let (Some(causes), Some(path)) = (&mut self.causes, path) {
-            causes.set(request, path);
+            causes.set(request, Some(path), None);
         }
     }
 
@@ -304,11 +302,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         if self.causes.is_some()
             && let Some((lane, message)) = self.first_message(call)
         {
-            let (at, path) = (message.posted, self.shelves().get(self.me, Key::of(lane, message)));
+            let (at, key) = (message.posted, Key::of(lane, message));
             // A probe blocks: no receive does so.
             let request = self.requests.receive();
             let causes = self.causes();
-            causes.set(request, path.expect("a path comes with each message"));
+            let path = causes.shelf.get(key);
+            debug_assert!(path.is_some(), "a path comes with each message");
+            causes.set(request, path, None);
             causes.due = vec![(at, request)];
         }
     }
@@ -316,30 +316,38 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     /// Goes over to the path because of which a request is complete at an instant, where that lies after now.
     #[inline(never)]
     pub(super) fn follow_request(&mut self, request: RequestId, at: SimTime, kind: ActionKind) {
-        let Some(causes) = &mut self.causes else { return };
-        let flow = causes.follow(request, self.me);
-        let alone = match flow {
+        if !self.causes().stay(request, at, kind) {
+            self.follow_cause(request, at, kind);
+        }
+    }
+
+    #[inline(never)]
+    fn follow_cause(&mut self, request: RequestId, at: SimTime, kind: ActionKind) {
+        let me = self.me;
+        let causes = self.causes();
+        let alone = match causes.follow(request, me) {
             None => Passage::default(),
-            Some(Flow::In { port, bytes }) => {
-                let port = port as usize;
-                let (machine, ports) = (self.world.machine, &self.ports);
-                causes.passages(port).of(bytes, || {
-                    let way = ports.get(port).path;
-                    way.map_or(Passage::default(), |way| machine.alone(way, bytes))
-                })
-            }
-            Some(Flow::Out { to, bytes }) => self.passage_to(to, bytes),
+            Some(Flow::In { port, bytes }) => match causes.alone_again(port, bytes) {
+                Some(known) => known,
+                None => self.alone_from(port, bytes),
+            },
+            Some(Flow::Out { to, bytes }) => self.alone_to(to, bytes),
         };
         self.causes().path.pass(kind, alone, at);
     }
 
-    /// What the data of a message to another rank take alone on their way, which the receiver has found.
+    /// What a message to a port takes alone on its way.
     #[inline(never)]
-    fn passage_to(&mut self, to: Rank, bytes: Bytes) -> Passage {
-        let way = self.way(to).ok();
-        let machine = self.world.machine;
-        let alone = || way.map_or(Passage::default(), |way| machine.alone(way, bytes));
-        self.causes().to_ranks.entry(to).or_default().of(bytes, alone)
+    fn alone_from(&mut self, port: u32, bytes: Bytes) -> Passage {
+        let (machine, way) = (self.world.machine, self.ports.get(port as usize).path);
+        self.causes().passages(port).of(bytes, || alone(machine, way, bytes))
+    }
+
+    /// What a message to another rank takes alone on its way, which the receiver has found.
+    #[inline(never)]
+    fn alone_to(&mut self, to: Rank, bytes: Bytes) -> Passage {
+        let (machine, way) = (self.world.machine, self.way(to).ok());
+        self.causes().to_ranks.entry(to).or_default().of(bytes, || alone(machine, way, bytes))
     }
 
     /// Goes over to the path because of which one of the requests that are completed together is complete at an instant: of
@@ -350,4 +358,9 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         let &(_, request) = first.expect("what is complete later has a cause");
         self.follow_request(request, at, kind);
     }
+}
+
+/// What a message takes alone on its way, if there is one.
+fn alone<M: Machine>(machine: &M, way: Option<M::Path>, bytes: Bytes) -> Passage {
+    way.map_or(Passage::default(), |way| machine.alone(way, bytes))
 }

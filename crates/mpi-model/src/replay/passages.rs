@@ -7,31 +7,36 @@ use crate::machine::Passage;
 /// Sizes that are kept: most messages between two ranks are of few.
 const KEPT: usize = 4;
 
-/// What the messages of one way take, by their size on the wire; those looked up last come last.
+/// What the messages of one way take, by their size on the wire.
 #[derive(Debug, Default)]
-pub(super) struct Passages(Vec<(Bytes, Passage)>);
+pub(super) struct Passages {
+    /// The one asked for last.
+    last: Option<(Bytes, Passage)>,
+    /// Those looked up last come last.
+    kept: Vec<(Bytes, Passage)>,
+}
 
 impl Passages {
-    /// Returns what a message takes, which is looked up where it is not known.
+    /// Returns what a message takes that is as large as the last one.
     #[inline]
-    pub(super) fn of(&mut self, bytes: Bytes, look_up: impl FnOnce() -> Passage) -> Passage {
-        match self.0.last() {
-            Some(&(size, known)) if size == bytes => known,
-            _ => self.of_other(bytes, look_up),
-        }
+    pub(super) fn again(&self, bytes: Bytes) -> Option<Passage> {
+        self.last.filter(|&(size, _)| size == bytes).map(|(_, known)| known)
     }
 
-    #[inline(never)]
-    fn of_other(&mut self, bytes: Bytes, look_up: impl FnOnce() -> Passage) -> Passage {
-        if let Some(&(_, known)) = self.0.iter().find(|(size, _)| *size == bytes) {
-            return known;
+    /// Returns what a message takes, which is looked up where it is not known.
+    pub(super) fn of(&mut self, bytes: Bytes, look_up: impl FnOnce() -> Passage) -> Passage {
+        let known = self.kept.iter().find(|(size, _)| *size == bytes).copied();
+        let found = known.unwrap_or_else(|| self.keep(bytes, look_up()));
+        self.last = Some(found);
+        found.1
+    }
+
+    fn keep(&mut self, bytes: Bytes, passage: Passage) -> (Bytes, Passage) {
+        if self.kept.len() == KEPT {
+            self.kept.remove(0);
         }
-        if self.0.len() == KEPT {
-            self.0.remove(0);
-        }
-        let found = look_up();
-        self.0.push((bytes, found));
-        found
+        self.kept.push((bytes, passage));
+        (bytes, passage)
     }
 }
 
@@ -51,7 +56,8 @@ mod tests {
                 looked_up.push(size);
                 alone
             });
-            assert_eq!(found, alone);
+            assert_eq!((found, passages.again(Bytes::new(size))), (alone, Some(alone)));
+            assert_eq!(passages.again(Bytes::new(size + 1)), None);
         }
         assert_eq!(looked_up, [1, 2, 3, 4, 5, 1]);
     }

@@ -6,31 +6,48 @@ use pdes_core::{Bytes, Rank, SimTime};
 use rustc_hash::FxHashMap;
 
 use crate::critical_path::CriticalPath;
+use crate::machine::Passage;
 use crate::replay::passages::Passages;
-use crate::replay::shelf::{Key, Shelves, ToPort};
+use crate::replay::shelf::{Shelf, Shelves};
 use crate::request::RequestId;
+use crate::statistics::ActionKind;
 
 /// The critical paths of a rank.
-pub(in crate::replay) struct Causes {
+pub(in crate::replay) struct Causes<'t> {
+    /// The paths that come with messages: to other ranks, and to this one.
+    pub(super) shelves: &'t Shelves,
+    pub(super) shelf: &'t Shelf,
     /// To the clock of the strand that runs, but for what that has done since it was last looked at.
     pub(super) path: CriticalPath,
-    of_program: Box<[Cause]>,
-    of_parts: Vec<Cause>,
-    /// Requests that have been posted at the end of the path, and perhaps others.
+    table: Table,
+    /// The request that has been posted last at the end of the path: most are complete before the path goes on. It is not in
+    /// the table.
+    last: Option<Posted>,
+    /// Others that have been posted there, or perhaps before. There are none without a last one.
     posted: Vec<RequestId>,
     /// Of the requests that are being completed together, those that are complete later, and when.
     pub(super) due: Vec<(SimTime, RequestId)>,
     /// What messages take to each port of this rank, and to other ranks.
     to_ports: Vec<Passages>,
     pub(super) to_ranks: FxHashMap<Rank, Passages>,
-    /// Messages to ports because of which nothing goes on: their paths are still on the shelf.
-    passed: Vec<ToPort>,
     /// Pieces from ranks of other processes of the operating system.
     pub(super) incoming: BTreeMap<Rank, Vec<u8>>,
 }
 
-/// The most messages that are passed over together.
-const PASSED: usize = 32;
+/// Why requests are complete.
+struct Table {
+    of_program: Box<[Cause]>,
+    of_parts: Vec<Cause>,
+}
+
+/// A request that has been posted at the end of the path.
+#[derive(Clone, Copy)]
+struct Posted {
+    request: RequestId,
+    flow: Option<Flow>,
+    /// Whether the message was sent later: the path goes on from there, which is the next one to the flow's port on the shelf.
+    late: bool,
+}
 
 /// Why something happens later: after a path, the flow of a message, if there is one.
 #[derive(Default)]
@@ -49,23 +66,191 @@ pub(super) enum Flow {
     Out { to: Rank, bytes: Bytes },
 }
 
-impl Causes {
-    pub(in crate::replay) fn new(me: Rank, requests: usize) -> Self {
-        Self {
+impl<'t> Causes<'t> {
+    /// Begins the paths of a rank that has a shelf.
+    pub(in crate::replay) fn new(me: Rank, requests: usize, shelves: &'t Shelves) -> Option<Self> {
+        Some(Self {
+            shelves,
+            shelf: shelves.of(me)?,
             path: CriticalPath::new(me),
-            of_program: (0..requests).map(|_| Cause::default()).collect(),
-            of_parts: Vec::new(),
+            table: Table {
+                of_program: (0..requests).map(|_| Cause::default()).collect(),
+                of_parts: Vec::new(),
+            },
+            last: None,
             posted: Vec::new(),
             due: Vec::new(),
             to_ports: Vec::new(),
             to_ranks: FxHashMap::default(),
-            passed: Vec::new(),
             incoming: BTreeMap::new(),
+        })
+    }
+
+    /// Takes in that a request has been posted at the end of the path.
+    #[inline(always)]
+    pub(super) fn post(&mut self, request: RequestId, flow: Option<Flow>) {
+        if let Some(before) = self.last.replace(Posted { request, flow, late: false }) {
+            self.put_down_and_keep(before);
         }
     }
 
+    #[inline(never)]
+    fn put_down_and_keep(&mut self, posted: Posted) {
+        self.put_down(posted);
+        self.posted.push(posted.request);
+    }
+
+    /// Enters in the table what was the last request.
+    fn put_down(&mut self, Posted { request, flow, late }: Posted) -> &mut Cause {
+        let path = match flow {
+            Some(Flow::In { port, .. }) if late => self.shelf.take_next(port as usize, CriticalPath::clone),
+            _ => None,
+        };
+        let cause = self.table.of(request);
+        *cause = Cause { path, flow };
+        cause
+    }
+
+    /// Takes in that the last request need not keep the path any longer.
+    #[inline(always)]
+    fn forget_last(&mut self) {
+        self.last = None;
+        if !self.posted.is_empty() {
+            self.take_up();
+        }
+    }
+
+    #[inline(never)]
+    fn take_up(&mut self) {
+        while let Some(request) = self.posted.pop() {
+            if let &mut Cause { path: None, flow } = self.table.of(request) {
+                self.last = Some(Posted { request, flow, late: false });
+                return;
+            }
+        }
+    }
+
+    /// Takes in what follows the post of a request.
+    #[inline(always)]
+    pub(super) fn meet(&mut self, request: RequestId, flow: Flow) {
+        match &mut self.last {
+            Some(last) if last.request == request => last.flow = Some(flow),
+            _ => self.table.of(request).flow = Some(flow),
+        }
+    }
+
+    /// Takes in what follows the post of a message that was sent later than the last request was posted, and that is the next
+    /// one of its port; returns whether it is so. Then its path is left on the shelf until the rank goes over to it.
+    #[inline(always)]
+    pub(super) fn meet_late(&mut self, request: RequestId, port: usize, flow: Flow) -> bool {
+        match &mut self.last {
+            Some(last) if last.request == request && self.shelf.is_in_order(port) => {
+                (last.flow, last.late) = (Some(flow), true);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes in that a request is complete not, or not only, because it was posted; returns why.
+    pub(super) fn cause(&mut self, request: RequestId) -> &mut Cause {
+        if let Some(last) = self.last.filter(|last| last.request == request) {
+            self.forget_last();
+            return self.put_down(last);
+        }
+        self.table.of(request)
+    }
+
+    pub(super) fn set(&mut self, request: RequestId, path: Option<CriticalPath>, flow: Option<Flow>) {
+        *self.cause(request) = Cause { path, flow };
+    }
+
+    /// Returns the path to the post of a request.
+    pub(super) fn path_to_post(&mut self, request: RequestId) -> &CriticalPath {
+        if self.last.is_some_and(|last| last.request == request) {
+            return &self.path;
+        }
+        self.table.of(request).path.as_ref().unwrap_or(&self.path)
+    }
+
+    /// Returns the path of the strand that runs, to let it go on: what has been posted at its end keeps it as it is.
     #[inline]
-    pub(super) fn of(&mut self, request: RequestId) -> &mut Cause {
+    pub(super) fn path_mut(&mut self) -> &mut CriticalPath {
+        if self.last.is_some() {
+            self.keep_posted();
+        }
+        &mut self.path
+    }
+
+    #[inline(never)]
+    fn keep_posted(&mut self) {
+        if let Some(last) = self.last.take() {
+            self.put_down_and_keep(last);
+        }
+        while let Some(request) = self.posted.pop() {
+            self.table.of(request).path.get_or_insert_with(|| self.path.clone());
+        }
+    }
+
+    /// Goes on with the path as it is where that leads to the post of a request, a receive whose message then was on its way
+    /// until an instant; returns whether it does. Most receives are so.
+    #[inline(always)]
+    pub(super) fn stay(&mut self, request: RequestId, at: SimTime, kind: ActionKind) -> bool {
+        if self.posted.is_empty()
+            && let Some(last) = self.last
+            && let Posted { flow: Some(Flow::In { port, bytes }), late: false, .. } = last
+            && last.request == request
+            && let Some(alone) = self.alone_again(port, bytes)
+            && self.path.pass_in_place(kind, alone, at)
+        {
+            self.last = None;
+            return true;
+        }
+        false
+    }
+
+    /// Goes over to the path because of which a request of this rank is complete later; returns the flow that follows.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, request: RequestId, me: Rank) -> Option<Flow> {
+        if let Some(Posted { flow, late, .. }) = self.last.filter(|last| last.request == request) {
+            self.forget_last();
+            let (shelf, path) = (self.shelf, self.path_mut());
+            if let Some(Flow::In { port, .. }) = flow
+                && late
+            {
+                shelf.take_next(port as usize, |sent| path.clone_from(sent));
+                path.enter(me);
+            }
+            return flow;
+        }
+        self.path_mut();
+        let Cause { path, flow } = self.table.of(request);
+        if let Some(path) = path {
+            self.path.clone_from(path);
+            self.path.enter(me);
+        }
+        *path = None;
+        *flow
+    }
+
+    /// Returns what a message takes alone that comes to a port after one of its size.
+    #[inline(always)]
+    pub(super) fn alone_again(&self, port: u32, bytes: Bytes) -> Option<Passage> {
+        self.to_ports.get(port as usize)?.again(bytes)
+    }
+
+    pub(super) fn passages(&mut self, port: u32) -> &mut Passages {
+        let port = port as usize;
+        if self.to_ports.len() <= port {
+            self.to_ports.resize_with(port + 1, Passages::default);
+        }
+        &mut self.to_ports[port]
+    }
+}
+
+impl Table {
+    #[inline]
+    fn of(&mut self, request: RequestId) -> &mut Cause {
         match request.place() {
             Ok(slot) => &mut self.of_program[slot],
             Err(part) => self.of_part(part),
@@ -78,77 +263,5 @@ impl Causes {
             self.of_parts.resize_with(part + 1, Cause::default);
         }
         &mut self.of_parts[part]
-    }
-
-    /// Takes in that a request has been posted at the end of the path.
-    #[inline]
-    pub(super) fn post(&mut self, request: RequestId, flow: Option<Flow>) {
-        let cause = self.of(request);
-        cause.path = None;
-        cause.flow = flow;
-        self.posted.push(request);
-    }
-
-    pub(super) fn set(&mut self, request: RequestId, path: CriticalPath) {
-        *self.of(request) = Cause { path: Some(path), flow: None };
-    }
-
-    /// Returns the path of the strand that runs, to let it go on: what has been posted at its end keeps it as it is.
-    #[inline]
-    pub(super) fn path_mut(&mut self) -> &mut CriticalPath {
-        if !self.posted.is_empty() {
-            self.keep_posted();
-        }
-        &mut self.path
-    }
-
-    #[inline(never)]
-    fn keep_posted(&mut self) {
-        while let Some(request) = self.posted.pop() {
-            if self.of(request).path.is_none() {
-                let path = self.path.clone();
-                self.of(request).path = Some(path);
-            }
-        }
-    }
-
-    /// Goes over to the path because of which a request of this rank is complete later; returns the flow that follows.
-    #[inline(always)]
-    pub(super) fn follow(&mut self, request: RequestId, me: Rank) -> Option<Flow> {
-        // Mostly it is the only one.
-        if self.posted.last() == Some(&request) {
-            self.posted.pop();
-        }
-        self.path_mut();
-        let cause = self.of(request);
-        let flow = cause.flow;
-        if let Some(path) = cause.path.take() {
-            self.path = path;
-            self.path.enter(me);
-        }
-        flow
-    }
-
-    #[inline]
-    pub(super) fn passages(&mut self, port: usize) -> &mut Passages {
-        if self.to_ports.len() <= port {
-            self.to_ports.resize_with(port + 1, Passages::default);
-        }
-        &mut self.to_ports[port]
-    }
-
-    /// Takes the path that has come with a message to this rank from its shelf.
-    pub(super) fn take_sent(&mut self, me: Rank, key: Key, shelves: &Shelves) -> Option<CriticalPath> {
-        shelves.clear(me, self.passed.drain(..));
-        shelves.take(me, key)
-    }
-
-    /// Leaves the path of a message to a port on the shelf: many are taken off at once.
-    #[inline(always)]
-    pub(super) fn pass_over(&mut self, me: Rank, message: ToPort, shelves: &Shelves) {
-        self.passed.push(message);
-        if self.passed.len() == PASSED {
-            shelves.clear(me, self.passed.drain(..));
-        }
     }
 }
