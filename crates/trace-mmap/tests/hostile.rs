@@ -28,8 +28,11 @@ fn text() -> String {
             } else {
                 format!("{rank} compute {} time={}\n", 1000 + index * 7 % 99, 2000 + index * 11 % 97)
             };
+            // Seldom there, and so between the records of a folded program.
+            let seldom =
+                if index % 23 == 7 { format!("{rank} compute {index} time=9\n") } else { String::new() };
             text += &format!(
-                "{rank} irecv {before} 3 64 6\n{flops}{rank} send {next} 3 64 6 time={index}\n{rank} wait {before} {rank} 3 time=77\n"
+                "{rank} irecv {before} 3 64 6\n{flops}{rank} send {next} 3 64 6 time={index}\n{seldom}{rank} wait {before} {rank} 3 time=77\n"
             );
         }
         text += &format!("{rank} sendRecv 8 {next} 8 {before} 6 6\n{rank} alltoallv 6 1 2 3 6 1 2 3 6 6\n");
