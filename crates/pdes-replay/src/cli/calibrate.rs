@@ -108,7 +108,11 @@ fn measure(plan: &PlanArguments) -> Result<Option<Measurements>> {
         true => calibration::measure(&plan, &done),
         false => progress::watch_count(&done, all, "experiments", || calibration::measure(&plan, &done)),
     };
-    let mut measured = measured?;
+    let mut measured = match measured {
+        // The first process tells it; one that failed before would have it stopped.
+        Err(calibration::MeasureError::Processes { .. }) if processes::is_not_the_first() => None,
+        measured => measured?,
+    };
     if let Some(measurements) = &mut measured {
         let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         measurements.notes.insert(0, ("date".to_owned(), date));
