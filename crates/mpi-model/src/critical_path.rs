@@ -28,21 +28,21 @@ pub use course::Segment;
 #[derive(Debug)]
 pub struct CriticalPath {
     recent: Recent,
+    /// When the present bin of time ends, of the course of the past.
+    next: SimTime,
     past: Arc<Past>,
 }
 
 // It is copied with each message.
-const _: () = assert!(size_of::<CriticalPath>() == 96);
+const _: () = assert!(size_of::<Recent>() == 80);
 
 /// Kinds of actions whose times a path keeps itself: most programs take turns between few.
 const RECENT: usize = 4;
 
 /// What a path keeps itself. No sum exceeds its end, so that none leaves its range.
 #[derive(Clone, Copy, Debug)]
-struct Recent {
+pub(crate) struct Recent {
     end: SimTime,
-    /// When the present bin of time ends.
-    next: SimTime,
     /// How often it has gone from one rank to another.
     hops: u64,
     /// Of the times of actions, what messages took \[ps\].
@@ -51,20 +51,67 @@ struct Recent {
     waiting: u64,
     /// Times \[ps\] of kinds of actions, each in one place, that are not in the past yet.
     times: [u64; RECENT],
-    kinds: [ActionKind; RECENT],
+    /// As places in [`ActionKind::ALL`].
+    kinds: [u8; RECENT],
     rank: Rank,
 }
 
 impl Recent {
+    /// How many words of 64 bits it takes.
+    pub(crate) const WORDS: usize = 6 + RECENT;
+
+    fn begin(rank: Rank) -> Self {
+        Self {
+            end: SimTime::ZERO,
+            hops: 0,
+            latency: 0,
+            bandwidth: 0,
+            waiting: 0,
+            times: [0; RECENT],
+            kinds: std::array::from_fn(|place| place as u8),
+            rank,
+        }
+    }
+
     #[inline(always)]
     fn place(&self, kind: ActionKind) -> Option<usize> {
-        self.kinds.iter().position(|&known| known == kind)
+        self.kinds.iter().position(|&known| known == kind as u8)
+    }
+
+    /// Writes all of it down as numbered words, each one as soon as it is looked at: there are more of them than registers.
+    #[inline(always)]
+    pub(crate) fn write_words(&self, mut write: impl FnMut(usize, u64)) {
+        write(0, self.end.as_picos());
+        write(1, self.hops);
+        write(2, self.latency);
+        write(3, self.bandwidth);
+        write(4, self.waiting);
+        for (place, &time) in self.times.iter().enumerate() {
+            write(5 + place, time);
+        }
+        write(5 + RECENT, u64::from(u32::from_le_bytes(self.kinds)) << 32 | u64::from(self.rank.get()));
+    }
+
+    /// Takes over the words that were [written](Recent::write_words).
+    #[inline(always)]
+    fn read_words(&mut self, read: impl Fn(usize) -> u64) {
+        self.end = SimTime::from_picos(read(0));
+        self.hops = read(1);
+        self.latency = read(2);
+        self.bandwidth = read(3);
+        self.waiting = read(4);
+        for (place, time) in self.times.iter_mut().enumerate() {
+            *time = read(5 + place);
+        }
+        let last = read(5 + RECENT);
+        self.kinds = ((last >> 32) as u32).to_le_bytes();
+        self.rank = Rank::new(last as u32);
     }
 }
 
 /// What paths have in common.
 #[derive(Clone, Debug)]
-struct Past {
+pub(crate) struct Past {
     /// By kind of action.
     times: [SimDuration; ActionKind::ALL.len()],
     course: Course,
@@ -73,16 +120,13 @@ struct Past {
 impl Clone for CriticalPath {
     #[inline]
     fn clone(&self) -> Self {
-        Self { recent: self.recent, past: Arc::clone(&self.past) }
+        Self::of(self.recent, &self.past)
     }
 
-    /// Counts nothing where the two have their past in common already.
     #[inline(always)]
     fn clone_from(&mut self, other: &Self) {
         self.recent = other.recent;
-        if !Arc::ptr_eq(&self.past, &other.past) {
-            self.past = Arc::clone(&other.past);
-        }
+        self.go_over(&other.past);
     }
 }
 
@@ -121,18 +165,44 @@ impl CriticalPath {
     /// Begins the path of a rank.
     pub(crate) fn new(rank: Rank) -> Self {
         let past = Past { times: [SimDuration::ZERO; ActionKind::ALL.len()], course: Course::default() };
-        let recent = Recent {
-            end: SimTime::ZERO,
-            next: past.course.next(),
-            hops: 0,
-            latency: 0,
-            bandwidth: 0,
-            waiting: 0,
-            times: [0; RECENT],
-            kinds: std::array::from_fn(|place| ActionKind::ALL[place]),
-            rank,
-        };
-        Self { recent, past: Arc::new(past) }
+        Self::of(Recent::begin(rank), &Arc::new(past))
+    }
+
+    fn of(recent: Recent, past: &Arc<Past>) -> Self {
+        Self { recent, next: past.course.next(), past: Arc::clone(past) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.recent
+    }
+
+    #[inline(always)]
+    pub(crate) fn past(&self) -> &Arc<Past> {
+        &self.past
+    }
+
+    /// Goes over to a path of which these are the [words](Recent::write_words) and the past.
+    #[inline(always)]
+    pub(crate) fn take_over(&mut self, words: impl Fn(usize) -> u64, past: &Arc<Past>) {
+        self.recent.read_words(words);
+        self.go_over(past);
+    }
+
+    /// Returns such a path.
+    pub(crate) fn from_words(words: impl Fn(usize) -> u64, past: &Arc<Past>) -> Self {
+        let mut recent = Recent::begin(Rank::new(0));
+        recent.read_words(words);
+        Self::of(recent, past)
+    }
+
+    /// Counts nothing where the two have their past in common already.
+    #[inline(always)]
+    fn go_over(&mut self, past: &Arc<Past>) {
+        if !Arc::ptr_eq(&self.past, past) {
+            self.next = past.course.next();
+            self.past = Arc::clone(past);
+        }
     }
 
     fn times(&self) -> [SimDuration; ActionKind::ALL.len()] {
@@ -141,7 +211,7 @@ impl CriticalPath {
         kinds
             .iter()
             .zip(recent)
-            .for_each(|(&kind, time)| times[kind as usize] += SimDuration::from_picos(time));
+            .for_each(|(&kind, time)| times[usize::from(kind)] += SimDuration::from_picos(time));
         times
     }
 
@@ -196,7 +266,7 @@ impl CriticalPath {
     fn add(&mut self, place: usize, time: SimDuration, now: SimTime) {
         self.recent.times[place] += time.as_picos();
         self.recent.end = now;
-        if now >= self.recent.next {
+        if now >= self.next {
             self.end_bin();
         }
     }
@@ -206,7 +276,7 @@ impl CriticalPath {
     fn make_room(&mut self, kind: ActionKind) -> usize {
         let free = self.recent.times.iter().position(|&time| time == 0);
         let place = free.unwrap_or_else(|| self.settle());
-        self.recent.kinds[place] = kind;
+        self.recent.kinds[place] = kind as u8;
         place
     }
 
@@ -215,17 +285,16 @@ impl CriticalPath {
     fn settle(&mut self) -> usize {
         let past = Arc::make_mut(&mut self.past);
         for (kind, time) in self.recent.kinds.iter().zip(&mut self.recent.times) {
-            past.times[*kind as usize] += SimDuration::from_picos(std::mem::take(time));
+            past.times[usize::from(*kind)] += SimDuration::from_picos(std::mem::take(time));
         }
         0
     }
 
     #[cold]
     fn end_bin(&mut self) {
-        self.settle();
         let past = Arc::make_mut(&mut self.past);
         past.course.reach(self.recent.end, self.recent.rank);
-        self.recent.next = past.course.next();
+        self.next = past.course.next();
     }
 
     /// Takes in that a message takes the time until now, in an action of this kind, of which alone on its way it would take
@@ -274,15 +343,15 @@ impl CriticalPath {
     pub fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (rank, end, hops) = Wire::read(bytes)?;
         let (latency, bandwidth, waiting) = Wire::read(bytes)?;
-        let Self { recent, past } = Self::new(rank);
+        let Self { recent, past, .. } = Self::new(rank);
         let mut past = (*past).clone();
         for _ in 0..u8::read(bytes)? {
             let (kind, time): (ActionKind, u64) = Wire::read(bytes)?;
             past.times[kind as usize] = SimDuration::from_picos(time);
         }
         past.course = Course::read(bytes)?;
-        let recent = Recent { end, next: past.course.next(), hops, latency, bandwidth, waiting, ..recent };
-        Some(Self { recent, past: Arc::new(past) })
+        let recent = Recent { end, hops, latency, bandwidth, waiting, ..recent };
+        Some(Self::of(recent, &Arc::new(past)))
     }
 }
 

@@ -5,6 +5,7 @@ mod calls;
 mod cancel;
 mod causes;
 mod flights;
+mod line;
 mod mailbox;
 mod message;
 mod operation;

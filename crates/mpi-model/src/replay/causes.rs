@@ -6,7 +6,7 @@
 mod ledger;
 
 use pdes_core::{Bytes, Outbox, Rank, SimTime};
-use trace_mmap::{CallId, PortId};
+use trace_mmap::{CallId, OutIdx, PortId};
 
 use super::RankProcess;
 use super::shelf::{Key, cut, join};
@@ -80,15 +80,17 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     #[inline(always)]
     pub(super) fn send_path(
         &mut self,
-        (to, lane): (Rank, Lane),
+        (to, lane, channel): (Rank, Lane, Option<OutIdx>),
         message: &Message,
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let Some(causes) = &mut self.causes else { return };
-        let in_order = match lane {
-            Lane::Port(port) => causes.shelves.put_in_order(to, port, &causes.path),
-            Lane::Collective(_) | Lane::Mailbox(_) | Lane::Time(_) => false,
+        let in_order = match (lane, channel) {
+            (Lane::Port(port), Some(channel)) => {
+                causes.lines.put(channel, (to, port), &causes.path, causes.shelves)
+            }
+            _ => false,
         };
         if message.reply.is_some() {
             let bytes = message.bytes + self.world.parameters.envelope;
@@ -122,7 +124,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn take_piece(&mut self, from: Rank, piece: Piece) {
         let bytes = self.causes().incoming.entry(from).or_default();
         if let Some((key, path)) = join(bytes, piece) {
-            self.causes().shelf.put(key, &path);
+            let me = self.me;
+            let causes = self.causes();
+            if !causes.lines.take_in(me, key, &path, causes.shelves) {
+                causes.shelf.put(key, &path);
+            }
         }
     }
 
@@ -159,7 +165,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn take_path(&mut self, port: usize, message: &Message, (request, flow): (RequestId, Flow)) {
         let key = self.key_at(port, message);
         let causes = self.causes();
-        causes.set(request, causes.shelf.take(key), Some(flow));
+        let path = causes.take(key);
+        causes.set(request, path, Some(flow));
     }
 
     /// Sends the path to a receive to the sender that has waited for it.
@@ -179,21 +186,22 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     #[inline(always)]
     fn pass_over(&mut self, port: usize, message: &Message) {
-        if !self.causes().shelf.pass_over(port) {
-            self.leave_path(port, message);
+        match self.causes().lines.to(port) {
+            Some(line) => line.pass_over(),
+            None => self.leave_path(port, message),
         }
     }
 
     #[inline(never)]
     fn leave_path(&mut self, port: usize, message: &Message) {
         let key = self.key_at(port, message);
-        let path = self.causes().shelf.take(key);
+        let path = self.causes().take(key);
         debug_assert!(path.is_some(), "a path comes with each message");
     }
 
-    fn has_path(&self, port: usize, message: &Message) -> bool {
-        let causes = self.causes.as_ref();
-        causes.is_none_or(|causes| causes.shelf.get(self.key_at(port, message)).is_some())
+    fn has_path(&mut self, port: usize, message: &Message) -> bool {
+        let key = self.key_at(port, message);
+        self.causes.as_mut().is_none_or(|causes| causes.get(key).is_some())
     }
 
     fn key_at(&self, port: usize, message: &Message) -> Key {
@@ -219,7 +227,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     #[inline(never)]
     fn take_path_of_receive(&mut self, request: RequestId) {
         let causes = self.causes();
-        let path = causes.shelf.take(Key::Arrival(request));
+        let path = causes.take(Key::Arrival(request));
         if path.is_some() {
             causes.cause(request).path = path;
         }
@@ -245,7 +253,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     pub(super) fn hear_path(&mut self, from: Rank, message: &Message, request: RequestId) {
         if let Some(causes) = &mut self.causes {
             // Numbers that are told the same way come without a path.
-            if let Some(path) = causes.shelf.take(Key::of(Lane::Time(from.get()), message)) {
+            if let Some(path) = causes.take(Key::of(Lane::Time(from.get()), message)) {
                 causes.set(request, Some(path), None);
             }
         }
@@ -306,7 +314,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             // A probe blocks: no receive does so.
             let request = self.requests.receive();
             let causes = self.causes();
-            let path = causes.shelf.get(key);
+            let path = causes.get(key);
             debug_assert!(path.is_some(), "a path comes with each message");
             causes.set(request, path, None);
             causes.due = vec![(at, request)];

@@ -206,7 +206,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
         let port = self.mail_port(from)?;
         let request = posted.receive.request;
-        Ok(self.matched(port, letter, posted.receive, outbox)?.then_some(request))
+        Ok(self.matched(port, &letter, posted.receive, outbox)?.then_some(request))
     }
 
     /// Returns the port that has the path of messages from a rank to the mailbox.

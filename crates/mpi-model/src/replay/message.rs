@@ -79,7 +79,7 @@ impl<M: Machine> RankProcess<'_, M> {
             Arrival::Nowhere => None,
         };
         let communicator = self.communicator(channel.communicator);
-        Address { to: channel.peer, lane, tag: channel.tag.get() as u32, communicator }
+        Address { to: channel.peer, lane, channel: Some(to), tag: channel.tag.get() as u32, communicator }
     }
 
     #[inline]
@@ -97,7 +97,7 @@ impl<M: Machine> RankProcess<'_, M> {
         outbox: &mut Outbox<Token, M::Order>,
     ) {
         let lane = Some(Lane::Collective(self.me.get()));
-        let address = Address { to, lane, tag, communicator };
+        let address = Address { to, lane, channel: None, tag, communicator };
         let detached = self.is_detached(bytes) || !Side::Data.is(tag);
         self.issue(address, bytes, detached, request, outbox);
     }
@@ -113,7 +113,7 @@ impl<M: Machine> RankProcess<'_, M> {
         request: RequestId,
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        let Address { to, lane, tag, communicator } = address;
+        let Address { to, lane, channel, tag, communicator } = address;
         let (state, reply) = if detached {
             (Request::Complete(Completion { at: self.strand.clock, received: None }), None)
         } else {
@@ -124,7 +124,7 @@ impl<M: Machine> RankProcess<'_, M> {
         if let Some(lane) = lane {
             let round = self.strand.next_round();
             let message = Message { posted: self.strand.clock, bytes, tag, communicator, reply, round };
-            self.send_path((to, lane), &message, request, outbox);
+            self.send_path((to, lane, channel), &message, request, outbox);
             outbox.send(to, Token::Message { lane, message });
         }
     }
@@ -222,7 +222,7 @@ impl<M: Machine> RankProcess<'_, M> {
         // Pending until a match completes it: it may fail, or take until the data has arrived.
         self.requests.set(receive.request, Request::Pending(awaited));
         if let Some(letter) = found
-            && let Err(failure) = self.matched(port, letter, receive, outbox)
+            && let Err(failure) = self.matched(port, &letter, receive, outbox)
         {
             self.tell_itself(failure, outbox);
         }
@@ -241,23 +241,23 @@ impl<M: Machine> RankProcess<'_, M> {
     pub(super) fn matched(
         &mut self,
         port: usize,
-        letter: Letter,
+        letter: &Letter,
         receive: Receive,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<bool, Failure<M::Error>> {
-        let Letter { message, departure } = letter;
-        let Message { posted, bytes, reply, .. } = message;
+        let &Letter { ref message, departure } = letter;
+        let &Message { posted, bytes, reply, .. } = message;
         let Port { peer, path, .. } = *self.ports.get(port);
         let room = receive.capacity;
         if bytes > room {
             let kind = ReplayErrorKind::Truncated { peer, sent: bytes, room };
-            return Err(self.clash(message, receive, kind));
+            return Err(self.clash(*message, receive, kind));
         }
         self.meet(receive.request, WaitState::LateSender, posted);
         let ready = (receive.request, receive.posted);
-        self.meet_cause(port, (&message, departure), ready, outbox);
+        self.meet_cause(port, (message, departure), ready, outbox);
         self.sample(Quantity::Bytes, bytes.get());
-        self.record_match(receive.request, peer, &message);
+        self.record_match(receive.request, peer, message);
         let received = reply.is_none().then_some(bytes);
         if let Departure::Flying(flight) = departure {
             return Ok(self.await_flight(flight, receive.request, received));
@@ -282,7 +282,7 @@ impl<M: Machine> RankProcess<'_, M> {
         let arrival = self.world.machine.transfer(path, wire).and_then(|time| start.checked_add(time));
         let Some(at) = arrival else {
             let kind = ReplayErrorKind::TooLong { what: "a message", amount: bytes.to_string() };
-            return Err(self.clash(message, receive, kind));
+            return Err(self.clash(*message, receive, kind));
         };
         if let Some(request) = reply {
             let party = Party::Sender { received: receive.posted };
@@ -332,7 +332,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
         match self.ports.arrive(port, letter) {
             Some(receive) => {
-                let complete = self.matched(port, letter, receive, outbox)?;
+                let complete = self.matched(port, &letter, receive, outbox)?;
                 Ok(complete.then_some(receive.request))
             }
             None => {
@@ -354,6 +354,8 @@ struct Address {
     to: Rank,
     /// `None` where nobody receives it.
     lane: Option<Lane>,
+    /// The outgoing channel of the trace, for messages of the program.
+    channel: Option<OutIdx>,
     tag: u32,
     communicator: CommId,
 }

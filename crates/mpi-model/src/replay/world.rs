@@ -114,7 +114,7 @@ impl<'t, M: Machine> World<'t, M> {
     /// Has ranks follow critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating
     /// system: all, unless there are [others](World::beside).
     ///
-    /// Each rank then takes 1 kB more, 110 B for each of its requests, 60 B for each of its ports, and 100 B for each message that is
+    /// Each rank then takes 1 kB more, 110 B for each of its requests, 300 B for each of its ports, and 90 B for each message that is
     /// under way to a port at the same time as others, their number rounded up to a power of two.
     pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
         Self { shelves: Some(Shelves::new(of, self.trace)), ..self }

@@ -1,5 +1,7 @@
 //! Because of which paths the requests of a rank are complete when they are.
 
+mod lines;
+
 use std::collections::BTreeMap;
 
 use pdes_core::{Bytes, Rank, SimTime};
@@ -7,16 +9,19 @@ use rustc_hash::FxHashMap;
 
 use crate::critical_path::CriticalPath;
 use crate::machine::Passage;
+use crate::replay::line::Receiver;
 use crate::replay::passages::Passages;
-use crate::replay::shelf::{Shelf, Shelves};
+use crate::replay::shelf::{Key, Shelf, Shelves};
 use crate::request::RequestId;
 use crate::statistics::ActionKind;
+use lines::Lines;
 
 /// The critical paths of a rank.
 pub(in crate::replay) struct Causes<'t> {
     /// The paths that come with messages: to other ranks, and to this one.
     pub(super) shelves: &'t Shelves,
     pub(super) shelf: &'t Shelf,
+    pub(super) lines: Lines<'t>,
     /// To the clock of the strand that runs, but for what that has done since it was last looked at.
     pub(super) path: CriticalPath,
     table: Table,
@@ -69,9 +74,11 @@ pub(super) enum Flow {
 impl<'t> Causes<'t> {
     /// Begins the paths of a rank that has a shelf.
     pub(in crate::replay) fn new(me: Rank, requests: usize, shelves: &'t Shelves) -> Option<Self> {
+        let shelf = shelves.of(me)?;
         Some(Self {
             shelves,
-            shelf: shelves.of(me)?,
+            shelf,
+            lines: Lines::new(shelf),
             path: CriticalPath::new(me),
             table: Table {
                 of_program: (0..requests).map(|_| Cause::default()).collect(),
@@ -103,7 +110,7 @@ impl<'t> Causes<'t> {
     /// Enters in the table what was the last request.
     fn put_down(&mut self, Posted { request, flow, late }: Posted) -> &mut Cause {
         let path = match flow {
-            Some(Flow::In { port, .. }) if late => self.shelf.take_next(port as usize, CriticalPath::clone),
+            Some(Flow::In { port, .. }) if late => self.lines.to(port as usize).map(Receiver::take_new),
             _ => None,
         };
         let cause = self.table.of(request);
@@ -144,7 +151,7 @@ impl<'t> Causes<'t> {
     #[inline(always)]
     pub(super) fn meet_late(&mut self, request: RequestId, port: usize, flow: Flow) -> bool {
         match &mut self.last {
-            Some(last) if last.request == request && self.shelf.is_in_order(port) => {
+            Some(last) if last.request == request && self.lines.to(port).is_some() => {
                 (last.flow, last.late) = (Some(flow), true);
                 true
             }
@@ -214,12 +221,13 @@ impl<'t> Causes<'t> {
     pub(super) fn follow(&mut self, request: RequestId, me: Rank) -> Option<Flow> {
         if let Some(Posted { flow, late, .. }) = self.last.filter(|last| last.request == request) {
             self.forget_last();
-            let (shelf, path) = (self.shelf, self.path_mut());
+            self.path_mut();
             if let Some(Flow::In { port, .. }) = flow
                 && late
+                && let Some(line) = self.lines.to(port as usize)
             {
-                shelf.take_next(port as usize, |sent| path.clone_from(sent));
-                path.enter(me);
+                line.take(&mut self.path);
+                self.path.enter(me);
             }
             return flow;
         }
@@ -231,6 +239,22 @@ impl<'t> Causes<'t> {
         }
         *path = None;
         *flow
+    }
+
+    /// Takes the path that has come with something, where one has.
+    pub(super) fn take(&mut self, key: Key) -> Option<CriticalPath> {
+        match self.lines.of(key) {
+            Some((line, _)) => Some(line.take_new()),
+            None => self.shelf.take(key),
+        }
+    }
+
+    /// Looks at the path that has come with something.
+    pub(super) fn get(&mut self, key: Key) -> Option<CriticalPath> {
+        match self.lines.of(key) {
+            Some((line, posted)) => line.get(posted),
+            None => self.shelf.get(key),
+        }
     }
 
     /// Returns what a message takes alone that comes to a port after one of its size.
