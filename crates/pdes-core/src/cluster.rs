@@ -11,6 +11,7 @@ pub(crate) mod patience;
 use std::thread;
 
 use crate::SimTime;
+pub(crate) use assembly::Pieces;
 use link::Link;
 use mail::Cause;
 pub(crate) use mail::{Delivery, Mail};

@@ -89,7 +89,7 @@ pub enum Ending<E> {
 
 impl<E> Ending<E> {
     /// Says how a run without failures ended in which these processes have not finished.
-    fn of_waiting(mut waiting: Vec<Rank>) -> Self {
+    pub(crate) fn of_waiting(mut waiting: Vec<Rank>) -> Self {
         waiting.sort_unstable();
         if waiting.is_empty() { Self::Completed } else { Self::Stalled(waiting) }
     }
@@ -371,7 +371,7 @@ impl<P: Process> Whole<P> {
 }
 
 /// Returns the message of a panic.
-fn message(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }

@@ -84,8 +84,8 @@ pub use profile::{Costs, Emulation, Level, Profile, Profiled, Traced, measure_ho
 pub use progress::Progress;
 pub use quantity::{Bytes, Rank};
 pub use regional::{
-    Crossings, Filed, Region, RegionIndex, RegionalEngine, RegionalLevel, RegionalRun, RegionalTiming,
-    Unordered,
+    Crossings, Filed, Region, RegionBlocks, RegionIndex, RegionalEngine, RegionalLevel, RegionalPart,
+    RegionalRun, RegionalTiming, Unordered,
 };
 pub use time::{SimDuration, SimTime};
 pub use wire::Wire;

@@ -64,6 +64,11 @@ impl Progress {
         self.workers[worker].reached.fetch_max(reached.as_picos(), Ordering::Relaxed);
     }
 
+    /// Publishes the final clock of a run.
+    pub(crate) fn reach(&self, end: SimTime) {
+        self.elsewhere.reached.fetch_max(end.as_picos(), Ordering::Relaxed);
+    }
+
     /// Publishes what all other members have done.
     pub(crate) fn publish_elsewhere(&self, steps: u64, reached: SimTime) {
         self.elsewhere.steps.store(steps, Ordering::Relaxed);

@@ -1,20 +1,28 @@
 //! An engine for processes that share a resource which is cut into regions.
 
+mod blocks;
 mod crew;
 mod domain;
+mod gateway;
 mod meeting;
 mod post;
 mod timing;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
 use crate::engine::first_fault::FirstFault;
-use crate::{Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime};
-use crew::{Commons, Crew};
+use crate::engine::message;
+use crate::{
+    Cluster, ClusterError, Ending, Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime, Wire,
+};
+use crew::{Commons, Crew, Trail};
 use domain::Domain;
+use gateway::{Codec, Gateway, Tally};
 use post::PostOffice;
 use timing::Stopwatch;
 
+pub use blocks::RegionBlocks;
 pub use timing::{RegionalLevel, RegionalTiming};
 
 /// A part of a resource that processes share, such as the links and hosts of a pod of a fat tree, and what the processes
@@ -85,18 +93,19 @@ pub struct Filed<O> {
     pub order: O,
 }
 
-/// Runs processes and their regions on threads, epoch by epoch.
+/// Runs processes and their regions on threads, and on the members of a [`Cluster`], epoch by epoch.
 ///
-/// Within an epoch each region runs on its own, on whichever thread has nothing else to do; at a boundary all threads meet
-/// a few times. Epochs in which nothing happens are skipped.
+/// Within an epoch each region runs on its own, on whichever thread of its member has nothing else to do; at a boundary all
+/// threads meet a few times, and the members after them. Epochs in which nothing happens are skipped.
 ///
 /// # Determinism
-/// The result is the same for any number of workers and any jitter: what is exchanged is ordered by the region that
-/// sends it.
+/// The result is the same for any number of workers and of members, and any jitter: what is exchanged is ordered by the region
+/// that sends it.
 ///
 /// # Cost
 /// As of [`OrderedEngine`](crate::OrderedEngine) for what happens in a region; at each boundary that matters, about four meetings of all
-/// workers, of a microsecond each where every worker has a core of its own.
+/// workers, of a microsecond each where every worker has a core of its own. Each of these is a message from each member to
+/// each other one, with all letters between the two.
 #[derive(Clone, Debug)]
 pub struct RegionalEngine {
     workers: usize,
@@ -144,51 +153,165 @@ impl RegionalEngine {
         P: Process,
         R: Region<P>,
     {
-        assert!(epoch > SimDuration::ZERO, "an epoch lasts for a picosecond at least");
-        assert_eq!(processes.len(), homes.len(), "each process lives in a region");
-        let count = regions.len();
-        let mut seats = vec![Seat::default(); processes.len()];
-        let mut residents: Vec<Vec<(Rank, P)>> = (0..count).map(|_| Vec::new()).collect();
-        for ((rank, process), &home) in (0..).zip(processes).zip(homes) {
-            let residents = &mut residents[home as usize];
-            seats[rank as usize] = Seat { home, place: residents.len() as u32 };
-            residents.push((Rank::new(rank), process));
+        let blocks = RegionBlocks::new(homes.to_vec(), regions.len() as u32, 1);
+        let seats = take_seats(&blocks, 0);
+        let (whole, trail) = self.drive(epoch, (processes, regions), (&seats, &blocks, 0), progress, None);
+        let Whole { fault, tally, processes, regions } = whole;
+        if let Some((at, rank)) = tally.conditional {
+            return Err(Unordered { rank, at });
         }
-        let office = PostOffice::new(count);
+        progress.reach(last_clock(&processes));
+        let run = Run { ending: fault.ending(tally.waiting), processes, steps: tally.steps };
+        let timing = trail.stopwatch.map(Stopwatch::timing);
+        Ok(RegionalRun { run, regions, crossings: trail.crossings, timing })
+    }
+
+    /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and with
+    /// its own part: the regions that the blocks name for it, and the processes of the ranks that live there, both in
+    /// ascending order. It gets them back, with the steps of all processes, the ending of the whole run and what all have
+    /// exchanged.
+    ///
+    /// A failure carries its error on the member of the failed process only; the others get `None`, and know when
+    /// and where it happened.
+    ///
+    /// # Determinism
+    /// As of [`run`](RegionalEngine::run), whatever the number of members.
+    ///
+    /// # Errors
+    /// Where another member panics, or leaves the cluster before the run has ended, or runs something else; and, as of `run`,
+    /// where a process of any member pauses for a conditional event.
+    ///
+    /// # Panics
+    /// As of `run`; other members get an error then. Where the blocks are for another number of members, where `processes` and
+    /// `regions` are not those of the member, and where this member has failed before.
+    pub fn run_across<P, R>(
+        &self,
+        cluster: &mut Cluster,
+        epoch: SimDuration,
+        processes: Vec<P>,
+        blocks: &RegionBlocks,
+        regions: Vec<R>,
+        progress: &Progress,
+    ) -> Result<Result<RegionalPart<P, R>, Unordered>, ClusterError>
+    where
+        P: Process,
+        P::Token: Wire,
+        R: Region<P>,
+        R::Mail: Wire,
+    {
+        assert_eq!(blocks.members(), cluster.members(), "there is a block for each member");
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            self.run_member(&mut *cluster, epoch, (processes, regions), blocks, progress)
+        }));
+        result.unwrap_or_else(|panic| {
+            cluster.fail(Some(message(&*panic)));
+            std::panic::resume_unwind(panic)
+        })
+    }
+
+    fn run_member<P, R>(
+        &self,
+        cluster: &mut Cluster,
+        epoch: SimDuration,
+        part: (Vec<P>, Vec<R>),
+        blocks: &RegionBlocks,
+        progress: &Progress,
+    ) -> Result<Result<RegionalPart<P, R>, Unordered>, ClusterError>
+    where
+        P: Process,
+        P::Token: Wire,
+        R: Region<P>,
+        R::Mail: Wire,
+    {
+        let me = cluster.member();
+        let seats = take_seats(blocks, me);
+        // A member that is alone has nobody to talk to.
+        let gateway = (cluster.members() > 1)
+            .then(|| Gateway::new(cluster, blocks, &seats, progress, Codec::new(), self.workers))
+            .transpose()?;
+        let (whole, trail) = self.drive(epoch, part, (&seats, blocks, me), progress, gateway);
+        let Whole { fault, tally, processes, regions } = whole;
+        let all = match trail.gateway {
+            Some(mut gateway) => match gateway.take_error() {
+                Some(error) => return Err(error),
+                None => gateway.finish(tally)?,
+            },
+            None => tally,
+        };
+        if let Some((at, rank)) = all.conditional {
+            return Ok(Err(Unordered { rank, at }));
+        }
+        progress.reach(last_clock(&processes));
+        let ending = match all.fault {
+            Some(first) => fault.on_cluster(first),
+            None => Ending::of_waiting(all.waiting),
+        };
+        let run = Run { ending, processes, steps: all.steps };
+        Ok(Ok(RegionalRun { run, regions, crossings: trail.crossings, timing: None }))
+    }
+
+    /// Runs the processes and the regions of a member on its workers, the first of which is the calling thread.
+    fn drive<'a, P: Process, R: Region<P>>(
+        &self,
+        epoch: SimDuration,
+        (processes, regions): (Vec<P>, Vec<R>),
+        (seats, blocks, me): (&[Seat], &RegionBlocks, usize),
+        progress: &Progress,
+        gateway: Option<Gateway<'a, P::Token, R::Mail>>,
+    ) -> (Whole<P, R>, Trail<'a, P::Token, R::Mail>) {
+        assert!(epoch > SimDuration::ZERO, "an epoch lasts for a picosecond at least");
+        let own = blocks.regions(me);
+        assert_eq!(regions.len(), own.len(), "the regions of a member are those of its block");
+        assert_eq!(processes.len(), blocks.ranks(me).count(), "each process lives in a region");
+        let mut residents: Vec<Vec<(Rank, P)>> = own.clone().map(|_| Vec::new()).collect();
+        for (rank, process) in blocks.ranks(me).zip(processes) {
+            residents[(seats[rank.index()].home - own.start) as usize].push((rank, process));
+        }
+        let office = PostOffice::new(blocks.count());
         let domain = |(index, (region, residents)): (u32, (R, Vec<(Rank, P)>))| {
             Mutex::new(Domain::new(index, region, residents, self.jitter))
         };
-        let domains: Box<[_]> = (0..).zip(regions.into_iter().zip(residents)).map(domain).collect();
-        let commons = Commons::new(&domains, &seats, &office, epoch, self.workers, progress);
-        let (crossings, stopwatch) = std::thread::scope(|scope| {
+        let domains: Box<[_]> = own.clone().zip(regions.into_iter().zip(residents)).map(domain).collect();
+        let commons = Commons::new(&domains, own.clone(), seats, &office, (epoch, self.workers), progress);
+        let commons = commons.with_regions_elsewhere(gateway.is_some());
+        let trail = std::thread::scope(|scope| {
             let crew = |me| Crew::new(&commons, me);
-            let threads: Vec<_> = (1..self.workers).map(|me| scope.spawn(move || crew(me).run())).collect();
+            let threads: Vec<_> = (1..self.workers)
+                .map(|me| {
+                    scope.spawn(move || {
+                        crew(me).run();
+                    })
+                })
+                .collect();
             let mut first = crew(0);
-            first.stopwatch = self.is_timed.then(|| Stopwatch::new(count));
-            let crossings = first.run();
+            first.stopwatch = self.is_timed.then(|| Stopwatch::new(own.len()));
+            first.gateway = gateway;
+            let trail = first.run();
             for thread in threads {
                 if let Err(panic) = thread.join() {
                     std::panic::resume_unwind(panic);
                 }
             }
-            crossings
+            trail
         });
-        let timing = stopwatch.map(Stopwatch::timing);
-        Ok(RegionalRun { timing, ..gather(domains, &seats, crossings, progress)? })
+        (gather(domains, blocks, me), trail)
     }
 }
 
 /// What is left after a run.
-pub struct RegionalRun<P: Process, R> {
-    /// The processes, and how the run ended.
-    pub run: Run<P>,
-    /// The regions.
+pub struct RegionalRun<P: Process, R, E = <P as Process>::Error> {
+    /// The processes, and how the run ended; of a member of a cluster, its own ones.
+    pub run: Run<P, E>,
+    /// The regions; of a member, its own ones.
     pub regions: Vec<R>,
     /// What was exchanged.
     pub crossings: Crossings,
     /// What the regions took, where that was to be timed.
     pub timing: Option<RegionalTiming>,
 }
+
+/// What is left after a run on a cluster, of a member.
+pub type RegionalPart<P, R> = RegionalRun<P, R, Option<<P as Process>::Error>>;
 
 /// What regions and their processes have told each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -218,34 +341,59 @@ struct Seat {
     place: u32,
 }
 
-/// Puts the processes of all domains back into their order.
+/// What is left of the domains of a member.
+struct Whole<P: Process, R> {
+    fault: FirstFault<P::Error>,
+    tally: Tally,
+    processes: Vec<P>,
+    regions: Vec<R>,
+}
+
+/// Gives all processes seats in their regions; places are those of the processes of a member.
+fn take_seats(blocks: &RegionBlocks, me: usize) -> Vec<Seat> {
+    let own = blocks.regions(me);
+    let mut taken = vec![0; own.len()];
+    let seat = |&home: &RegionIndex| {
+        let place = if own.contains(&home) {
+            let next = &mut taken[(home - own.start) as usize];
+            *next += 1;
+            *next - 1
+        } else {
+            0
+        };
+        Seat { home, place }
+    };
+    blocks.homes().iter().map(seat).collect()
+}
+
+/// Puts the processes of all domains of a member back into their order.
 fn gather<P: Process, R: Region<P>>(
     domains: Box<[Mutex<Domain<P, R>>]>,
-    seats: &[Seat],
-    crossings: Crossings,
-    progress: &Progress,
-) -> Result<RegionalRun<P, R>, Unordered> {
-    let mut fault = FirstFault::none();
-    let (mut waiting, mut steps) = (Vec::new(), 0);
-    let (mut processes, mut regions) = (Vec::new(), Vec::new());
-    let mut conditional = None;
+    blocks: &RegionBlocks,
+    me: usize,
+) -> Whole<P, R> {
+    let (mut fault, mut tally) = (FirstFault::none(), Tally::default());
+    let (mut residents, mut regions) = (Vec::new(), Vec::new());
     for domain in domains {
         let left = domain.into_inner().expect("no worker has panicked").finish();
         fault.merge(left.fault);
-        waiting.extend(left.waiting);
-        steps += left.steps;
-        processes.push(left.processes.into_iter());
+        tally.waiting.extend(left.waiting);
+        tally.steps += left.steps;
+        residents.push(left.processes.into_iter());
         regions.push(left.region);
-        conditional = conditional.into_iter().chain(left.conditional).min();
+        tally.conditional = tally.conditional.into_iter().chain(left.conditional).min();
     }
-    if let Some((at, rank)) = conditional {
-        return Err(Unordered { rank, at });
-    }
+    tally.fault = fault.key();
+    let first = blocks.regions(me).start;
     // The residents of a region are in the order of their ranks.
-    let next = |seat: &Seat| processes[seat.home as usize].next().expect("each process has one seat");
-    let processes: Vec<P> = seats.iter().map(next).collect();
-    let reached = processes.iter().map(Process::clock).max();
-    progress.publish(0, steps, reached.unwrap_or_default());
-    let run = Run { ending: fault.ending(waiting), processes, steps };
-    Ok(RegionalRun { run, regions, crossings, timing: None })
+    let next = |rank: Rank| {
+        let home = (blocks.homes()[rank.index()] - first) as usize;
+        residents[home].next().expect("each process has one seat")
+    };
+    let processes = blocks.ranks(me).map(next).collect();
+    Whole { fault, tally, processes, regions }
+}
+
+fn last_clock<P: Process>(processes: &[P]) -> SimTime {
+    processes.iter().map(Process::clock).max().unwrap_or_default()
 }

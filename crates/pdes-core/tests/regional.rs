@@ -4,9 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pdes_core::{
-    Fault, Filed, Outbox, Pause, Process, Progress, Rank, Region, RegionIndex, RegionalEngine, RegionalRun,
-    SimDuration, SimTime, Turn, Unordered, Wake,
+    Cluster, ClusterError, Crossings, Ending, Fault, Filed, Outbox, Pause, Process, Progress, Rank, Region,
+    RegionBlocks, RegionIndex, RegionalEngine, RegionalPart, RegionalRun, SimDuration, SimTime, Terms, Turn,
+    Unordered, Wake, Wire,
 };
+use proptest::prelude::*;
 
 const EPOCH: u64 = 1000;
 
@@ -37,6 +39,18 @@ struct Parcel {
     at: SimTime,
     from: Rank,
     to: Rank,
+}
+
+impl Wire for Parcel {
+    const SIZE: usize = <(SimTime, Rank, Rank)>::SIZE;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        (self.at, self.from, self.to).write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Wire::read(bytes).map(|(at, from, to)| Self { at, from, to })
+    }
 }
 
 impl Town {
@@ -116,6 +130,7 @@ enum Step {
     /// Waits for a token.
     Await,
     Fail,
+    Panic,
 }
 
 struct Citizen {
@@ -162,6 +177,7 @@ impl Process for Citizen {
                     self.seen.push(at);
                 }
                 Step::Fail => return Err(Fault { at: self.clock, order: 0, error: "failed" }),
+                Step::Panic => panic!("a citizen panics"),
             }
             self.next += 1;
             turn.steps -= 1;
@@ -173,28 +189,86 @@ impl Process for Citizen {
     }
 }
 
-/// Ends of all citizens, what they saw, and how it ended.
-type Answer = (Vec<(SimTime, Vec<SimTime>)>, String, u64);
+/// Ends of all citizens, what they saw, how it ended, and what was exchanged.
+type Answer = (Vec<(SimTime, Vec<SimTime>)>, String, u64, Crossings);
+
+fn citizen(program: &[Step]) -> Citizen {
+    let (tokens, seen) = (Vec::new(), Vec::new());
+    Citizen { program: program.to_owned(), next: 0, clock: SimTime::ZERO, tokens, seen }
+}
+
+fn engine(workers: usize, jitter: Option<u64>) -> RegionalEngine {
+    jitter.into_iter().fold(RegionalEngine::new(workers), RegionalEngine::jitter)
+}
+
+fn regions(homes: &[RegionIndex]) -> u32 {
+    homes.iter().max().map_or(0, |&last| last + 1)
+}
 
 fn run(programs: &[Vec<Step>], homes: &[RegionIndex], workers: usize, jitter: Option<u64>) -> Answer {
-    let citizen = |program: &Vec<Step>| {
-        let (tokens, seen) = (Vec::new(), Vec::new());
-        Citizen { program: program.clone(), next: 0, clock: SimTime::ZERO, tokens, seen }
-    };
-    let regions = homes.iter().max().map_or(0, |&last| last + 1);
-    let engine = RegionalEngine::new(workers);
-    let engine = jitter.into_iter().fold(engine, RegionalEngine::jitter);
+    let (engine, regions) = (engine(workers, jitter), regions(homes));
     let done = engine.run(
         SimDuration::from_picos(EPOCH),
-        programs.iter().map(citizen).collect(),
+        programs.iter().map(|program| citizen(program)).collect(),
         homes,
         (0..regions).map(Town::new).collect(),
         &Progress::new(workers),
     );
-    let RegionalRun { run, regions: towns, .. } = done.unwrap();
+    let RegionalRun { run, regions: towns, crossings, .. } = done.unwrap();
     assert!(towns.iter().all(|town| town.rounds <= 1));
     let ends = run.processes.into_iter().map(|citizen| (citizen.clock, citizen.seen)).collect();
-    (ends, format!("{:?}", run.ending), run.steps)
+    (ends, format!("{:?}", run.ending), run.steps, crossings)
+}
+
+/// The part of a member of a cluster.
+fn run_part(
+    cluster: &mut Cluster,
+    engine: &RegionalEngine,
+    programs: &[Vec<Step>],
+    homes: &[RegionIndex],
+) -> Result<RegionalPart<Citizen, Town>, ClusterError> {
+    let (me, members) = (cluster.member(), cluster.members());
+    let blocks = RegionBlocks::new(homes.to_vec(), regions(homes), members);
+    let citizens = blocks.ranks(me).map(|rank| citizen(&programs[rank.index()])).collect();
+    let towns = blocks.regions(me).map(Town::new).collect();
+    // As many as any engine of these tests has workers.
+    let (epoch, progress) = (SimDuration::from_picos(EPOCH), Progress::new(3));
+    let done = engine.run_across(cluster, epoch, citizens, &blocks, towns, &progress)?;
+    Ok(done.expect("no citizen asks who comes first"))
+}
+
+/// As [`run`], on members of a cluster with so many workers each. An error of a failure is known where it happened.
+fn run_on(
+    members: usize,
+    (programs, homes): (&[Vec<Step>], &[RegionIndex]),
+    workers: usize,
+    jitter: Option<u64>,
+) -> Answer {
+    let parts = Cluster::in_memory(members, |mut cluster| {
+        run_part(&mut cluster, &engine(workers, jitter), programs, homes).unwrap()
+    });
+    let blocks = RegionBlocks::new(homes.to_vec(), regions(homes), members);
+    let mut ends = vec![(SimTime::ZERO, Vec::new()); programs.len()];
+    let mut answers = Vec::new();
+    for (member, part) in parts.into_iter().enumerate() {
+        let RegionalRun { run, crossings, .. } = part.unwrap();
+        let ending = match run.ending {
+            Ending::Failed(rank, Fault { at, order, error }) => {
+                assert_eq!(error.is_some(), blocks.ranks(member).any(|own| own == rank));
+                Ending::Failed(rank, Fault { at, order, error: "failed" })
+            }
+            Ending::Completed => Ending::Completed,
+            Ending::Stalled(ranks) => Ending::Stalled(ranks),
+            Ending::Halted => Ending::Halted,
+        };
+        for (rank, citizen) in blocks.ranks(member).zip(run.processes) {
+            ends[rank.index()] = (citizen.clock, citizen.seen);
+        }
+        answers.push((format!("{ending:?}"), run.steps, crossings));
+    }
+    let (ending, steps, crossings) = answers[0].clone();
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "all members know the same: {answers:?}");
+    (ends, ending, steps, crossings)
 }
 
 /// Every citizen orders a service and waits for it, again and again; now and then it sends a token to one that waits for it.
@@ -225,11 +299,149 @@ fn any_number_of_workers_gives_the_same_answer() {
     let (programs, homes) = bustle();
     let expected = run(&programs, &homes, 1, None);
     assert_eq!(expected.1, "Completed");
+    assert!(expected.3.letters > 0 && expected.3.boundaries > 0, "{:?}", expected.3);
     for workers in [1, 2, 3, 7] {
         for jitter in [None, Some(1), Some(2)] {
             assert_eq!(run(&programs, &homes, workers, jitter), expected, "{workers} workers, {jitter:?}");
         }
     }
+}
+
+#[test]
+fn any_number_of_members_gives_the_same_answer() {
+    let (programs, homes) = bustle();
+    let expected = run(&programs, &homes, 1, None);
+    for members in [1, 2, 3, 4, 7] {
+        for (workers, jitter) in [(1, None), (1, Some(1)), (2, None), (3, Some(2))] {
+            let found = run_on(members, (&programs, &homes), workers, jitter);
+            assert_eq!(found, expected, "{members} members, {workers} workers, {jitter:?}");
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Serve(u64),
+    Carry {
+        to: usize,
+        after: u64,
+    },
+    Tell(usize),
+    /// Waits for something that may never come.
+    Await,
+    Fail,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<(usize, Deed)>> {
+    let deed = prop_oneof![
+        40 => (1..2500_u64).prop_map(Deed::Serve),
+        20 => (0..12_usize, 1..3000_u64).prop_map(|(to, after)| Deed::Carry { to, after }),
+        20 => (0..12_usize).prop_map(Deed::Tell),
+        1 => Just(Deed::Await),
+        1 => Just(Deed::Fail),
+    ];
+    proptest::collection::vec((0..12_usize, deed), 0..120)
+}
+
+proptest! {
+    /// What is sent between any regions, also where it comes to nothing, is the same on any number of members.
+    #[test]
+    fn random_programs_give_the_same_on_members(
+        deeds in deeds(),
+        homes in proptest::collection::vec(0..6_u32, 12),
+        members in 1..5_usize,
+        workers in 1..4_usize,
+    ) {
+        let mut programs = vec![Vec::new(); 12];
+        for (rank, deed) in deeds {
+            let steps = match deed {
+                Deed::Serve(picos) => vec![Step::Order(Order::Serve(picos)), Step::Await],
+                Deed::Carry { to, after } => {
+                    let home = homes[to];
+                    vec![Step::Order(Order::Carry { to: Rank::new(to as u32), home, after })]
+                }
+                Deed::Tell(to) => vec![Step::Tell(Rank::new(to as u32))],
+                Deed::Await => vec![Step::Await],
+                Deed::Fail => vec![Step::Fail],
+            };
+            programs[rank].extend(steps);
+            if let Deed::Carry { to, .. } | Deed::Tell(to) = deed {
+                programs[to].push(Step::Await);
+            }
+        }
+        let expected = run(&programs, &homes, 1, None);
+        prop_assert_eq!(run_on(members, (&programs, &homes), workers, None), expected);
+    }
+}
+
+#[test]
+fn a_panic_ends_all_members() {
+    for panicking in [0, 4, 9] {
+        let (mut programs, homes) = bustle();
+        programs[panicking].push(Step::Panic);
+        let blocks = RegionBlocks::new(homes.clone(), regions(&homes), 3);
+        let its_member = (0..3).find(|&member| blocks.ranks(member).any(|rank| rank.index() == panicking));
+        let parts = Cluster::in_memory(3, |mut cluster| {
+            run_part(&mut cluster, &engine(2, None), &programs, &homes).map(|done| done.run.ending)
+        });
+        for (member, part) in parts.into_iter().enumerate() {
+            match part {
+                Ok(result) => {
+                    let message = Some("a citizen panics".to_owned());
+                    assert_eq!(result, Err(ClusterError::Departed { member: its_member.unwrap(), message }));
+                }
+                Err(panic) => {
+                    assert_eq!(Some(member), its_member);
+                    assert_eq!(*panic.downcast::<&str>().unwrap(), "a citizen panics");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_member_that_leaves_is_missed() {
+    let (programs, homes) = bustle();
+    let parts = Cluster::in_memory(3, |mut cluster| {
+        let me = cluster.member();
+        (me != 1)
+            .then(|| run_part(&mut cluster, &engine(2, None), &programs, &homes).map(|done| done.run.steps))
+    });
+    let missed = || Some(Err(ClusterError::Departed { member: 1, message: None }));
+    let parts: Vec<_> = parts.into_iter().map(Result::unwrap).collect();
+    assert_eq!(parts, [missed(), None, missed()]);
+}
+
+#[test]
+fn members_that_run_different_things_are_told() {
+    let (programs, homes) = bustle();
+    let parts = Cluster::in_memory(2, |mut cluster| {
+        let workers = 1 + cluster.member();
+        run_part(&mut cluster, &engine(workers, None), &programs, &homes).map(|done| done.run.steps)
+    });
+    let terms = |workers| Terms { ranks: 24, workers, token_bytes: 16 };
+    let mismatch = |member: usize| ClusterError::Mismatch {
+        member,
+        theirs: terms(member as u32 + 1),
+        ours: terms(2 - member as u32),
+    };
+    let parts: Vec<_> = parts.into_iter().map(Result::unwrap).collect();
+    assert_eq!(parts, [Err(mismatch(1)), Err(mismatch(0))]);
+}
+
+/// Members go on to other calls, and to other runs.
+#[test]
+fn one_cluster_serves_many_runs() {
+    let (programs, homes) = bustle();
+    let (.., steps, _) = run(&programs, &homes, 1, None);
+    let parts = Cluster::in_memory(3, |mut cluster| {
+        for _ in 0..5 {
+            let done = run_part(&mut cluster, &engine(1, None), &programs, &homes).unwrap();
+            assert_eq!(done.run.steps, steps);
+            assert_eq!(cluster.first_failure(true), Ok(None));
+        }
+    });
+    assert!(parts.iter().all(Result::is_ok));
 }
 
 #[test]
@@ -242,7 +454,7 @@ fn a_service_takes_turns_within_a_region_only() {
 #[test]
 fn a_token_crosses_regions_at_its_time() {
     let carry = Step::Order(Order::Carry { to: Rank::new(1), home: 1, after: 2500 });
-    let (ends, ending, _) = run(&[vec![carry], vec![Step::Await, Step::Await]], &[0, 1], 2, None);
+    let (ends, ending, ..) = run(&[vec![carry], vec![Step::Await, Step::Await]], &[0, 1], 2, None);
     assert_eq!((ends[1].0.as_picos(), ending.as_str()), (2500, "Stalled([Rank(1)])"));
 }
 
@@ -252,7 +464,7 @@ fn the_earliest_failure_is_reported() {
     let early = vec![Step::Order(Order::Serve(1200)), Step::Await, Step::Fail];
     let forever = vec![Step::Order(Order::Serve(1_000_000)), Step::Await];
     for workers in [1, 2, 3] {
-        let (ends, ending, _) =
+        let (ends, ending, ..) =
             run(&[late.clone(), early.clone(), forever.clone()], &[0, 1, 2], workers, None);
         assert!(ending.contains("Failed(Rank(1)"), "{ending}");
         assert_eq!(ends[2].0, SimTime::ZERO);
@@ -263,7 +475,7 @@ fn the_earliest_failure_is_reported() {
 fn idle_epochs_cost_nothing() {
     let long = u64::MAX / 4;
     let program = vec![Step::Order(Order::Serve(long)), Step::Await, Step::Tell(Rank::new(1))];
-    let (ends, ending, _) = run(&[program, vec![Step::Await]], &[0, 1], 2, None);
+    let (ends, ending, ..) = run(&[program, vec![Step::Await]], &[0, 1], 2, None);
     assert_eq!((ends[1].0.as_picos(), ending.as_str()), (long + EPOCH, "Completed"));
 }
 
@@ -294,23 +506,33 @@ fn a_conditional_event_is_refused() {
     }
     struct Void;
     impl Region<Curious> for Void {
-        type Mail = ();
+        type Mail = u8;
         const CONVERSATIONS: u32 = 0;
-        fn file(&mut self, _: Filed<Order>, _: &mut Vec<(RegionIndex, ())>) {}
+        fn file(&mut self, _: Filed<Order>, _: &mut Vec<(RegionIndex, u8)>) {}
         fn next(&mut self) -> Option<SimTime> {
             None
         }
         fn advance(&mut self, _: &mut Outbox<SimTime, Order>) -> Result<(), (Rank, Fault<&'static str>)> {
             Ok(())
         }
-        fn receive(&mut self, (): ()) {}
+        fn receive(&mut self, _: u8) {}
         fn next_boundary(&self) -> Option<SimTime> {
             None
         }
-        fn converse(&mut self, _: SimTime, _: u32, _: u32, _: &mut Vec<(RegionIndex, ())>) {}
+        fn converse(&mut self, _: SimTime, _: u32, _: u32, _: &mut Vec<(RegionIndex, u8)>) {}
         fn enter(&mut self, _: SimTime) {}
     }
     let epoch = SimDuration::from_picos(1);
     let done = RegionalEngine::new(2).run(epoch, vec![Curious], &[0], vec![Void, Void], &Progress::new(2));
-    assert_eq!(done.err(), Some(Unordered { rank: Rank::new(0), at: SimTime::ZERO }));
+    let unordered = Unordered { rank: Rank::new(0), at: SimTime::ZERO };
+    assert_eq!(done.err(), Some(unordered));
+    let parts = Cluster::in_memory(2, |mut cluster| {
+        let me = cluster.member();
+        let blocks = RegionBlocks::new(vec![0, 1], 2, 2);
+        let (engine, progress) = (RegionalEngine::new(1), Progress::new(1));
+        let processes = blocks.ranks(me).map(|_| Curious).collect();
+        let done = engine.run_across(&mut cluster, epoch, processes, &blocks, vec![Void], &progress);
+        (done.unwrap().err(), cluster.first_failure(true))
+    });
+    assert!(parts.into_iter().all(|part| part.unwrap() == (Some(unordered), Ok(None))));
 }

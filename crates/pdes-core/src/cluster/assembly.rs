@@ -1,4 +1,7 @@
-//! What members tell each other between simulations.
+//! What members tell each other in pieces: between simulations, and at the meetings of regions.
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::patience::Patience;
 use super::{Cluster, ClusterError};
@@ -81,8 +84,9 @@ impl Cluster {
         Ok(failed.map(|member| member as usize))
     }
 
-    fn post(&mut self, to: usize, bytes: &[u8]) {
-        let (mut rest, mut frame) = (bytes, Vec::with_capacity(1 + PIECE));
+    /// Files bytes, as many as there are, for a member that [waits](Cluster::await_all) for them.
+    pub(crate) fn post(&mut self, to: usize, bytes: &[u8]) {
+        let (mut rest, mut frame) = (bytes, Vec::with_capacity(1 + PIECE.min(bytes.len())));
         loop {
             let (piece, later) = rest.split_at(rest.len().min(PIECE));
             frame.clear();
@@ -97,37 +101,41 @@ impl Cluster {
     }
 
     /// Waits for what these members give; returns it in their order.
-    fn take_in(&mut self, members: std::ops::Range<usize>) -> Result<Vec<Vec<u8>>, ClusterError> {
-        let first = members.start;
-        let mut missing = members.len();
-        let mut all = vec![Vec::new(); missing];
+    fn take_in(&mut self, members: Range<usize>) -> Result<Vec<Vec<u8>>, ClusterError> {
+        let mut pieces = Pieces::new(self.members());
+        self.await_all(&mut pieces, members.clone())?;
+        Ok(members.map(|member| pieces.take(member)).collect())
+    }
+
+    /// Waits until each of these members has given something that was not taken yet. Meanwhile what this one gives is sent.
+    pub(crate) fn await_all(
+        &mut self,
+        pieces: &mut Pieces,
+        members: Range<usize>,
+    ) -> Result<(), ClusterError> {
+        let me = self.member();
+        let is_missing =
+            |pieces: &Pieces, member: usize| member != me && pieces.of_member[member].whole.is_empty();
         let mut patience = Patience::new();
-        while missing > 0 {
+        loop {
             self.mail.exchange(SimTime::MAX);
             while let Some(mut delivery) = self.mail.next() {
                 patience = Patience::new();
                 let from = delivery.from;
                 while let Some(frame) = delivery.next_frame() {
-                    match frame {
-                        [MORE, piece @ ..] => all[from - first].extend_from_slice(piece),
-                        [LAST, piece @ ..] => {
-                            all[from - first].extend_from_slice(piece);
-                            missing -= 1;
-                        }
-                        _ => panic!("member {from} takes part in something else: it runs another version"),
-                    }
+                    pieces.put(from, frame);
                 }
             }
-            if missing > 0 {
-                self.check()?;
-                patience.pause();
+            if !members.clone().any(|member| is_missing(pieces, member)) {
+                return Ok(());
             }
+            self.check()?;
+            patience.pause();
         }
-        Ok(all)
     }
 
     /// Ends a call when all that this member gives is on its way.
-    fn end(&mut self) -> Result<(), ClusterError> {
+    pub(crate) fn end(&mut self) -> Result<(), ClusterError> {
         let mut patience = Patience::new();
         while self.mail.has_outgoing() {
             self.mail.exchange(SimTime::MAX);
@@ -138,5 +146,39 @@ impl Cluster {
         }
         self.complete();
         Ok(())
+    }
+}
+
+/// What members give, put together from pieces, in the order in which each gave it.
+pub(crate) struct Pieces {
+    of_member: Box<[Given]>,
+}
+
+#[derive(Default)]
+struct Given {
+    begun: Vec<u8>,
+    whole: VecDeque<Vec<u8>>,
+}
+
+impl Pieces {
+    pub(crate) fn new(members: usize) -> Self {
+        Self { of_member: (0..members).map(|_| Given::default()).collect() }
+    }
+
+    fn put(&mut self, from: usize, frame: &[u8]) {
+        let Given { begun, whole } = &mut self.of_member[from];
+        match frame {
+            [MORE, piece @ ..] => begun.extend_from_slice(piece),
+            [LAST, piece @ ..] => {
+                begun.extend_from_slice(piece);
+                whole.push_back(std::mem::take(begun));
+            }
+            _ => panic!("member {from} takes part in something else: it runs another version"),
+        }
+    }
+
+    /// Takes what a member gave first; nothing where it is this one.
+    pub(crate) fn take(&mut self, member: usize) -> Vec<u8> {
+        self.of_member[member].whole.pop_front().unwrap_or_default()
     }
 }

@@ -1,10 +1,12 @@
 //! The workers, and the phases through which they take all domains.
 
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::domain::Domain;
+use super::gateway::Gateway;
 use super::meeting::{Meeting, Standing};
 use super::post::{Bags, Letters, PostOffice};
 use super::timing::Stopwatch;
@@ -13,7 +15,9 @@ use crate::{Process, Progress, SimDuration, SimTime};
 
 /// What the workers share.
 pub(super) struct Commons<'a, P: Process, R: Region<P>> {
+    /// The domains of this process, and the numbers of their regions.
     domains: &'a [Mutex<Domain<P, R>>],
+    own: Range<RegionIndex>,
     seats: &'a [Seat],
     office: &'a PostOffice<P::Token, R::Mail>,
     /// The last phase in which each domain has been taken care of.
@@ -21,6 +25,8 @@ pub(super) struct Commons<'a, P: Process, R: Region<P>> {
     meeting: Meeting,
     epoch: SimDuration,
     workers: usize,
+    /// Whether there are regions elsewhere, which the first worker speaks to.
+    is_part: bool,
     progress: &'a Progress,
 }
 
@@ -38,7 +44,7 @@ enum Task {
 }
 
 /// A worker.
-pub(super) struct Crew<'c, 'a, P: Process, R: Region<P>> {
+pub(super) struct Crew<'c, 'a, 'g, P: Process, R: Region<P>> {
     commons: &'c Commons<'a, P, R>,
     me: usize,
     phase: u64,
@@ -52,28 +58,42 @@ pub(super) struct Crew<'c, 'a, P: Process, R: Region<P>> {
     letters: Letters<P::Token, R::Mail>,
     bags: Bags<P::Token, R::Mail>,
     pub(super) stopwatch: Option<Stopwatch>,
+    pub(super) gateway: Option<Gateway<'g, P::Token, R::Mail>>,
+}
+
+/// What a worker leaves behind.
+pub(super) struct Trail<'a, T, M> {
+    pub(super) crossings: Crossings,
+    pub(super) stopwatch: Option<Stopwatch>,
+    pub(super) gateway: Option<Gateway<'a, T, M>>,
 }
 
 impl<'a, P: Process, R: Region<P>> Commons<'a, P, R> {
     pub(super) fn new(
         domains: &'a [Mutex<Domain<P, R>>],
+        own: Range<RegionIndex>,
         seats: &'a [Seat],
         office: &'a PostOffice<P::Token, R::Mail>,
-        epoch: SimDuration,
-        workers: usize,
+        (epoch, workers): (SimDuration, usize),
         progress: &'a Progress,
     ) -> Self {
         let claims = domains.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { domains, seats, office, claims, meeting: Meeting::new(workers), epoch, workers, progress }
+        let (meeting, is_part) = (Meeting::new(workers), false);
+        Self { domains, own, seats, office, claims, meeting, epoch, workers, is_part, progress }
+    }
+
+    /// Has the first worker speak to regions elsewhere through its [gateway](Crew::gateway), or not.
+    pub(super) fn with_regions_elsewhere(self, is_part: bool) -> Self {
+        Self { is_part, ..self }
     }
 }
 
-impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
+impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
     pub(super) fn new(commons: &'c Commons<'a, P, R>, me: usize) -> Self {
         let end = SimTime::ZERO.saturating_add(commons.epoch);
         let (failure, letters) = (SimTime::MAX, Vec::new());
         let counts = Crossings::default();
-        let bags = Bags::new(commons.domains.len());
+        let bags = Bags::new(commons.office.regions());
         Self {
             commons,
             me,
@@ -86,13 +106,15 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
             letters,
             bags,
             stopwatch: None,
+            gateway: None,
         }
     }
 
-    /// Runs domains until nothing happens any more, or a worker panics; returns what boundaries were crossed.
-    pub(super) fn run(mut self) -> (Crossings, Option<Stopwatch>) {
+    /// Runs domains until nothing happens any more, or a worker panics, or another process has gone.
+    pub(super) fn run(mut self) -> Trail<'g, P::Token, R::Mail> {
         while self.epoch().is_some() {}
-        (self.counts, self.stopwatch)
+        let Self { counts: crossings, stopwatch, gateway, .. } = self;
+        Trail { crossings, stopwatch, gateway }
     }
 
     /// Takes all domains through an epoch and over the boundary at its end; returns whether there is another one.
@@ -153,21 +175,46 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
             if claim.load(Ordering::Relaxed) < self.phase
                 && claim.fetch_max(self.phase, Ordering::Relaxed) < self.phase
             {
-                brought.merge(self.serve(number as RegionIndex, task));
+                brought.merge(self.serve(number, task));
             }
         }
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.meet();
         }
-        let all = self.commons.meeting.hold(self.meetings, self.me, brought)?;
-        self.meetings += 1;
+        let mut all = self.meet(brought)?;
+        if self.commons.is_part {
+            all = self.meet_all(all)?;
+        }
         self.failure = all.failure;
         Some(all)
     }
 
-    fn serve(&mut self, number: RegionIndex, task: Task) -> Standing {
+    /// Meets the other workers of this process.
+    fn meet(&mut self, brought: Standing) -> Option<Standing> {
+        let all = self.commons.meeting.hold(self.meetings, self.me, brought);
+        self.meetings += 1;
+        all
+    }
+
+    /// Learns how the regions of all processes stand, those here being like this, and gets their letters.
+    fn meet_all(&mut self, here: Standing) -> Option<Standing> {
+        let told = match &mut self.gateway {
+            Some(gateway) => {
+                let all = gateway.meet(self.commons.office, self.phase + 1, here);
+                if all.is_none() {
+                    self.commons.meeting.break_up();
+                }
+                all?
+            }
+            None => Standing::NOTHING,
+        };
+        self.meet(told)
+    }
+
+    fn serve(&mut self, place: usize, task: Task) -> Standing {
         let Commons { domains, seats, office, .. } = *self.commons;
-        let mut domain = domains[number as usize].lock().expect("no worker has panicked");
+        let number = self.commons.own.start + place as RegionIndex;
+        let mut domain = domains[place].lock().expect("no worker has panicked");
         let has_letters = office.has_letters(self.phase, number);
         let is_called = has_letters
             || match task {
@@ -198,7 +245,7 @@ impl<'c, 'a, P: Process, R: Region<P>> Crew<'c, 'a, P, R> {
         };
         let standing = Standing { letters, ..domain.standing() };
         if let (Some(stopwatch), Some(started)) = (&mut self.stopwatch, started) {
-            stopwatch.stop(number, started);
+            stopwatch.stop(place, started);
         }
         standing
     }

@@ -47,6 +47,10 @@ impl<T, M> PostOffice<T, M> {
         Self { inboxes: [(0..regions).map(inbox).collect(), (0..regions).map(inbox).collect()] }
     }
 
+    pub(super) fn regions(&self) -> usize {
+        self.inboxes[0].len()
+    }
+
     fn inbox(&self, phase: u64, region: RegionIndex) -> &Inbox<T, M> {
         &self.inboxes[(phase % 2) as usize][region as usize]
     }
@@ -69,12 +73,16 @@ impl<T, M> PostOffice<T, M> {
             count += 1;
         }
         for to in bags.filled.drain(..) {
-            let inbox = self.inbox(phase + 1, to);
-            inbox.is_filled.store(true, Ordering::Relaxed);
-            let mut letters = inbox.letters.lock().expect("no worker has panicked");
-            letters.append(&mut bags.of_region[to as usize]);
+            self.deliver(phase + 1, to, &mut bags.of_region[to as usize]);
         }
         count
+    }
+
+    /// Brings letters to a region that will read them in a phase.
+    pub(super) fn deliver(&self, phase: u64, to: RegionIndex, letters: &mut Letters<T, M>) {
+        let inbox = self.inbox(phase, to);
+        inbox.is_filled.store(true, Ordering::Relaxed);
+        inbox.letters.lock().expect("no worker has panicked").append(letters);
     }
 
     /// Returns whether a region has letters to read in a phase.

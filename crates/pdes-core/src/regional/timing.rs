@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::RegionIndex;
-
 /// The most workers that are looked at.
 const MOST_WORKERS: usize = 4096;
 
@@ -53,8 +51,8 @@ impl Stopwatch {
     }
 
     /// Adds what a region has taken since an instant.
-    pub(super) fn stop(&mut self, region: RegionIndex, started: Instant) {
-        self.taken[region as usize] += started.elapsed().as_nanos() as u64;
+    pub(super) fn stop(&mut self, region: usize, started: Instant) {
+        self.taken[region] += started.elapsed().as_nanos() as u64;
     }
 
     /// Ends a phase: workers meet.
