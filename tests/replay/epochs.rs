@@ -1,9 +1,11 @@
-//! Contention in epochs: one answer on any number of threads, near that of the exact model.
+//! Contention in epochs: one answer on any number of threads and processes, near that of the exact model.
+//!
+//! Processes are threads here; the module `processes` has those of `mpirun`.
 
 use std::path::{Path, PathBuf};
 
-use pdes_core::Progress;
-use pdes_replay::{Config, Outcome, Scene};
+use pdes_core::{Cluster, Progress};
+use pdes_replay::{Config, Outcome, Report, RunError, Scene};
 
 use crate::command_line::Folder;
 use crate::determinism::{all_calls, tests_of_requests};
@@ -11,16 +13,20 @@ use crate::matrix::{digest, results};
 use crate::reference;
 use crate::trace_commands::trace;
 
-const TREE: &str = "kind = 'fat_tree', levels = [{ children = 4, parents = 1 }, { children = 4, parents = 2 }, { children = 4, parents = 2 }]";
-const TORUS: &str = "kind = 'torus', dims = [4, 4, 4]";
-const DRAGONFLY: &str =
+pub(crate) const TREE: &str = "kind = 'fat_tree', levels = [{ children = 4, parents = 1 }, { children = 4, parents = 2 }, { children = 4, parents = 2 }]";
+pub(crate) const TORUS: &str = "kind = 'torus', dims = [4, 4, 4]";
+pub(crate) const DRAGONFLY: &str =
     "kind = 'dragonfly', groups = 4, blue = 1, chassis = 1, black = 1, blades = 4, green = 1, nodes = 4";
 
-fn scene(trace: &Path, topology: &str, settings: &[&str]) -> Scene {
+/// The setting of a platform of this shape.
+pub(crate) fn platform(topology: &str) -> String {
+    format!("platform.topology={{ {topology}, speed = '10Gf', bandwidth = '10GBps', latency = '500ns' }}")
+}
+
+pub(crate) fn scene(trace: &Path, topology: &str, settings: &[&str]) -> Scene {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
-    let platform = format!("{{ {topology}, speed = '10Gf', bandwidth = '10GBps', latency = '500ns' }}");
-    config.set(&format!("platform.topology={platform}")).unwrap();
+    config.set(&platform(topology)).unwrap();
     config.set("network.preset='raw'").unwrap();
     settings.iter().for_each(|setting| config.set(setting).unwrap());
     Scene::load(&config.resolve().unwrap()).unwrap()
@@ -30,7 +36,23 @@ fn replay(scene: &Scene) -> Outcome {
     scene.replay(&Progress::new(scene.job().threads)).unwrap()
 }
 
-/// Replays on any number of threads and with disturbed schedules; returns the outcome, which must be one.
+/// Replays on so many processes; returns what each gets.
+fn replay_on(processes: usize, scene: &Scene) -> Vec<Result<Option<Outcome>, RunError>> {
+    let outcomes = Cluster::in_memory(processes, |mut cluster| {
+        scene.replay_across(&mut cluster, &Progress::new(scene.job().threads))
+    });
+    outcomes.into_iter().map(|outcome| outcome.expect("no process panics")).collect()
+}
+
+/// The outcome of a replay on so many processes, which the first one gets.
+fn outcome_on(processes: usize, scene: &Scene) -> Outcome {
+    let mut outcomes: Vec<Outcome> =
+        replay_on(processes, scene).into_iter().filter_map(Result::unwrap).collect();
+    assert_eq!((outcomes.len(), outcomes[0].processes), (1, processes as u32));
+    outcomes.remove(0)
+}
+
+/// Replays on any number of threads and processes, and with disturbed schedules; returns the outcome, which must be one.
 fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
     let settings = [settings, &["network.epoch_s='auto'"]].concat();
     let mut scene = scene(trace, topology, &settings);
@@ -46,10 +68,20 @@ fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
             );
         }
     }
+    for (processes, threads, jitter) in [(2, 1, None), (3, 1, Some(1)), (4, 2, None)] {
+        scene = scene.with_threads(threads).with_jitter(jitter);
+        let found = outcome_on(processes, &scene);
+        assert!(
+            results(&found) == results(&first)
+                && format!("{:?}", found.epochs) == format!("{:?}", first.epochs),
+            "{} {topology}, {processes} processes, {threads} threads, {jitter:?}",
+            trace.display()
+        );
+    }
     first
 }
 
-fn generated(folder: &Folder, name: &str, arguments: &[&str]) -> PathBuf {
+pub(crate) fn generated(folder: &Folder, name: &str, arguments: &[&str]) -> PathBuf {
     let archive = folder.path(&format!("{name}.pdt"));
     trace(&[&["generate"], arguments, &["--output"]].concat(), &[&archive]).success();
     archive
@@ -125,6 +157,69 @@ fn several_ranks_on_a_host() {
     }
 }
 
+/// A report, without what depends on the machine and on how a run is divided.
+fn report(scene: &Scene, outcome: &Outcome) -> serde_json::Value {
+    let mut report = serde_json::to_value(Report::new(scene, outcome)).unwrap();
+    let fields = report.as_object_mut().unwrap();
+    for field in
+        ["wall_time_s", "load_s", "replay_s", "actions_per_s", "peak_rss_bytes", "threads", "processes"]
+    {
+        fields.remove(field).unwrap();
+    }
+    report
+}
+
+#[test]
+fn the_report_of_several_processes_is_that_of_one() {
+    let folder = Folder::new();
+    let traces = [
+        generated(
+            &folder,
+            "halo",
+            &["halo3d", "--cells=64,64,64", "--processes=4,4,4", "--iterations=3", "--jitter=0.2"],
+        ),
+        generated(&folder, "fft", &["alltoall-fft", "--ranks=32", "--grid=64,64,64", "--steps=2"]),
+    ];
+    let timeline = folder.path("timeline.json");
+    let timeline_setting = format!("timeline.file={timeline:?}");
+    let hosts: String = (0..64).map(|rank| format!("node-{}\n", rank * 29 % 64)).collect();
+    let hosts = format!("platform.hosts={:?}", folder.write("hosts.txt", &hosts));
+    let settings = [
+        "network.epoch_s='auto'",
+        "analysis.histograms=true",
+        "analysis.critical_path=true",
+        &timeline_setting,
+        &hosts,
+    ];
+    for (trace, topology) in traces.iter().zip([TREE, DRAGONFLY]) {
+        let mut scene = scene(trace, topology, &settings);
+        let expected = report(&scene, &replay(&scene));
+        let events = std::fs::read(&timeline).unwrap();
+        for part in ["epochs", "breakdown", "histograms", "critical_path", "links"] {
+            assert!(!expected[part].is_null(), "{part}");
+        }
+        for (processes, threads) in [(1, 2), (2, 1), (3, 2), (4, 1)] {
+            scene = scene.with_threads(threads);
+            let found = report(&scene, &outcome_on(processes, &scene));
+            assert_eq!(found, expected, "{processes} processes, {threads} threads");
+            assert!(std::fs::read(&timeline).unwrap() == events, "{processes} processes, {threads} threads");
+        }
+    }
+}
+
+/// Of more processes than regions some have nothing to do.
+#[test]
+fn fewer_regions_than_processes() {
+    let folder = Folder::new();
+    let lu = generated(&folder, "lu", &["npb-lu", "--class=S", "--ranks=16", "--steps=1"]);
+    for regions in [1, 2, 3] {
+        let regions = format!("network.regions={regions}");
+        let scene = scene(&lu, TORUS, &["network.epoch_s='auto'", &regions]);
+        let expected = results(&replay(&scene));
+        assert!(results(&outcome_on(4, &scene)) == expected, "{regions}");
+    }
+}
+
 /// What asks who comes first runs on one thread, with one answer all the same.
 #[test]
 fn programs_that_ask_who_comes_first() {
@@ -156,5 +251,29 @@ fn errors_are_those_of_one_thread() {
         let scene = scene(&trace, TREE, &settings);
         let error = scene.replay(&Progress::new(threads)).unwrap_err().to_string();
         assert!(error.contains("rank 0, action 1") && error.contains("800"), "{error}");
+        told_once(replay_on(3, &scene), &error);
     }
+}
+
+/// Makes sure that one process has this error, and the others know that it has one.
+fn told_once(results: Vec<Result<Option<Outcome>, RunError>>, error: &str) {
+    let told = |result: Result<Option<Outcome>, RunError>| match result {
+        Err(RunError::Elsewhere { .. }) => None,
+        Err(error) => Some(error.to_string()),
+        Ok(_) => Some("success".to_owned()),
+    };
+    let told: Vec<String> = results.into_iter().filter_map(told).collect();
+    assert_eq!(told, [error]);
+}
+
+#[test]
+fn a_deadlock_is_told_with_its_cycle() {
+    let folder = Folder::new();
+    let waits =
+        |me: u32| format!("{me} init\n{me} recv {} 0 8\n{me} send {} 0 8\n", (me + 1) % 64, (me + 63) % 64);
+    let trace = folder.write("cycle.txt", &(0..64).map(waits).collect::<String>());
+    let scene = scene(&trace, TREE, &["network.epoch_s='auto'"]);
+    let error = scene.replay(&Progress::new(1)).unwrap_err().to_string();
+    assert!(error.contains("64 ranks wait for each other"), "{error}");
+    told_once(replay_on(3, &scene), &error);
 }

@@ -13,6 +13,7 @@ use predicates::str::contains;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 use crate::determinism::{all_calls, tests_of_requests};
+use crate::epochs;
 use crate::matrix::{Way, digest, scene};
 use crate::reference::repository;
 
@@ -101,6 +102,105 @@ fn one_digest() {
             assert_eq!(report["processes"], way.processes, "{trace} {way:?}");
             assert_eq!(report["breakdown"], breakdown, "{trace} {way:?}");
         }
+    }
+}
+
+/// The arguments of a replay with contention, in epochs, on a platform of this shape.
+fn in_epochs(trace: &Path, topology: &str, more: &[String]) -> Vec<String> {
+    let settings =
+        [epochs::platform(topology), "network.preset='raw'".into(), "network.epoch_s='auto'".into()];
+    let settings = settings.iter().map(|setting| format!("--set={setting}"));
+    [format!("--trace={}", text(trace))].into_iter().chain(settings).chain(more.iter().cloned()).collect()
+}
+
+/// Each process has regions of its own.
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn one_digest_of_regions() {
+    let folder = Folder::new();
+    let generated = |name, arguments| epochs::generated(&folder, name, arguments);
+    let lu = generated("lu", &["npb-lu", "--class=S", "--ranks=16", "--steps=2"]);
+    let halo = generated("halo", &["halo3d", "--cells=64,64,64", "--processes=4,4,4", "--iterations=3"]);
+    let fft = generated("fft", &["alltoall-fft", "--ranks=32", "--grid=32,32,32", "--steps=2"]);
+    // Neighbouring ranks on hosts that lie apart, so that most messages cross regions, and all regions have ranks.
+    let hosts: String = (0..64).map(|rank| format!("node-{}\n", rank * 29 % 64)).collect();
+    let hosts = format!("platform.hosts={:?}", folder.write("hosts.txt", &hosts));
+    for (trace, topology, way) in [
+        (&lu, epochs::TREE, (2, 1)),
+        (&lu, epochs::TORUS, (3, 1)),
+        (&lu, epochs::DRAGONFLY, (4, 2)),
+        (&halo, epochs::TREE, (4, 2)),
+        (&halo, epochs::TORUS, (2, 1)),
+        (&halo, epochs::DRAGONFLY, (3, 1)),
+        (&fft, epochs::TREE, (3, 1)),
+        (&fft, epochs::TORUS, (4, 2)),
+        (&fft, epochs::DRAGONFLY, (2, 1)),
+    ] {
+        let (processes, threads) = way;
+        let settings = ["network.epoch_s='auto'", "network.regions=4", &hosts];
+        let scene = epochs::scene(trace, topology, &settings);
+        let outcome = scene.replay(&pdes_core::Progress::new(1)).unwrap();
+        let expected = serde_json::to_value(Report::new(&scene, &outcome)).unwrap();
+        let file = folder.path("report.json");
+        let more = [
+            "--set=network.regions=4".to_owned(),
+            format!("--set={hosts}"),
+            format!("--threads={threads}"),
+            format!("--report={}", file.display()),
+        ];
+        let arguments = in_epochs(trace, topology, &more);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let Some(assert) = try_mpirun(processes, &arguments) else { return };
+        assert.code(DONE);
+        let found: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        for part in ["digest", "epochs", "breakdown", "links", "warnings", "time_by_action"] {
+            assert_eq!(found[part], expected[part], "{part} of {} {topology} {way:?}", trace.display());
+        }
+        assert_eq!((&found["processes"], &found["threads"]), (&processes.into(), &threads.into()));
+        assert!(found["epochs"]["exchange_messages"].as_u64() > Some(0), "{}", found["epochs"]);
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn failures_in_regions_are_told_once() {
+    let folder = Folder::new();
+    let cluster = "kind = 'cluster', hosts = 6";
+    let regions = ["--set=network.regions=3".to_owned(), "--threads=2".to_owned()];
+    let expect = |trace: &Path, words: &str| {
+        let arguments = in_epochs(trace, cluster, &regions);
+        expect_failure(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), FAILED, words);
+    };
+    let inits: String = (0..6).map(|me| format!("{me} init\n")).collect();
+    let truncated =
+        folder.write("truncated.txt", &format!("{inits}4 send 5 0 100\n5 recv 4 0 10\n0 send 3 0 8\n"));
+    expect(&truncated, "truncated.txt:8: rank 5, action 1");
+    let waits =
+        |me: u32| format!("{me} init\n{me} recv {} 0 8\n{me} send {} 0 8\n", (me + 1) % 6, (me + 5) % 6);
+    let cycle = folder.write("cycle.txt", &(0..6).map(waits).collect::<String>());
+    expect(&cycle, "6 ranks wait for each other\n  rank 0 waits in action 1 at ");
+}
+
+/// What asks who comes first is replayed by the first process.
+#[test]
+#[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
+fn regions_of_programs_that_ask_who_comes_first() {
+    let folder = Folder::new();
+    let archive = epochs::generated(&folder, "workers", &["master-worker", "--ranks=9", "--tasks=40"]);
+    let lines = folder.write("calls.txt", &all_calls(3));
+    for trace in [archive, lines] {
+        let settings = ["network.epoch_s='auto'", "network.regions=16"];
+        let scene = epochs::scene(&trace, epochs::TREE, &settings);
+        let expected = digest(&scene.replay(&pdes_core::Progress::new(1)).unwrap()).to_string();
+        let arguments = in_epochs(&trace, epochs::TREE, &["--set=network.regions=16".to_owned()]);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let Some(assert) = try_mpirun(3, &arguments) else { return };
+        let output = assert.code(DONE).get_output().clone();
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(stdout.contains(&expected), "{stdout}");
+        assert_eq!(stderr.matches("who comes first, which needs one thread").count(), 1, "{stderr}");
     }
 }
 

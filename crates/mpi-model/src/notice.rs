@@ -1,5 +1,7 @@
 //! What ranks are told when a machine has carried out their orders.
 
+mod wire;
+
 use pdes_core::{Bytes, Outbox, Rank, SimTime};
 
 use crate::request::{OperationIndex, RequestId};

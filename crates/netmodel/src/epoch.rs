@@ -53,6 +53,8 @@ mod tests;
 pub(crate) mod unit;
 mod way;
 
+use std::ops::Range;
+
 use pdes_core::{Bytes, SimDuration, SimTime};
 
 use crate::flow::agenda::{Agenda, Earliest};
@@ -175,8 +177,8 @@ fn found<'p>(
     Ok(Ground { platform, parameters: parameters.clone(), regions, scale })
 }
 
-/// Makes the regions of a machine, idle.
-fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration) -> Vec<Region<T>> {
+/// Makes some of the regions of a machine, idle.
+fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration, numbers: Range<u32>) -> Vec<Region<T>> {
     let (hosts, links) = (ground.regions.hosts(), ground.regions.links());
     let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
         let hosts = hosts.iter().map(|&host| ground.platform.host(host));
@@ -186,7 +188,8 @@ fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration) -> Vec<Region<T>
         });
         Region::new(RegionId::new(number), epoch, ground, hosts, links)
     };
-    (0..).zip(hosts.iter().zip(&links)).map(region).collect()
+    let places = numbers.start as usize..numbers.end as usize;
+    numbers.zip(hosts[places.clone()].iter().zip(&links[places])).map(region).collect()
 }
 
 /// Returns what the links of regions have carried up to an instant.
@@ -210,8 +213,9 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         regions: Regions,
         epoch: SimDuration,
     ) -> Result<Self, EpochError> {
+        let all = 0..regions.count();
         let ground = found(platform, parameters, regions, epoch)?;
-        let regions = regions_of(&ground, epoch);
+        let regions = regions_of(&ground, epoch, all);
         let mut earliest = Earliest::default();
         earliest.grow(2 * regions.len());
         Ok(Self {

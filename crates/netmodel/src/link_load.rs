@@ -3,7 +3,9 @@
 pub(crate) mod bins;
 pub(crate) mod gauge;
 
-use pdes_core::{SimDuration, SimTime};
+use std::borrow::Cow;
+
+use pdes_core::{SimDuration, SimTime, Wire};
 
 use crate::{LinkId, Platform, Sharing};
 use bins::Bins;
@@ -42,7 +44,7 @@ pub(crate) struct Account<'a> {
     /// The load that is the capacity.
     pub(crate) capacity: f64,
     /// Loads times picoseconds.
-    pub(crate) bins: &'a Bins,
+    pub(crate) bins: Cow<'a, Bins>,
 }
 
 impl LinkLoads {
@@ -52,9 +54,7 @@ impl LinkLoads {
         end: SimTime,
         accounts: impl Iterator<Item = Account<'a>>,
     ) -> Self {
-        let is_shared = |account: &Account<'_>| platform.link(account.link).sharing == Sharing::Shared;
-        let mut accounts: Vec<Account<'_>> =
-            accounts.filter(|account| account.bins.is_used() && is_shared(account)).collect();
+        let mut accounts: Vec<Account<'_>> = accounts.filter(|account| account.matters(platform)).collect();
         accounts.sort_by_key(|account| account.link);
         let scales = accounts.iter().map(|account| account.bins.scale());
         let scale = scales.fold(bins::scale_of(end.as_picos()), u32::max);
@@ -64,8 +64,27 @@ impl LinkLoads {
 }
 
 impl Account<'_> {
+    /// Returns whether the link has carried anything, and is one where messages hold each other up.
+    pub(crate) fn matters(&self, platform: &Platform) -> bool {
+        self.bins.is_used() && platform.link(self.link).sharing == Sharing::Shared
+    }
+
+    /// Writes the account for another process of the operating system.
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        let Self { link, bytes: carried, saturated, capacity, ref bins } = *self;
+        (link.get(), carried, (saturated, capacity.to_bits())).write(bytes);
+        bins.write(bytes);
+    }
+
+    /// Reads an account; `None` where the bytes are none.
+    pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (link, carried, (saturated, capacity)) = Wire::read(bytes)?;
+        let (link, capacity) = (LinkId::new(link), f64::from_bits(capacity));
+        Some(Self { link, bytes: carried, saturated, capacity, bins: Cow::Owned(Bins::read(bytes)?) })
+    }
+
     fn load(&self, scale: u32, end: u64) -> LinkLoad {
-        let Self { link, bytes, saturated, capacity, bins } = *self;
+        let Self { link, bytes, saturated, capacity, ref bins } = *self;
         let sums = bins.coarse(scale, end);
         let total: f64 = sums.iter().sum();
         let part = |sum: f64, picos: u64| if picos == 0 { 0.0 } else { sum / (capacity * picos as f64) };

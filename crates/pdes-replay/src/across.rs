@@ -3,15 +3,21 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use mpi_model::{CriticalPath, Distributions, RankProcess, Statistics, Waiting};
-use netmodel::LogGps;
-use pdes_core::{Cluster, Ending, Partition, Process, Progress, Rank, Run, SimTime, Wire};
+use ::timeline::Spool;
+use mpi_model::{CriticalPath, Distributions, Machine, RankProcess, ReplayError, Statistics, Waiting, World};
+use netmodel::{LogGps, RouteError};
+use pdes_core::{
+    Cluster, Crossings, Ending, Partition, Process, Progress, Rank, RegionBlocks, RegionalRun, Run, SimTime,
+    Unordered, Wire,
+};
 use trace_mmap::TraceError;
 
+use crate::contention::{EpochSummary, SharedMachine};
 use crate::deadlock::Deadlock;
 use crate::job::{Job, Model};
 use crate::machine::PlacedMachine;
 use crate::partition::{Division, PartitionSource};
+use crate::province::Province;
 use crate::report::peak_rss_bytes;
 use crate::scene::{Outcome, RunError, Scene, last, last_path};
 
@@ -43,10 +49,30 @@ impl Scene {
                 scene.division = Some(division);
                 mine
             }
-            Model::Flow => (0..ranks).filter(|_| me == 0).map(Rank::new).collect(),
+            Model::Flow => {
+                scene.blocks = scene.cut(members);
+                match &scene.blocks {
+                    Some(blocks) => blocks.ranks(me).collect(),
+                    None => (0..ranks).filter(|_| me == 0).map(Rank::new).collect(),
+                }
+            }
         };
         agree(cluster, scene.hold(mine.into_iter()))?;
         scene.check_together(cluster).map(|()| scene)
+    }
+
+    /// Puts the regions of the platform on so many processes; `None` where they cannot be parted, or there is one.
+    fn cut(&self, members: usize) -> Option<RegionBlocks> {
+        let is_shared = self.job().model == Model::Flow && members > 1;
+        let plan = self.epochs().filter(|plan| is_shared && plan.regions() > 1)?;
+        let homes = plan.homes(self.placement(), self.trace().ranks());
+        Some(RegionBlocks::new(homes, plan.regions(), members))
+    }
+
+    /// Returns on how many processes regions with ranks lie, where these run on several.
+    pub fn processes_of_regions(&self) -> Option<usize> {
+        let blocks = self.blocks.as_ref()?;
+        Some((0..blocks.members()).filter(|&member| blocks.ranks(member).next().is_some()).count())
     }
 
     /// Checks what no process knows alone: that the ranks of all have as many actions as the archive says.
@@ -62,12 +88,14 @@ impl Scene {
     fn fingerprint(&self) -> Vec<u8> {
         let job = Job { reading_threads: 0, ..self.job().clone() };
         let trace = (self.trace().ranks(), self.trace().actions());
-        let text = format!("{} {job:?} {trace:?}", env!("CARGO_PKG_VERSION"));
+        let epochs = self.epochs().map(|plan| (plan.epoch(), plan.regions()));
+        let text = format!("{} {job:?} {trace:?} {epochs:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).as_bytes().to_vec()
     }
 
     /// Replays the trace on the platform, on all processes of a cluster; the first one gets the outcome, which is that of
-    /// [`replay`](Scene::replay). With contention the first one does all the work.
+    /// [`replay`](Scene::replay). With contention each process runs the regions that it has; the first one does all the work where
+    /// rates change at every event, where there is one region, and where a rank asks who comes first.
     ///
     /// # Errors
     /// As [`replay`](Scene::replay); one of the processes has the error, the others have [`RunError::Elsewhere`].
@@ -76,9 +104,11 @@ impl Scene {
         cluster: &mut Cluster,
         progress: &Progress,
     ) -> Result<Option<Outcome>, RunError> {
-        let outcome = match self.job().model {
-            Model::LogGps => self.replay_parts(cluster, progress)?,
-            Model::Flow => {
+        let blocks = self.blocks.clone().or_else(|| self.cut(cluster.members()));
+        let outcome = match (self.job().model, &blocks) {
+            (Model::LogGps, _) => self.replay_parts(cluster, progress)?,
+            (Model::Flow, Some(blocks)) => self.replay_regions_across(cluster, blocks, progress)?,
+            (Model::Flow, None) => {
                 let own = (cluster.member() == 0).then(|| self.replay(progress)).transpose();
                 agree(cluster, own)?
             }
@@ -113,23 +143,109 @@ impl Scene {
         let processes = world.processes_of(mine.iter().copied()).map_err(|error| self.locate(error));
         let processes = agree(cluster, processes)?;
         let run = engine.run_across(cluster, ranks, processes, progress)?;
+        let ranks_of = |member| engine.ranks(member, members, ranks);
+        let outcome = self.conclude_across(cluster, started, (&world, spool.as_ref()), ranks_of, run)?;
+        Ok(outcome.map(|outcome| Outcome { cuts, ..outcome }))
+    }
+
+    /// Replays the ranks of this process with contention, and the regions in which they live.
+    fn replay_regions_across(
+        &self,
+        cluster: &mut Cluster,
+        blocks: &RegionBlocks,
+        progress: &Progress,
+    ) -> Result<Option<Outcome>, RunError> {
+        let started = Instant::now();
+        let me = cluster.member();
+        let plan = self.epochs().expect("where there are regions there are epochs");
+        let machine = SharedMachine::new(self.platform(), self.placement(), &self.job().network);
+        let spool = self.spool();
+        let others = (0..blocks.members()).filter(|&member| member != me);
+        let elsewhere = others.filter_map(|other| blocks.ranks(other).next());
+        let world =
+            self.world(&machine).with_recording(self.recording(spool.as_ref())).beside(elsewhere.collect());
+        let world =
+            if self.job().critical_path { world.with_critical_paths(blocks.ranks(me)) } else { world };
+        let processes = world.processes_of(blocks.ranks(me)).map_err(|error| self.locate(error));
+        let processes = agree(cluster, processes)?;
+        let ground =
+            agree(cluster, plan.machine(self.platform(), &self.job().network).map_err(RunError::from))?;
+        let ground = ground.with_link_loads(self.records_links());
+        let numbers = blocks.regions(me);
+        let provinces = Province::make(numbers.clone(), &ground, self.placement(), blocks.homes());
+        let engine = self.regional_engine();
+        let done = engine.run_across(cluster, plan.epoch(), processes, blocks, provinces, progress)?;
+        let RegionalRun { run, mut regions, crossings, .. } = match done {
+            Ok(done) => done,
+            Err(unordered) => {
+                let own = (me == 0).then(|| self.replay_whole(unordered, started, progress)).transpose();
+                return agree(cluster, own);
+            }
+        };
+        let ranks_of = |member| blocks.ranks(member).collect();
+        let outcome = self.conclude_across(cluster, started, (&world, spool.as_ref()), ranks_of, run)?;
+        // On one process no path goes from one region to another as letters.
+        let paths = cluster.gather(to_bytes(&world.tokens_of_paths()))?;
+        let paths: u64 = paths.iter().filter_map(|part| u64::read(&mut part.as_slice())).sum();
+        let crossings = Crossings { letters: crossings.letters.saturating_sub(paths), ..crossings };
+        let epochs = gather_epochs(cluster, Province::summary(&regions, crossings))?;
+        let links = if self.records_links() {
+            let end = cluster
+                .spread(outcome.as_ref().map_or(Vec::new(), |outcome| to_bytes(&outcome.simulated_time())))?;
+            let end = SimTime::read(&mut end.as_slice()).ok_or(RunError::Different)?;
+            let own = Province::write_link_loads(&ground, numbers, &mut regions, end);
+            let parts = cluster.gather(own)?;
+            Some(ground.read_link_loads(parts.iter().map(Vec::as_slice), end).ok_or(RunError::Different)?)
+        } else {
+            None
+        };
+        Ok(outcome.map(|outcome| Outcome { epochs: Some(epochs), links, ..outcome }))
+    }
+
+    /// Replays all ranks on this process, in the order of time: one of them asks who comes first.
+    fn replay_whole(
+        &self,
+        unordered: Unordered,
+        started: Instant,
+        progress: &Progress,
+    ) -> Result<Outcome, RunError> {
+        self.warn_of_one_thread(unordered);
+        progress.go_on_after(0);
+        if self.trace().is_in_memory() {
+            return self.replay_in_order(started, progress);
+        }
+        Self::load(self.job())?.replay_in_order(started, progress)
+    }
+
+    /// Brings what has come of the ranks of all processes to the first one.
+    fn conclude_across<M>(
+        &self,
+        cluster: &mut Cluster,
+        started: Instant,
+        (world, spool): (&World<'_, M>, Option<&Spool>),
+        ranks_of: impl Fn(usize) -> Vec<Rank>,
+        run: Run<RankProcess<'_, M>, Option<Failure>>,
+    ) -> Result<Option<Outcome>, RunError>
+    where
+        M: Machine<Error = RouteError>,
+    {
         let replay_time = started.elapsed();
         let sound = self.trace().integrity().map_err(|damage| TraceError::from(damage).into());
         agree(cluster, sound)?;
         let path = last_path(&run.processes);
-        let parts = self.gather_ending(cluster, &mine, run)?;
+        let parts = self.gather_ending(cluster, &ranks_of(cluster.member()), run)?;
         let distributions = gather_distributions(cluster, world.distributions())?;
         let critical_path = gather_path(cluster, path)?;
-        let timeline = self.write_timeline_across(spool.as_ref(), cluster)?;
-        let outcome = move || {
-            let mut outcome = Outcome { cuts, timeline, ..Outcome::empty(ranks, replay_time) };
-            (outcome.distributions, outcome.critical_path) = (distributions, critical_path);
-            for (part, member) in parts.iter().zip(0..) {
-                outcome.take_in(&engine.ranks(member, members, ranks), part);
-            }
-            outcome
-        };
-        Ok((me == 0).then(outcome))
+        let timeline = self.write_timeline_across(spool, cluster)?;
+        if cluster.member() > 0 {
+            return Ok(None);
+        }
+        let empty = Outcome::empty(self.trace().ranks(), replay_time);
+        let mut outcome = Outcome { distributions, critical_path, timeline, ..empty };
+        for (member, part) in parts.iter().enumerate() {
+            outcome.take_in(&ranks_of(member), part);
+        }
+        Ok(Some(outcome))
     }
 
     /// Puts ranks on workers; all processes do as the first one says.
@@ -154,12 +270,15 @@ impl Scene {
     }
 
     /// Brings the results of all processes to the first one, or finds out why there are none.
-    fn gather_ending(
+    fn gather_ending<M>(
         &self,
         cluster: &mut Cluster,
         mine: &[Rank],
-        run: Run<RankProcess<'_, PlacedMachine<'_>>, Option<ReplayFailure>>,
-    ) -> Result<Vec<Vec<u8>>, RunError> {
+        run: Run<RankProcess<'_, M>, Option<Failure>>,
+    ) -> Result<Vec<Vec<u8>>, RunError>
+    where
+        M: Machine<Error = RouteError>,
+    {
         match run.ending {
             Ending::Completed => {
                 let mut bytes = Vec::new();
@@ -232,7 +351,17 @@ fn gather_path(cluster: &mut Cluster, own: Option<CriticalPath>) -> Result<Optio
     })))
 }
 
-type ReplayFailure = <RankProcess<'static, PlacedMachine<'static>> as Process>::Error;
+/// Adds up how the epochs went in the regions of all processes, on the first one; the others get their own.
+fn gather_epochs(cluster: &mut Cluster, own: EpochSummary) -> Result<EpochSummary, RunError> {
+    let (mut all, mut bytes) = (own, Vec::new());
+    own.write_part(&mut bytes);
+    for part in cluster.gather(bytes)?.iter().skip(1) {
+        all.add_part(part).ok_or(RunError::Different)?;
+    }
+    Ok(all)
+}
+
+type Failure = Box<ReplayError<RouteError>>;
 
 fn to_bytes(value: &impl Wire) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -5,7 +5,7 @@ use netmodel::epoch::{EpochCounts, EpochError, EpochMachine};
 use netmodel::{
     EpochNetwork, FlowNetwork, HostId, LinkLoads, LogGps, NetworkParameters, Platform, Regions, RouteError,
 };
-use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, SimDuration, SimTime};
+use pdes_core::{Arbiter, Bytes, Fault, Outbox, Rank, RegionIndex, SimDuration, SimTime, Wire};
 
 use crate::Placement;
 use crate::job::{Epoch, Job};
@@ -113,6 +113,12 @@ impl EpochPlan {
         EpochMachine::new(platform, parameters, self.regions.clone(), self.epoch)
     }
 
+    /// Says in which region each rank lives.
+    pub(crate) fn homes(&self, placement: &Placement, ranks: u32) -> Vec<RegionIndex> {
+        let home = |rank| self.regions.of_host(placement.host(Rank::new(rank))).get();
+        (0..ranks).map(home).collect()
+    }
+
     /// The length of an epoch.
     pub(crate) fn epoch(&self) -> SimDuration {
         self.epoch
@@ -131,6 +137,23 @@ pub struct EpochSummary {
     pub counts: EpochCounts,
     /// The most that a link carried beyond its capacity in ten epochs, as a part of its capacity.
     pub capacity_violation: f64,
+}
+
+impl EpochSummary {
+    /// Writes what a process knows alone: what its regions did.
+    pub(crate) fn write_part(&self, bytes: &mut Vec<u8>) {
+        let EpochCounts { settlements, evaluations, .. } = self.counts;
+        (settlements, evaluations, self.capacity_violation.to_bits()).write(bytes);
+    }
+
+    /// Adds what another process has [written](EpochSummary::write_part); `None` where it is something else.
+    pub(crate) fn add_part(&mut self, mut bytes: &[u8]) -> Option<()> {
+        let (settlements, evaluations, violation): (u64, u64, u64) = Wire::read(&mut bytes)?;
+        self.counts.settlements += settlements;
+        self.counts.evaluations += evaluations;
+        self.capacity_violation = self.capacity_violation.max(f64::from_bits(violation));
+        Some(())
+    }
 }
 
 /// The network and the cores of a [`SharedMachine`] at work.

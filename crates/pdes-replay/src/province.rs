@@ -1,5 +1,7 @@
 //! Regions of a machine with contention, and the ranks that live on their hosts.
 
+use std::ops::Range;
+
 use mpi_model::{Notice, RankProcess, ReplayError, Token, Work};
 use netmodel::epoch::{Booking, EpochCounts, EpochMachine, EpochMail, EpochRegion};
 use netmodel::{LinkLoads, RouteError};
@@ -23,25 +25,32 @@ pub(crate) struct Province<'a> {
 }
 
 impl<'a> Province<'a> {
-    /// Makes all regions of a machine, idle.
-    pub(crate) fn all(
+    /// Makes regions of a machine, idle.
+    pub(crate) fn make(
+        numbers: Range<RegionIndex>,
         machine: &'a EpochMachine<'a>,
         placement: &'a Placement,
         homes: &'a [RegionIndex],
     ) -> Vec<Self> {
         let province = |(index, region)| Self { index, region, placement, homes, done: Vec::new() };
-        (0..).zip(machine.parts()).map(province).collect()
-    }
-
-    /// Says in which region each rank lives.
-    pub(crate) fn homes(machine: &EpochMachine<'_>, placement: &Placement, ranks: u32) -> Vec<RegionIndex> {
-        let home = |rank| machine.regions().of_host(placement.host(Rank::new(rank))).get();
-        (0..ranks).map(home).collect()
+        numbers.clone().zip(machine.parts(numbers)).map(province).collect()
     }
 
     /// Returns what the links of all regions of a machine have carried up to the end of a run.
     pub(crate) fn link_loads(machine: &EpochMachine<'a>, provinces: &mut [Self], end: SimTime) -> LinkLoads {
         machine.link_loads(provinces.iter_mut().map(|province| &mut province.region), end)
+    }
+
+    /// Writes what the links of regions of a machine have carried up to the end of a run, for the process that puts together
+    /// what those of all have.
+    pub(crate) fn write_link_loads(
+        machine: &EpochMachine<'a>,
+        numbers: Range<RegionIndex>,
+        provinces: &mut [Self],
+        end: SimTime,
+    ) -> Vec<u8> {
+        let regions = provinces.iter_mut().map(|province| &mut province.region);
+        machine.write_link_loads(numbers, regions, end)
     }
 
     /// Sums up how the epochs of a run went.

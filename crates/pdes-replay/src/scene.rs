@@ -14,8 +14,8 @@ use mpi_model::{
 use netmodel::epoch::EpochError;
 use netmodel::{LinkLoads, LogGps, Platform, RegionError, RouteError};
 use pdes_core::{
-    ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionalEngine,
-    RegionalRun, RegionalTiming, Run, RunAhead, SimTime, Unordered,
+    ClusterError, Ending, Engine, OrderedEngine, Partition, Process, Progress, Rank, RegionBlocks,
+    RegionalEngine, RegionalRun, RegionalTiming, Run, RunAhead, SimTime, Unordered,
 };
 use trace_mmap::{LoadOptions, Trace, TraceError, UnmodelledCalls};
 
@@ -50,6 +50,8 @@ pub struct Scene {
     load_time: Duration,
     /// Which worker runs which rank, where ranks were loaded accordingly.
     pub(crate) division: Option<Division>,
+    /// Which process runs which regions, where ranks were loaded accordingly.
+    pub(crate) blocks: Option<RegionBlocks>,
     jitter: Option<u64>,
     batch: Option<usize>,
     stop: Stop,
@@ -218,6 +220,7 @@ impl Scene {
             epochs,
             load_time,
             division: None,
+            blocks: None,
             jitter: None,
             batch: None,
             stop: Stop::default(),
@@ -409,7 +412,7 @@ impl Scene {
     }
 
     /// Returns whether it is recorded what links carry.
-    fn records_links(&self) -> bool {
+    pub(crate) fn records_links(&self) -> bool {
         let are_few = self.platform.links().len() <= MOST_LINKS_RECORDED;
         self.job.model == Model::Flow && self.job.links.unwrap_or(are_few)
     }
@@ -433,13 +436,18 @@ impl Scene {
     /// Replays with contention.
     fn replay_shared(&self, progress: &Progress) -> Result<Outcome, RunError> {
         let started = Instant::now();
-        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         if let Some(plan) = &self.epochs
             && let Some((outcome, _)) =
                 self.replay_regions(&self.regional_engine(), started, plan, progress)?
         {
             return Ok(outcome);
         }
+        self.replay_in_order(started, progress)
+    }
+
+    /// Replays with contention, all of it in the order of time.
+    pub(crate) fn replay_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
+        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         let spool = self.spool();
         let world = self.world(&machine).with_recording(self.recording(spool.as_ref()));
         let processes = world.processes().map_err(|error| self.locate(error))?;
@@ -482,8 +490,8 @@ impl Scene {
         let processes = world.processes().map_err(|error| self.locate(error))?;
         let ground = plan.machine(&self.platform, &self.job.network)?;
         let ground = ground.with_link_loads(self.records_links());
-        let homes = Province::homes(&ground, &self.placement, self.trace.ranks());
-        let provinces = Province::all(&ground, &self.placement, &homes);
+        let homes = plan.homes(&self.placement, self.trace.ranks());
+        let provinces = Province::make(0..plan.regions(), &ground, &self.placement, &homes);
         match engine.run(plan.epoch(), processes, &homes, provinces, progress) {
             Ok(RegionalRun { run, mut regions, crossings, timing }) => {
                 let outcome = self.conclude(started, run)?;
@@ -493,15 +501,18 @@ impl Scene {
                 let (distributions, timeline) = (world.distributions(), self.write_timeline(spool.as_ref())?);
                 Ok(Some((Outcome { epochs, distributions, links, timeline, ..outcome }, timing)))
             }
-            Err(Unordered { rank, at }) => {
-                tracing::warn!(
-                    "rank {rank} asks at {at} s who comes first, which needs one thread for all regions: {} thread(s) are of no \
-                     use",
-                    self.job.threads
-                );
+            Err(unordered) => {
+                self.warn_of_one_thread(unordered);
                 Ok(None)
             }
         }
+    }
+
+    pub(crate) fn warn_of_one_thread(&self, Unordered { rank, at }: Unordered) {
+        tracing::warn!(
+            "rank {rank} asks at {at} s who comes first, which needs one thread for all regions: {} thread(s) are of no use",
+            self.job.threads
+        );
     }
 
     fn conclude<M>(&self, started: Instant, run: Run<RankProcess<'_, M>>) -> Result<Outcome, RunError>

@@ -9,7 +9,7 @@ use pdes_core::{Bytes, Outbox, Rank, SimTime};
 use trace_mmap::{CallId, OutIdx, PortId};
 
 use super::RankProcess;
-use super::shelf::{Key, cut, join};
+use super::shelf::{Key, Shelves, cut, join};
 use super::times::Alone;
 use crate::critical_path::CriticalPath;
 use crate::machine::{Machine, Passage};
@@ -110,14 +110,21 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn put(&self, to: Rank, key: Key, path: &CriticalPath, outbox: &mut Outbox<Token, M::Order>) {
         let shelves = self.causes.as_ref().expect("critical paths are followed").shelves;
         if !shelves.put(to, key, path) {
-            self.send_pieces(to, key, path, outbox);
+            self.send_pieces(shelves, (to, key), path, outbox);
         }
     }
 
     #[cold]
-    fn send_pieces(&self, to: Rank, key: Key, path: &CriticalPath, outbox: &mut Outbox<Token, M::Order>) {
-        let from = self.me;
-        cut(key, path).into_iter().for_each(|piece| outbox.send(to, Token::Piece { from, piece }));
+    fn send_pieces(
+        &self,
+        shelves: &Shelves,
+        (to, key): (Rank, Key),
+        path: &CriticalPath,
+        outbox: &mut Outbox<Token, M::Order>,
+    ) {
+        let (from, pieces) = (self.me, cut(key, path));
+        shelves.count_pieces(pieces.len());
+        pieces.into_iter().for_each(|piece| outbox.send(to, Token::Piece { from, piece }));
     }
 
     /// Takes in a piece of a path from another process.

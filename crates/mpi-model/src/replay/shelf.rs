@@ -3,6 +3,8 @@
 //! They lie beside the tokens, which are as large with them as without: a token between ranks of one process of the operating
 //! system finds its path on the receiver's shelf; to another process the path goes in pieces, before the token.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use parking_lot::Mutex;
 use pdes_core::{Rank, SimTime, Wire};
 use rustc_hash::FxHashMap;
@@ -34,7 +36,11 @@ pub(super) struct ToPort {
 
 /// The shelves of the ranks of a process of the operating system; `None` for those of others.
 #[derive(Debug)]
-pub(super) struct Shelves(Vec<Option<Shelf>>);
+pub(super) struct Shelves {
+    of_rank: Vec<Option<Shelf>>,
+    /// Pieces of paths that went to other processes.
+    pieces: AtomicU64,
+}
 
 /// What is under way to a rank.
 #[derive(Debug)]
@@ -92,7 +98,17 @@ impl Shelves {
     pub(super) fn new(of: impl Iterator<Item = Rank>, trace: &Trace) -> Self {
         let mut shelves: Vec<_> = (0..trace.ranks()).map(|_| None).collect();
         of.for_each(|rank| shelves[rank.index()] = Some(Shelf::of_rank(trace.rank(rank))));
-        Self(shelves)
+        Self { of_rank: shelves, pieces: AtomicU64::new(0) }
+    }
+
+    /// Counts pieces that go to another process.
+    pub(super) fn count_pieces(&self, pieces: usize) {
+        self.pieces.fetch_add(pieces as u64, Ordering::Relaxed);
+    }
+
+    /// Returns how many pieces of paths have gone to other processes.
+    pub(super) fn pieces(&self) -> u64 {
+        self.pieces.load(Ordering::Relaxed)
     }
 
     /// Puts a path on the shelf of a rank, that of no message of a line; returns whether the shelf is here.
@@ -107,7 +123,7 @@ impl Shelves {
     /// Returns the shelf of a rank, where that is here.
     #[inline]
     pub(super) fn of(&self, rank: Rank) -> Option<&Shelf> {
-        self.0[rank.index()].as_ref()
+        self.of_rank[rank.index()].as_ref()
     }
 }
 
@@ -218,7 +234,8 @@ mod tests {
 
     #[test]
     fn shelves_keep_what_is_put_on_them_here() {
-        let shelves = Shelves(vec![None, Some(Shelf::new([false].into_iter()))]);
+        let shelf = Shelf::new([false].into_iter());
+        let shelves = Shelves { of_rank: vec![None, Some(shelf)], pieces: AtomicU64::new(0) };
         for key in [to_port(7, 5), Key::Arrival(Requests::new(1).send())] {
             assert!(!shelves.put(Rank::new(0), key, &path_to(7)), "the rank is elsewhere");
             assert!(shelves.put(Rank::new(1), key, &path_to(7)));
@@ -231,7 +248,8 @@ mod tests {
 
     #[test]
     fn messages_are_received_in_any_order_where_receives_ask_for_tags() {
-        let shelves = Shelves(vec![Some(Shelf::new([false].into_iter()))]);
+        let shelf = Shelf::new([false].into_iter());
+        let shelves = Shelves { of_rank: vec![Some(shelf)], pieces: AtomicU64::new(0) };
         let shelf = shelves.of(Rank::new(0)).unwrap();
         for round in [4, 5] {
             assert!(shelves.put(Rank::new(0), to_port(7, round), &path_to(7)));

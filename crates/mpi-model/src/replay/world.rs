@@ -134,6 +134,11 @@ impl<'t, M: Machine> World<'t, M> {
         self.pool.as_ref().map(Pool::distributions)
     }
 
+    /// Returns how many tokens have brought [critical paths](World::with_critical_paths) to [other processes](World::beside).
+    pub fn tokens_of_paths(&self) -> u64 {
+        self.shelves.as_ref().map_or(0, Shelves::pieces)
+    }
+
     /// Returns what the next test and the next probe cost, in the price of a first one: all of the state of a replay that is not
     /// in that of a rank.
     pub fn looks(&self) -> (u64, u64) {

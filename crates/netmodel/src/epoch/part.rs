@@ -1,5 +1,9 @@
 //! A machine in epochs, region by region, for engines that run regions on threads of their own.
 
+mod wire;
+
+use std::ops::Range;
+
 use pdes_core::{Bytes, Rank, SimDuration, SimTime};
 
 use super::message::{Departure, Message, Outbox};
@@ -7,7 +11,7 @@ use super::region::Region;
 use super::way::Ground;
 use super::{EpochError, accounts, found, regions_of};
 use crate::flow::agenda::Agenda;
-use crate::link_load::LinkLoads;
+use crate::link_load::{Account, LinkLoads};
 use crate::region::RegionId;
 use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
 
@@ -130,8 +134,44 @@ impl<'p> EpochMachine<'p> {
         &self.ground.regions
     }
 
-    /// Makes all regions, idle, in their order.
-    pub fn parts<T: Copy>(&self) -> Vec<EpochRegion<'_, 'p, T>> {
+    /// Writes what the links have carried of some of the regions, which end before `end`, for a process that
+    /// [reads](EpochMachine::read_link_loads) it; a kilobyte for each link that carried anything.
+    pub fn write_link_loads<'r, 'g: 'r, T: Copy + 'r>(
+        &self,
+        numbers: Range<u32>,
+        regions: impl Iterator<Item = &'r mut EpochRegion<'g, 'p, T>>,
+        end: SimTime,
+    ) -> Vec<u8>
+    where
+        'p: 'g,
+    {
+        let links = self.ground.regions.links();
+        let regions = regions.map(|part| &mut part.region);
+        let links = &links[numbers.start as usize..numbers.end as usize];
+        let mut bytes = Vec::new();
+        let accounts = accounts(links, regions, end).filter(|account| account.matters(self.ground.platform));
+        accounts.for_each(|account| account.write(&mut bytes));
+        bytes
+    }
+
+    /// Puts together what the links of all regions have carried; `None` where a part is not what was
+    /// [written](EpochMachine::write_link_loads) for this machine.
+    pub fn read_link_loads<'b>(
+        &self,
+        parts: impl Iterator<Item = &'b [u8]>,
+        end: SimTime,
+    ) -> Option<LinkLoads> {
+        let (mut accounts, links) = (Vec::new(), self.ground.platform.links().len());
+        for mut part in parts {
+            while !part.is_empty() {
+                accounts.push(Account::read(&mut part).filter(|account| account.link.index() < links)?);
+            }
+        }
+        Some(LinkLoads::new(self.ground.platform, end, accounts.into_iter()))
+    }
+
+    /// Makes some of the regions, idle, in their order.
+    pub fn parts<T: Copy>(&self, numbers: Range<u32>) -> Vec<EpochRegion<'_, 'p, T>> {
         let part = |region: Region<T>| EpochRegion {
             machine: self,
             region: region.telling_both_ends().recording(self.records_loads),
@@ -144,7 +184,7 @@ impl<'p> EpochMachine<'p> {
             outbox: Vec::new(),
             settlements: 0,
         };
-        regions_of(&self.ground, self.epoch).into_iter().map(part).collect()
+        regions_of(&self.ground, self.epoch, numbers).into_iter().map(part).collect()
     }
 }
 

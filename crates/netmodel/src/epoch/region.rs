@@ -1,5 +1,6 @@
 //! A region at work: what it does on its own during an epoch.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -175,7 +176,13 @@ impl<T: Copy> Region<T> {
         links.iter().zip(&mut self.sharing.links).filter_map(move |(&id, link)| {
             link.gauge(end);
             let &Gauge { bytes, saturated, ref bins, .. } = link.gauge.as_deref()?;
-            Some(Account { link: id, bytes, saturated, capacity: link.capacity as f64, bins })
+            Some(Account {
+                link: id,
+                bytes,
+                saturated,
+                capacity: link.capacity as f64,
+                bins: Cow::Borrowed(bins),
+            })
         })
     }
 

@@ -3,6 +3,8 @@
 //! No load is kept where rates are solved: what a flow has brought over its links is known when it ends, and is looked at before at
 //! each end of a bin of time. That costs the number of links on its way for each flow and bin, whatever its rates.
 
+use std::borrow::Cow;
+
 use pdes_core::SimTime;
 
 use super::way::Ways;
@@ -134,7 +136,7 @@ impl Record {
                 bytes: record.bytes,
                 saturated: record.saturated + since.map_or(0, |time| time.as_picos()),
                 capacity: platform.link(id).bandwidth / 1e12,
-                bins: &record.bins,
+                bins: Cow::Borrowed(&record.bins),
             })
         });
         LinkLoads::new(platform, end, accounts)

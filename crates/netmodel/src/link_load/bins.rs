@@ -1,5 +1,7 @@
 //! Sums over bins of time, in bounded memory.
 
+use pdes_core::Wire;
+
 /// The most bins. Each two become one where they do not reach.
 pub(crate) const BINS: usize = 128;
 
@@ -23,6 +25,22 @@ impl Bins {
 
     pub(crate) fn scale(&self) -> u32 {
         self.scale
+    }
+
+    /// Writes the sums for another process of the operating system.
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        (self.scale, self.sums.len() as u32).write(bytes);
+        self.sums.iter().for_each(|sum| sum.to_bits().write(bytes));
+    }
+
+    /// Reads sums; `None` where the bytes are none.
+    pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (scale, count): (u32, u32) = Wire::read(bytes)?;
+        if scale >= u64::BITS || !matches!(count as usize, 0 | BINS) {
+            return None;
+        }
+        let sums: Option<_> = (0..count).map(|_| u64::read(bytes).map(f64::from_bits)).collect();
+        Some(Self { scale, sums: sums? })
     }
 
     /// Adds something at an instant.
@@ -104,6 +122,10 @@ mod tests {
             let scale = bins.scale() + coarser;
             let expected: Vec<f64> = all.chunks(1 << scale).map(|picos| picos.iter().sum()).collect();
             prop_assert_eq!(bins.coarse(scale, now), expected);
+            let mut bytes = Vec::new();
+            bins.write(&mut bytes);
+            prop_assert_eq!(Bins::read(&mut &bytes[..bytes.len() - 1]), None);
+            prop_assert_eq!(Bins::read(&mut bytes.as_slice()), Some(bins));
         }
     }
 }

@@ -97,9 +97,17 @@ fn announce(scene: &Scene, processes: usize) {
         job.threads
     );
     if processes > 1 && job.model == Model::Flow {
-        tracing::info!(
-            "messages share links in the order of time: all ranks and the network stay on one process"
-        );
+        match scene.processes_of_regions() {
+            Some(busy) if busy < processes => tracing::warn!(
+                "the ranks lie in too few regions for {processes} processes: {} of them have nothing to do",
+                processes - busy
+            ),
+            Some(_) => {}
+            None => tracing::info!(
+                "messages share links in the order of time: all ranks and the network stay on one process; for {processes} \
+                 processes take epoch_s = \"auto\" and two regions or more"
+            ),
+        }
     }
     if processes > 1 && job.fast_forward {
         tracing::warn!("nothing is fast-forwarded on several processes; run one with --threads N");
