@@ -12,7 +12,7 @@ use crate::SimTime;
 #[derive(Debug)]
 pub struct Progress {
     workers: Box<[CachePadded<Published>]>,
-    /// What member 0 of a cluster knows of the others.
+    /// What member 0 of a cluster knows of the others; and the end of a run.
     elsewhere: CachePadded<Published>,
     /// Steps before the present run.
     before: AtomicU64,

@@ -323,7 +323,7 @@ impl Scene {
         }
         if self.job.model == Model::Flow && self.job.partition != PartitionSource::Blocks {
             warnings.push(
-                "a partition helps \"loggps\" only: the model \"flow\" has all ranks on one thread"
+                "a partition helps \"loggps\" only: the model \"flow\" keeps ranks with their regions, or on one thread"
                     .to_owned(),
             );
         }
