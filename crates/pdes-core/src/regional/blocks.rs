@@ -41,11 +41,12 @@ impl RegionBlocks {
             Some(*sum)
         }));
         let start = |member: usize| {
-            let wanted = homes.len() as u64 * member as u64 / members as u64;
+            // All in parts of a process, of which there are as many as members.
+            let (parts, wanted) = (members as u64, homes.len() as u64 * member as u64);
             // The nearest cut; of equals the first.
-            let after = before.partition_point(|&sum| sum < wanted);
+            let after = before.partition_point(|&sum| sum * parts < wanted);
             let nearest = match after.checked_sub(1) {
-                Some(first) if wanted - before[first] <= before[after] - wanted => first,
+                Some(first) if wanted - before[first] * parts <= before[after] * parts - wanted => first,
                 _ => after,
             };
             nearest as RegionIndex
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn blocks_have_about_as_many_processes_each() {
-        assert_eq!(sizes(&[4; 8], 3), [8, 12, 12]);
+        assert_eq!(sizes(&[4; 8], 3), [12, 8, 12]);
         assert_eq!(sizes(&[1, 1, 1, 9], 2), [3, 9]);
         assert_eq!(sizes(&[9, 1, 1, 1], 2), [9, 3]);
         assert_eq!(sizes(&[0, 3, 0, 3, 0], 2), [3, 3]);
