@@ -53,6 +53,16 @@ impl Inserts {
         Self { due: self.after(read, 0), ..self }
     }
 
+    /// Returns a number of records by the bits of the double that a column has for it.
+    #[inline]
+    pub(crate) fn records(bits: u64) -> u64 {
+        // As the mantissa of a sum with 2^52, a whole number is there at once, where a conversion takes several steps one after the other:
+        // a cursor has nothing else to do until it knows how many records follow.
+        const UNIT: f64 = 4_503_599_627_370_496.0;
+        let records = f64::from_bits(bits);
+        if records < UNIT { (records + UNIT).to_bits() ^ UNIT.to_bits() } else { records as u64 }
+    }
+
     /// Returns the column of the records from one to the next.
     pub(crate) fn gaps(self) -> u32 {
         self.gaps

@@ -8,7 +8,7 @@ use crate::archive::{Damage, MAX_DEPTH};
 use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Needs, Record};
 
 /// Records up to which bodies of loops are repeated.
-const RUN: usize = 128;
+const RUN: usize = 256;
 
 /// Records that a program may gain: 16 KiB.
 const MAX_GAIN: usize = 1024;
@@ -203,13 +203,13 @@ mod tests {
 
     #[test]
     fn bodies_are_repeated_and_their_remainder_is_left_out_at_first() {
-        // 3 records 100 times: 42 of 128 at once, in 3 passes, of which the first leaves out 26 copies.
+        // 3 records 100 times: 85 of 256 at once, in 2 passes, of which the first leaves out 70 copies.
         let body = [1, 2, 3].map(Node::Act).to_vec();
         let unrolled = unroll(&records(&[Node::Loop(100, body)])).expect("a loop");
-        assert_eq!(unrolled.records().len(), 2 + 42 * 3);
-        assert_eq!(unrolled.records()[0], Record::unrolled_loop(3, 26 * 3));
+        assert_eq!(unrolled.records().len(), 2 + 85 * 3);
+        assert_eq!(unrolled.records()[0], Record::unrolled_loop(2, 70 * 3));
         let unrolled = unroll(&records(&[Node::Loop(u64::MAX, vec![Node::Act(1)])])).expect("a loop");
-        assert_eq!(unrolled.records()[0], Record::unrolled_loop(u64::MAX / 128 + 1, 1));
+        assert_eq!(unrolled.records()[0], Record::unrolled_loop(u64::MAX / 256 + 1, 1));
         // Short loops are written out; so is then the loop around them.
         let inner = Node::Loop(4, vec![Node::Act(7)]);
         let unrolled = unroll(&records(&[Node::Loop(5, vec![inner])])).expect("loops");

@@ -110,6 +110,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Begins another iteration where this record ends one of a loop whose records follow each other, after so many actions.
+    /// This is what most turns are; `None` where it is anything else, which [`Walk::turn`] finds.
+    #[inline]
+    pub(crate) fn again(&mut self, turn: Record, position: u64) -> Option<&'a [Record]> {
+        let level = self.levels.get_mut(self.depth.checked_sub(1)?)?;
+        let is_plain = turn.kind() == LOOP_END && self.heads.is_none() && position <= self.rank.form.actions;
+        if !is_plain || level.left == 0 || level.position == position {
+            return None;
+        }
+        let body = self.chunk.get(self.chunk.len().checked_sub((self.end - level.body) as usize)?..)?;
+        level.left -= 1;
+        level.position = position;
+        Some(body)
+    }
+
     fn enter(&mut self, begin: Record, position: u64, rest: &'a [Record]) -> Result<&'a [Record], Damage> {
         let level = self.levels.get_mut(self.depth);
         let (Some(level), Some(left)) = (level, begin.amount().checked_sub(1)) else {

@@ -6,7 +6,7 @@ use crate::column::{BLOCK, Column, ColumnReader, Place};
 
 /// Values of a column that are unpacked at once: half a block. With fewer, the processor mispredicts more of the branches
 /// that lead to unpacking; more take memory, and time where many ranks take turns.
-const AHEAD: usize = BLOCK as usize / 2;
+pub(crate) const AHEAD: usize = BLOCK as usize / 2;
 
 /// The next amounts of all columns of a rank.
 ///
@@ -23,6 +23,9 @@ pub(crate) struct Ahead<'a> {
 /// The places of a column.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
+    /// The next value, by its bits: whether an optional computation is there cannot be predicted, so that a cursor waits for
+    /// this, and should not have to look up the place before.
+    value: u64,
     /// The first place.
     first: u32,
     /// The place of the next value.
@@ -36,15 +39,15 @@ struct Lane {
 }
 
 // What `Cursor` says of its size.
-const _: () = assert!(size_of::<Lane>() + size_of::<ColumnReader<'_>>() + 8 <= 120);
+const _: () = assert!(size_of::<Lane>() + size_of::<ColumnReader<'_>>() + 8 <= 128);
 
 impl Lane {
     fn new(first: u32, column: &Column) -> Self {
         match column.place {
-            Place::Constant(_) => Self { first, next: first, end: first, step: 0, places: 1 },
+            Place::Constant(value) => Self { value, first, next: first, end: first, step: 0, places: 1 },
             Place::Blocks(_) => {
                 let places = column.len.min(AHEAD as u64) as u16;
-                Self { first, next: first, end: first, step: 1, places }
+                Self { value: NO_VALUE, first, next: first, end: first, step: 1, places }
             }
         }
     }
@@ -72,9 +75,10 @@ impl<'a> Ahead<'a> {
     #[inline]
     pub(crate) fn take(&mut self, column: u32) -> u64 {
         let Some(lane) = self.lanes.get_mut(column as usize) else { return NO_VALUE };
-        let Some(value) = self.values.get(lane.next as usize) else { return NO_VALUE };
+        let value = lane.value;
         lane.next += u32::from(lane.step);
-        *value
+        lane.value = self.values.get(lane.next as usize).copied().unwrap_or(NO_VALUE);
+        value
     }
 
     /// Returns how many values of a column in blocks were taken.
@@ -88,7 +92,7 @@ impl<'a> Ahead<'a> {
         let (lane, reader) = (&mut self.lanes[column as usize], &mut self.readers[column as usize]);
         *reader = ColumnReader::at(reader.column, number);
         (lane.next, lane.end) = (lane.first, lane.first);
-        self.values[lane.first as usize] = NO_VALUE;
+        (lane.value, self.values[lane.first as usize]) = (NO_VALUE, NO_VALUE);
     }
 
     /// Unpacks the next values of a column of which the mark was taken, and takes the first.
@@ -108,6 +112,7 @@ impl<'a> Ahead<'a> {
         lane.end = lane.first + len as u32;
         lane.next = lane.first + 1;
         self.values[lane.end as usize] = NO_VALUE;
+        lane.value = self.values[first + 1];
         Ok(self.values[first])
     }
 }

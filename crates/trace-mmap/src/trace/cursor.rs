@@ -11,8 +11,8 @@ use crate::trace::Mark;
 
 /// Reads the actions of a rank in order.
 ///
-/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 184, over an
-/// archive 24 for each nested loop, and for each column of amounts 24, or where some amounts differ 120, and 8 for
+/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 192, over an
+/// archive 24 for each nested loop, and for each column of amounts 32, or where some amounts differ 128, and 8 for
 /// each of up to 128 amounts.
 ///
 /// Where the actions are found to be damaged, which only those of an archive can be, the cursor ends early and
@@ -37,8 +37,8 @@ struct State<'a> {
     /// Computations that were left out, less those that were inserted, modulo 2^64.
     absent: u64,
     inserts: Inserts,
-    /// Records that `rest` ends before the end of those that follow each other, because something is to be inserted there.
-    cut: usize,
+    /// The records that follow `rest`, which ends before them because something is to be inserted there.
+    following: &'a [Record],
     /// The bits of the amount that is to be yielded where the cursor stops, or [`ABSENT`].
     inserted: u64,
 }
@@ -51,7 +51,14 @@ struct Next<'a> {
     stops: bool,
 }
 
-const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 184);
+impl Next<'_> {
+    /// Ends a cursor that has read so many records.
+    fn end(behind: u64) -> Self {
+        Self { rest: &[], behind, stops: true }
+    }
+}
+
+const _: () = assert!(size_of::<Cursor<'_>>() <= 40 && size_of::<State<'_>>() <= 192);
 
 #[derive(Clone, Debug)]
 enum Source<'a> {
@@ -80,7 +87,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn new(source: Source<'a>, limits: Option<&'a Limits>, ahead: Ahead<'a>, inserts: Inserts) -> Self {
-        let state = State { ahead, source, absent: 0, inserts, cut: 0, inserted: ABSENT };
+        let state = State { ahead, source, absent: 0, inserts, following: &[], inserted: ABSENT };
         Self { rest: [].iter(), limits, behind: 0, state: Box::new(state) }
     }
 
@@ -121,8 +128,8 @@ impl<'a> Cursor<'a> {
         let place = match &self.state.source {
             Source::Memory { .. } => None,
             Source::Archive(walk) => {
-                let State { ahead, inserts, cut, .. } = &*self.state;
-                let rest = walk.whole(self.rest.as_slice(), *cut);
+                let State { ahead, inserts, following, .. } = &*self.state;
+                let rest = walk.whole(self.rest.as_slice(), following.len());
                 Some(walk.place_of(rest, ahead, inserts.from(self.records()))?)
             }
             Source::Damaged => return None,
@@ -134,8 +141,8 @@ impl<'a> Cursor<'a> {
     ///
     /// Where the trace has no such place the cursor ends as where it is damaged.
     pub(crate) fn go_on_at(&mut self, mark: &Mark) {
-        let State { ahead, source, inserts, cut, .. } = &mut *self.state;
-        (*inserts, *cut) = (Inserts::default(), 0);
+        let State { ahead, source, inserts, following, .. } = &mut *self.state;
+        (*inserts, *following) = (Inserts::default(), &[]);
         let records = match (source, &mark.place) {
             (Source::Memory { records, next }, None) => {
                 let (chunk, within) = (mark.position as usize / CHUNK, mark.position as usize % CHUNK);
@@ -178,9 +185,9 @@ impl<'a> Cursor<'a> {
         let alike = self.head().map_or(0, |head| head.alike);
         assert!(iterations <= alike, "{iterations} iterations to pass over, of {alike} that are alike");
         let read = self.records();
-        let State { ahead, source, inserts, cut, .. } = &mut *self.state;
+        let State { ahead, source, inserts, following, .. } = &mut *self.state;
         let Source::Archive(walk) = source else { return };
-        let rest = walk.whole(self.rest.as_slice(), std::mem::take(cut));
+        let rest = walk.whole(self.rest.as_slice(), std::mem::take(following).len());
         let records = walk.skip(iterations, rest, ahead);
         let Some(heads) = &walk.heads else { return };
         let due = inserts.after(read, heads.records().saturating_mul(iterations));
@@ -196,11 +203,32 @@ impl<'a> State<'a> {
     }
 
     /// Goes on to the next records, none at the end, or inserts what is due behind those that were read.
-    #[cold]
+    ///
+    /// Where the next computation is to be inserted cannot be predicted: up to there is no branch on it.
+    #[inline(never)]
     fn advance(&mut self, behind: u64) -> Next<'a> {
+        if self.inserts.due == behind { self.insert(behind) } else { self.go_further(behind) }
+    }
+
+    /// Yields the computation that is due behind so many records.
+    #[inline]
+    fn insert(&mut self, behind: u64) -> Next<'a> {
+        let Some(bits) = self.take(self.inserts.amounts()) else { return Next::end(behind) };
+        if !self.look_up(behind) {
+            return Next::end(behind);
+        }
+        self.inserted = bits;
+        self.absent = self.absent.wrapping_sub(1);
+        let rest = self.following;
+        self.limit(Next { rest, behind: behind + rest.len() as u64, stops: true })
+    }
+
+    /// Goes on to the next records, none at the end.
+    #[cold]
+    fn go_further(&mut self, behind: u64) -> Next<'a> {
         self.look_up_first(behind);
         if self.inserts.due == behind {
-            return self.insert(behind);
+            return Next { rest: &[], behind, stops: false };
         }
         let position = self.actions(behind);
         let records = match &mut self.source {
@@ -215,78 +243,72 @@ impl<'a> State<'a> {
         self.limit(Next { rest, behind: behind + rest.len() as u64, stops: rest.is_empty() })
     }
 
-    /// Yields the computation that is due behind so many records.
-    fn insert(&mut self, behind: u64) -> Next<'a> {
-        let taken = self.take(self.inserts.amounts()).and_then(|bits| self.look_up(behind).map(|()| bits));
-        match taken {
-            Ok(bits) => self.inserted = bits,
-            Err(damage) => {
-                self.stop(damage);
-                return Next { rest: &[], behind, stops: true };
-            }
-        }
-        self.absent = self.absent.wrapping_sub(1);
-        let (rest, behind) = self.whole(&[], behind);
-        self.limit(Next { rest, behind, stops: true })
-    }
-
     /// Finds where the first computation is due, if that was not done yet.
     fn look_up_first(&mut self, read: u64) {
-        if self.inserts.due == Inserts::NEVER && self.inserts.left > 0 {
-            let found = self.look_up(read);
-            found.unwrap_or_else(|damage| self.stop(damage));
+        if self.inserts.due == Inserts::NEVER {
+            self.look_up(read);
         }
     }
 
-    /// Finds behind how many records, so many of which were read, the next computation is due that the program does not have.
-    fn look_up(&mut self, read: u64) -> Result<(), Damage> {
+    /// Finds behind how many records, so many of which were read, the next computation is due that the program does not have;
+    /// returns whether that is not damaged.
+    #[inline]
+    fn look_up(&mut self, read: u64) -> bool {
         self.inserts.due = Inserts::NEVER;
         if let Some(left) = self.inserts.left.checked_sub(1) {
+            let Some(gap) = self.take(self.inserts.gaps()) else { return false };
             self.inserts.left = left;
-            self.inserts.due = read.saturating_add(f64::from_bits(self.take(self.inserts.gaps())?) as u64);
+            self.inserts.due = read.saturating_add(Inserts::records(gap));
         }
-        Ok(())
+        true
     }
 
-    /// Takes the next value of a column that the program does not use.
-    fn take(&mut self, column: u32) -> Result<u64, Damage> {
-        let mut bits = self.ahead.take(column);
-        if bits > MAX_AMOUNT_BITS {
-            let Source::Archive(walk) = &self.source else { return Err(Damage::Column) };
-            bits = self.ahead.unpack(column, walk.rank.shard(), walk.rank.blocks)?;
-        }
-        if bits <= MAX_AMOUNT_BITS { Ok(bits) } else { Err(Damage::Column) }
+    /// Takes the next value of a column that the program does not use; `None` where it is damaged.
+    #[inline]
+    fn take(&mut self, column: u32) -> Option<u64> {
+        let bits = self.ahead.take(column);
+        if bits <= MAX_AMOUNT_BITS { Some(bits) } else { self.unpack(Record::column(column)) }
     }
 
     /// Ends the records to follow where something is to be inserted.
-    fn limit(&mut self, next: Next<'a>) -> Next<'a> {
-        let Next { rest, behind, .. } = next;
+    #[inline]
+    fn limit(&mut self, Next { rest, behind, stops }: Next<'a>) -> Next<'a> {
         let room = self.inserts.due.saturating_sub(behind - rest.len() as u64);
-        if room >= rest.len() as u64 {
-            return next;
-        }
-        self.cut = rest.len() - room as usize;
-        Next { rest: &rest[..room as usize], behind: behind - self.cut as u64, ..next }
+        let (rest, following) = rest.split_at(rest.len().min(room as usize));
+        self.following = following;
+        Next { rest, behind: behind - following.len() as u64, stops }
     }
 
-    /// Returns all records to follow, and those up to their end.
-    fn whole(&mut self, rest: &'a [Record], behind: u64) -> (&'a [Record], u64) {
-        match (&self.source, std::mem::take(&mut self.cut)) {
-            (Source::Archive(walk), cut) if cut > 0 => (walk.whole(rest, cut), behind + cut as u64),
-            _ => (rest, behind),
+    /// Returns all records to follow.
+    fn whole(&self, rest: &'a [Record]) -> &'a [Record] {
+        match &self.source {
+            Source::Archive(walk) if !self.following.is_empty() => walk.whole(rest, self.following.len()),
+            _ => rest,
         }
     }
 
     /// Goes on at the begin of a loop or at the end of an iteration, with `rest` behind that.
-    #[cold]
+    #[inline(never)]
     fn turn(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
-        let (rest, behind) = self.whole(rest.as_slice(), behind);
         let before = behind - rest.len() as u64 - 1;
-        let (turned, stops) = self.try_turn(record, before, rest).unwrap_or_else(|damage| {
+        let position = self.actions(before);
+        let again = match &mut self.source {
+            Source::Archive(walk) => walk.again(record, position),
+            _ => None,
+        };
+        let (turned, stops) = match again {
+            Some(body) => (body, false),
+            None => self.turn_slowly(record, before, rest.as_slice()),
+        };
+        self.limit(Next { rest: turned, behind: before + turned.len() as u64, stops })
+    }
+
+    #[cold]
+    fn turn_slowly(&mut self, record: Record, before: u64, rest: &'a [Record]) -> (&'a [Record], bool) {
+        self.try_turn(record, before, self.whole(rest)).unwrap_or_else(|damage| {
             self.stop(damage);
             (&[], false)
-        });
-        self.limit(Next { rest: turned, behind: before + turned.len() as u64, stops })
+        })
     }
 
     fn try_turn(
@@ -332,7 +354,7 @@ impl<'a> State<'a> {
             walk.rank.report(damage);
         }
         self.source = Source::Damaged;
-        (self.inserts, self.cut) = (Inserts::default(), 0);
+        (self.inserts, self.following) = (Inserts::default(), &[]);
     }
 
     /// Ends the cursor before a record that is no action of the rank.
@@ -345,7 +367,7 @@ impl<'a> State<'a> {
     /// Ends the cursor before a record with `rest` behind it.
     #[cold]
     fn end(&mut self, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
-        Next { rest: &[], behind: behind - rest.len() as u64 - 1, stops: true }
+        Next::end(behind - rest.len() as u64 - 1)
     }
 }
 
