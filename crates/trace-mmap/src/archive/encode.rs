@@ -7,7 +7,7 @@ use tempfile::SpooledTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::archive::Damage;
-use crate::archive::gaps::{BOUNDARY, Gaps, Pair, Presence};
+use crate::archive::gaps::{BOUNDARY, Gaps, Presence};
 use crate::archive::tally::{Overflow, Tally};
 use crate::column::{ABSENT, Blocks, Changes, Column, ColumnBuilder};
 use crate::fold::Folder;
@@ -131,8 +131,8 @@ pub(crate) struct Encoder<'a> {
     folder: Folder,
     output: Output<'a>,
     columns: Columns<'a>,
-    /// The head of the last action that is no computation; [`BOUNDARY`] before the first and behind two computations.
-    before: u64,
+    /// The heads of the last two actions that are no computations; [`BOUNDARY`] before the first, and as the last one behind two computations.
+    before: [u64; 2],
     /// A computation whose column depends on the next record.
     computed: Option<u64>,
     /// Records of the program so far, as it runs.
@@ -160,7 +160,7 @@ impl Output<'_> {
 /// computation between two actions at some times only, it has a column of its own with gaps.
 struct Columns<'a> {
     gaps: &'a Gaps,
-    by_place: FxHashMap<Pair, u32>,
+    by_place: FxHashMap<[u64; 2], u32>,
     builders: Vec<ColumnBuilder>,
     inserted: Inserted,
     blocks: Blocks<BufWriter<SpooledTempFile>>,
@@ -185,7 +185,7 @@ impl Columns<'_> {
     }
 
     #[inline]
-    fn push(&mut self, value: u64, place: Pair) -> io::Result<u32> {
+    fn push(&mut self, value: u64, place: [u64; 2]) -> io::Result<u32> {
         let len = self.builders.len();
         let column = match self.by_place.get(&place) {
             Some(column) => *column,
@@ -214,7 +214,7 @@ impl<'a> Encoder<'a> {
                 inserted: Inserted::default(),
                 blocks,
             },
-            before: BOUNDARY,
+            before: [BOUNDARY; 2],
             computed: None,
             records: 0,
         }
@@ -229,7 +229,7 @@ impl<'a> Encoder<'a> {
         };
         if let Some(bits) = self.computed.replace(flops.to_bits()) {
             self.mandatory(bits, BOUNDARY)?;
-            self.before = BOUNDARY;
+            self.before[1] = BOUNDARY;
         }
         Ok(())
     }
@@ -237,12 +237,12 @@ impl<'a> Encoder<'a> {
     /// Adds the computation between the last action and the next one, or its absence.
     #[inline]
     fn place(&mut self, next: u64) -> Result<(), EncodeError> {
-        let place = (self.before, next);
+        let [earlier, before] = self.before;
         let computed = self.computed.take();
-        self.before = next;
-        match (self.columns.gaps.presence(place), computed) {
+        self.before = [before, next];
+        match (self.columns.gaps.presence([earlier, before, next]), computed) {
             (Some(Presence::Optional), _) => {
-                let column = self.columns.push(computed.unwrap_or(ABSENT), place)?;
+                let column = self.columns.push(computed.unwrap_or(ABSENT), [before, next])?;
                 self.fold(Record::optional(column))
             }
             (Some(Presence::Inserted), Some(bits)) => Ok(self.columns.insert(bits, self.records)?),
@@ -252,7 +252,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn mandatory(&mut self, bits: u64, next: u64) -> Result<(), EncodeError> {
-        let column = self.columns.push(bits, (BOUNDARY, next))?;
+        let column = self.columns.push(bits, [BOUNDARY, next])?;
         self.fold(Record::column(column))
     }
 
