@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use tempfile::TempDir;
-use trace_mmap::{ConvertOptions, LoadOptions, Trace, convert};
+use trace_mmap::{ConvertOptions, Folding, LoadOptions, Trace, convert};
 
 #[path = "reading/sum.rs"]
 mod sum;
@@ -62,7 +62,8 @@ impl Input {
 
     fn archive(&self, fold: bool) -> PathBuf {
         let path = self.dir.path().join("trace.pdt");
-        let options = ConvertOptions { fold, ..ConvertOptions::default() };
+        let folding = if fold { Folding::WherePaid } else { Folding::Never };
+        let options = ConvertOptions { folding, ..ConvertOptions::default() };
         convert(self.dir.path(), &path, &options).expect("the trace converts");
         path
     }

@@ -9,7 +9,7 @@ mod block;
 mod builder;
 mod codes;
 
-pub(crate) use ahead::Ahead;
+pub(crate) use ahead::{AHEAD, Ahead};
 pub(crate) use block::Block;
 pub(crate) use builder::{Blocks, ColumnBuilder};
 

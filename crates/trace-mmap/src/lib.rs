@@ -148,8 +148,8 @@ mod warning;
 
 pub use action::{Action, CollectiveId, LocationId, SendRecv, SendRecvId};
 pub use archive::{
-    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Head, Info,
-    Pair, Storage, StructureError, Summary, UnmodelledCalls, WriteError, check, convert, cut, dump,
+    ArchiveError, ArchiveWriter, CheckReport, ConvertOptions, Converted, Cut, Damage, Finding, Folding, Head,
+    Info, Pair, Storage, StructureError, Summary, UnmodelledCalls, WriteError, check, convert, cut, dump,
     with_measured_computations, write_text,
 };
 pub use call::{Call, CallError, CallId, CommunicatorCall, SendMode, Source};

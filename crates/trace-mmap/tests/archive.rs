@@ -7,9 +7,9 @@ use flate2::read::GzDecoder;
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 use trace_mmap::{
-    ArchiveWriter, CallOp, Collective, CommId, ConvertOptions, Cut, Datatype, Direction, Finding, Info, Item,
-    LoadOptions, Op, Peer, RankTrace, RecvFrom, Request, StructureError, Summary, Tag, TextLine, Trace,
-    TraceError, WriteError, check, convert, cut, dump, flatten,
+    ArchiveWriter, CallOp, Collective, CommId, ConvertOptions, Cut, Datatype, Direction, Finding, Folding,
+    Info, Item, LoadOptions, Op, Peer, RankTrace, RecvFrom, Request, StructureError, Summary, Tag, TextLine,
+    Trace, TraceError, WriteError, check, convert, cut, dump, flatten,
 };
 
 #[path = "archive/heads.rs"]
@@ -32,7 +32,7 @@ fn load(path: &Path) -> Trace {
 
 fn options(fold: bool, shards: u32, threads: usize) -> ConvertOptions<'static> {
     ConvertOptions {
-        fold,
+        folding: if fold { Folding::Always } else { Folding::Never },
         shards,
         load: LoadOptions { threads, ..LoadOptions::default() },
         ..ConvertOptions::default()
@@ -107,20 +107,26 @@ fn archives_of_the_acquired_traces_are_the_traces() {
         let (left, right) = (Info::of(&trace).expect("small sums"), Info::of(&archived).expect("small sums"));
         assert_eq!(Info { storage: None, ..right }, left, "{name}");
         assert!(folded.bytes <= flat.bytes, "{name}: {} bytes folded, {} flat", folded.bytes, flat.bytes);
-        report(name, flat, folded);
+        assert_eq!((flat.flat_bytes, folded.flat_bytes), (flat.bytes, flat.bytes), "{name}");
+        let paid = ConvertOptions { folding: Folding::WherePaid, ..options(true, 1, 2) };
+        let paid = convert(&pdt, &dir.path().join("paid.pdt"), &paid).expect("the trace converts").summary;
+        assert!(paid.bytes <= flat.bytes, "{name}: {} bytes where it pays, {} flat", paid.bytes, flat.bytes);
+        assert_same(&trace, &load(&dir.path().join("paid.pdt")), name);
+        report(name, flat, folded, paid);
         fs::remove_dir_all(text).expect("the directory goes");
     }
 }
 
 #[expect(clippy::print_stderr, reason = "the sizes are figures of the documentation")]
-fn report(name: &str, flat: Summary, folded: Summary) {
+fn report(name: &str, flat: Summary, folded: Summary, paid: Summary) {
     let per_action = |summary: Summary| summary.bytes as f64 / summary.actions as f64;
     eprintln!(
-        "{name:8} {:9} actions {:4} programs, flat {:6.2} B/action, folded {:7.3} B/action",
+        "{name:8} {:9} actions {:4} programs, B/action: flat {:6.2}, folded {:7.3}, where it pays {:7.3}",
         flat.actions,
         folded.programs,
         per_action(flat),
-        per_action(folded)
+        per_action(folded),
+        per_action(paid)
     );
 }
 
@@ -141,6 +147,10 @@ proptest! {
             let summary = convert(&merged, &pdt, &options(fold, shards, 2)).expect("the trace converts").summary;
             if shards == 1 && fold {
                 prop_assert!(summary.bytes <= flat_bytes, "{} bytes folded, {} flat", summary.bytes, flat_bytes);
+            }
+            prop_assert!(fold || summary.flat_bytes == summary.bytes);
+            if shards == 1 && fold {
+                prop_assert_eq!(summary.flat_bytes, flat_bytes);
             }
             flat_bytes = summary.bytes;
             prop_assert_eq!(summary.actions, trace.actions());

@@ -9,7 +9,8 @@ use std::path::Path;
 use pdes_core::Rank;
 use proptest::prelude::*;
 use trace_mmap::{
-    ConvertOptions, Cut, Finding, Info, LoadOptions, Op, Trace, WriteError, check, convert, cut, write_text,
+    ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, Op, Trace, WriteError, check, convert, cut,
+    write_text,
 };
 use writer::{step, text};
 
@@ -47,7 +48,8 @@ fn written(trace: &Trace) -> String {
 fn archive(trace: &str, dir: &Path, fold: bool) -> Trace {
     let (merged, pdt) = (dir.join("trace.txt"), dir.join(format!("{fold}.pdt")));
     fs::write(&merged, trace).expect("the text is written");
-    let options = ConvertOptions { fold, ..ConvertOptions::default() };
+    let folding = if fold { Folding::Always } else { Folding::Never };
+    let options = ConvertOptions { folding, ..ConvertOptions::default() };
     convert(&merged, &pdt, &options).unwrap_or_else(|error| panic!("{error}\n{trace}"));
     Trace::load(&pdt, &LoadOptions::default()).expect("the archive opens")
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use pdes_core::{Bytes, Rank};
 use proptest::prelude::*;
 use trace_mmap::{
-    ArchiveWriter, Collective, ConvertOptions, Cut, Direction, Item, LoadOptions, Op, Request, Tag, TextLine,
-    Trace, WriteError, check, convert, cut,
+    ArchiveWriter, Collective, ConvertOptions, Cut, Direction, Folding, Item, LoadOptions, Op, Request, Tag,
+    TextLine, Trace, WriteError, check, convert, cut,
 };
 
 #[path = "archive/steps.rs"]
@@ -68,7 +68,8 @@ fn sources(dir: &Path, steps: &[Step]) -> [(&'static str, Trace); 4] {
     let (merged, flat, folded, structured) =
         (dir.join("trace.txt"), dir.join("flat"), dir.join("folded"), dir.join("structured"));
     fs::write(&merged, text(&without_init)).expect("the text is written");
-    convert(&merged, &flat, &ConvertOptions { fold: false, ..ConvertOptions::default() }).expect("flat");
+    convert(&merged, &flat, &ConvertOptions { folding: Folding::Never, ..ConvertOptions::default() })
+        .expect("flat");
     convert(&merged, &folded, &ConvertOptions::default()).expect("folded");
     write_structured(&structured, &programs);
     [

@@ -10,8 +10,8 @@ use pdes_core::Rank;
 use proptest::prelude::*;
 use seal::seal;
 use trace_mmap::{
-    Action, ArchiveError, Call, ConvertOptions, Cut, Damage, Finding, Info, LoadOptions, RankTrace, Trace,
-    TraceError, check, convert, cut,
+    Action, ArchiveError, Call, ConvertOptions, Cut, Damage, Finding, Folding, Info, LoadOptions, RankTrace,
+    Trace, TraceError, check, convert, cut,
 };
 
 /// A trace with every kind of action, of which a part folds.
@@ -73,10 +73,14 @@ fn calls(rank: u32, next: u32, before: u32) -> String {
     lines.into_iter().map(|line| format!("{rank} {line}\n")).collect()
 }
 
+fn folding(fold: bool) -> Folding {
+    if fold { Folding::Always } else { Folding::Never }
+}
+
 fn archive(dir: &Path, fold: bool) -> Vec<u8> {
     let (merged, pdt) = (dir.join("trace.txt"), dir.join("trace.pdt"));
     fs::write(&merged, text()).expect("the text is written");
-    convert(&merged, &pdt, &ConvertOptions { fold, ..ConvertOptions::default() })
+    convert(&merged, &pdt, &ConvertOptions { folding: folding(fold), ..ConvertOptions::default() })
         .expect("the trace converts");
     fs::read(pdt).expect("the archive is there")
 }

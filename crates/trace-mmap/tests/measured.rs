@@ -5,7 +5,13 @@ use std::path::Path;
 
 use pdes_core::Rank;
 use proptest::prelude::*;
-use trace_mmap::{ConvertOptions, LoadOptions, TextError, Trace, TraceError, check, convert, write_text};
+use trace_mmap::{
+    ConvertOptions, Folding, LoadOptions, TextError, Trace, TraceError, check, convert, write_text,
+};
+
+fn folding(fold: bool) -> Folding {
+    if fold { Folding::Always } else { Folding::Never }
+}
 
 /// The times of a rank [ns]; `None` where it has none at all.
 fn times(trace: &Trace, rank: u32) -> Option<Vec<Option<u64>>> {
@@ -80,12 +86,12 @@ proptest! {
         let trace = Trace::load(&merged, &load).expect("the text is a trace");
         let of_rank = |rank: char| text.split_inclusive('\n').filter(move |line| line.starts_with(rank));
         prop_assert_eq!(written(&trace), of_rank('0').chain(of_rank('1')).collect::<String>());
-        let options = ConvertOptions { fold, shards, ..ConvertOptions::default() };
+        let options = ConvertOptions { folding: folding(fold), shards, ..ConvertOptions::default() };
         let archived = converted(&merged, &dir.path().join("first.pdt"), &options);
         let again = converted(
             &dir.path().join("first.pdt"),
             &dir.path().join("again.pdt"),
-            &ConvertOptions { fold: !fold, ..ConvertOptions::default() },
+            &ConvertOptions { folding: folding(!fold), ..ConvertOptions::default() },
         );
         let per_rank = dir.path().join("ranks");
         trace_mmap::dump(&archived, &per_rank, None).expect("the text is written");

@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicU64;
 use anyhow::{Context, Result};
 use pdes_core::Rank;
 use trace_mmap::{
-    ConvertOptions, Cut, Finding, Info, LoadOptions, Provenance, Storage, Summary, Trace, UnmodelledCalls,
+    ConvertOptions, Cut, Finding, Folding, Info, LoadOptions, Provenance, Storage, Summary, Trace,
+    UnmodelledCalls,
 };
 
 use super::arguments::{Form, TraceCommand};
@@ -29,7 +30,8 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
             return Err(Misuse(hint.to_owned()).into());
         }
         TraceCommand::Convert { trace, output, from: Form::Ti, threads, flat, shards } => {
-            let options = ConvertOptions { fold: !flat, shards: *shards, ..ConvertOptions::default() };
+            let folding = if *flat { Folding::Never } else { Folding::WherePaid };
+            let options = ConvertOptions { folding, shards: *shards, ..ConvertOptions::default() };
             convert(trace, output, *threads, options)?
         }
         TraceCommand::Info { trace } if ::goal::is_archive(trace) => goal::info(trace)?,
@@ -90,8 +92,8 @@ fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
 fn written(output: &Path, summary: &Summary) -> String {
     let Summary { ranks, actions, programs, bytes, flat_bytes } = *summary;
     format!(
-        "{}: {ranks} ranks, {actions} actions, {programs} different program(s), {bytes} bytes ({:.4} per action, \
-         {:.1} times smaller than flat)\n",
+        "{}: {ranks} ranks, {actions} actions, {programs} different program(s), {bytes} bytes ({:.4} per action; \
+         flat {flat_bytes}, {:.1} times as many)\n",
         output.display(),
         bytes as f64 / actions.max(1) as f64,
         flat_bytes as f64 / bytes.max(1) as f64
@@ -135,12 +137,12 @@ fn info(trace: &Trace) -> Result<String> {
         )?;
     }
     if let Some(Storage { programs, records, depth, data_bytes, shards, gaps, inserted }) = info.storage {
-        let flat = info.actions as f64 * 16.0;
+        let times = if trace.keeps_times() { " and those times" } else { "" };
         writeln!(
             text,
             "storage:  {programs} program(s) of {records} records in all, loops {depth} deep, {gaps} optional \
-             computations left out and {inserted} inserted, {data_bytes} bytes of data in {shards} file(s), {:.1} times smaller than flat",
-            flat / data_bytes.max(1) as f64
+             computations left out and {inserted} inserted, {data_bytes} bytes of data in {shards} file(s), {:.2} per action, flat 16{times}",
+            data_bytes as f64 / info.actions.max(1) as f64
         )?;
     }
     Ok(text)

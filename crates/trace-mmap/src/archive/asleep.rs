@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::action::Action;
-use crate::archive::convert::{Folding, encode, in_order};
+use crate::archive::convert::{Encoding, encode, in_order};
 use crate::archive::{ArchiveWriter, ConvertOptions, Summary, WriteError};
 use crate::draft::Linkable;
 use crate::error::TraceError;
@@ -35,12 +35,10 @@ pub fn with_measured_computations(
     output: &Path,
     options: &ConvertOptions<'_>,
 ) -> Result<Summary, WriteError> {
-    let provenance = options.provenance.unwrap_or(trace.provenance());
-    let mut writer =
-        ArchiveWriter::create(output, trace.ranks(), options.shards)?.with_provenance(provenance);
+    let mut writer = ArchiveWriter::converting(output, trace.ranks(), trace.provenance(), options)?;
     let prepare = |rank| {
         let from = trace.rank(rank);
-        Ok((from, encode(rank, records(from), &from.side, Folding::of(options))?))
+        Ok((from, encode(rank, records(from), &from.side, Encoding::of(options))?))
     };
     in_order(options.load.threads, trace.ranks(), prepare, |rank, (from, encoded): (&RankTrace, _)| {
         let linkable = Linkable { trace: from.tables(), ..Linkable::default() };

@@ -28,8 +28,8 @@ pub struct ConvertOptions<'a> {
     /// How to read it. The memory budget is shared by the threads; a file per rank never takes more than one rank
     /// per thread at once, a merged file takes the whole trace. The counter counts actions that were read.
     pub load: LoadOptions<'a>,
-    /// Whether to fold loops and share programs. Without, every action is a record of 16 bytes.
-    pub fold: bool,
+    /// Whether to fold loops and share programs.
+    pub folding: Folding,
     /// Files of data; with 1 all is in one file.
     pub shards: u32,
     /// Where the trace comes from; by default as the input says.
@@ -37,10 +37,22 @@ pub struct ConvertOptions<'a> {
 }
 
 impl Default for ConvertOptions<'_> {
-    /// One thread, folded, one file.
+    /// One thread, folded where that pays, one file.
     fn default() -> Self {
-        Self { load: LoadOptions::default(), fold: true, shards: 1, provenance: None }
+        Self { load: LoadOptions::default(), folding: Folding::WherePaid, shards: 1, provenance: None }
     }
+}
+
+/// Which ranks to fold. None is ever longer than flat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Folding {
+    /// None: every action is a record of 16 bytes.
+    Never,
+    /// Those that are shorter by half, and of the others those that are not read more slowly than what they are shorter is worth.
+    #[default]
+    WherePaid,
+    /// All that are shorter.
+    Always,
 }
 
 /// A trace that was converted.
@@ -81,12 +93,10 @@ pub fn convert(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Res
                 let store = Store::new(budget, spill_dir.as_deref(), *progress);
                 let (mut linkable, tolerated) = read_file(&files[rank.index()], rank, ranks, &store)?;
                 store.finish(linkable.trace.records_mut())?;
-                prepare(rank, linkable, tolerated, Folding::of(options))
+                prepare(rank, linkable, tolerated, Encoding::of(options))
             };
             let mut tolerated = Vec::with_capacity(files.len());
-            let provenance = options.provenance.unwrap_or_default();
-            let mut writer =
-                ArchiveWriter::create(output, ranks, options.shards)?.with_provenance(provenance);
+            let mut writer = ArchiveWriter::converting(output, ranks, Provenance::default(), options)?;
             in_order(
                 threads,
                 files.len() as u32,
@@ -113,12 +123,10 @@ pub(crate) fn write_trace(
     output: &Path,
     options: &ConvertOptions<'_>,
 ) -> Result<Summary, WriteError> {
-    let provenance = options.provenance.unwrap_or(trace.provenance());
-    let mut writer =
-        ArchiveWriter::create(output, trace.ranks(), options.shards)?.with_provenance(provenance);
+    let mut writer = ArchiveWriter::converting(output, trace.ranks(), trace.provenance(), options)?;
     let prepare = |rank| {
         let from = trace.rank(rank);
-        let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, Folding::of(options))?;
+        let encoded = encode(rank, from.cursor().map(Record::encode), &from.side, Encoding::of(options))?;
         Ok((from, encoded, encode_times(from.measured())?))
     };
     in_order(
@@ -148,12 +156,12 @@ fn prepare(
     rank: Rank,
     mut linkable: Linkable,
     more: Tolerated,
-    folding: Folding,
+    encoding: Encoding,
 ) -> Result<Prepared, WriteError> {
     let body = mem::take(&mut linkable.trace.body);
     let times = linkable.trace.times.take();
     let times = encode_times(times.as_ref().and_then(|times| body.measured(times)))?;
-    let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side, folding)?;
+    let encoded = encode(rank, body.cursor().map(Record::encode), &linkable.trace.side, encoding)?;
     Ok(Prepared { body, linkable, encoded, times, more })
 }
 
@@ -165,7 +173,7 @@ fn encode_times(measured: Option<Measured<'_>>) -> Result<Option<EncodedTimes>, 
 
 /// What is done about loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Folding {
+pub(crate) enum Encoding {
     /// Every action is a record.
     Flat,
     /// Loops are folded.
@@ -174,9 +182,9 @@ pub(crate) enum Folding {
     ForCutting,
 }
 
-impl Folding {
+impl Encoding {
     pub(crate) fn of(options: &ConvertOptions<'_>) -> Self {
-        if options.fold { Self::Loops } else { Self::Flat }
+        if options.folding == Folding::Never { Self::Flat } else { Self::Loops }
     }
 }
 
@@ -185,12 +193,12 @@ pub(crate) fn encode(
     rank: Rank,
     actions: impl Iterator<Item = Record> + Clone,
     side: &Side,
-    folding: Folding,
+    encoding: Encoding,
 ) -> Result<Option<Encoded>, WriteError> {
-    if folding == Folding::Flat {
+    if encoding == Encoding::Flat {
         return Ok(None);
     }
-    match encode_shortest(actions, side, folding) {
+    match encode_shortest(actions, side, encoding) {
         Ok(encoded) => Ok(Some(encoded)),
         // Folded, iterations that start other requests than the one before cannot be added up.
         Err(EncodeError::Overflow(_)) => Ok(None),
@@ -211,10 +219,10 @@ pub(crate) fn encode_error(rank: Rank, error: EncodeError) -> WriteError {
 fn encode_shortest(
     actions: impl Iterator<Item = Record> + Clone,
     side: &Side,
-    folding: Folding,
+    encoding: Encoding,
 ) -> Result<Encoded, EncodeError> {
     let gaps = Gaps::find(actions.clone());
-    let gaps = if folding == Folding::ForCutting { gaps.all_optional() } else { gaps };
+    let gaps = if encoding == Encoding::ForCutting { gaps.all_optional() } else { gaps };
     if gaps.is_empty() {
         return encode_with(actions, side, &gaps);
     }

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use pdes_core::Rank;
 
-use crate::archive::convert::{Folding, encode, encode_error, in_order, write_trace};
+use crate::archive::convert::{Encoding, Folding, encode, encode_error, in_order, write_trace};
 use crate::archive::encode::Encoded;
 use crate::archive::{
     ArchiveError, ArchiveWriter, ArchivedRank, ConvertOptions, Converted, Damage, WriteError,
@@ -78,9 +78,13 @@ pub fn cut(
             let dir = temporary(options)?;
             let (whole, part) = (dir.path().join("whole.pdt"), dir.path().join("part.pdt"));
             let load = LoadOptions { progress: None, ..options.load.clone() };
-            let options = ConvertOptions { load, fold: true, ..options.clone() };
+            let folding = match options.folding {
+                Folding::Never => Folding::default(),
+                folding => folding,
+            };
+            let options = ConvertOptions { load, folding, ..options.clone() };
             let single = ConvertOptions { shards: 1, ..options.clone() };
-            let plan = Plan { ranks: all, removal: None, folding: Folding::ForCutting };
+            let plan = Plan { ranks: all, removal: None, encoding: Encoding::ForCutting };
             cut_parts(trace, &whole, &plan, &single)?;
             let whole = Trace::load(&whole, &LoadOptions::default())?;
             let Converted { warnings, .. } = cut_iterations(&whole, &part, ranks, kept, &single)?;
@@ -89,7 +93,7 @@ pub fn cut(
         }
         Some(kept) => cut_iterations(trace, output, ranks, kept, options),
         None => {
-            cut_parts(trace, output, &Plan { ranks, removal: None, folding: Folding::of(options) }, options)
+            cut_parts(trace, output, &Plan { ranks, removal: None, encoding: Encoding::of(options) }, options)
         }
     }
 }
@@ -104,7 +108,7 @@ struct Plan {
     ranks: Range<u32>,
     removal: Option<Removal>,
     /// How ranks are folded that are not cut as they are stored; those to be cut further stay folded even where they are shorter flat.
-    folding: Folding,
+    encoding: Encoding,
 }
 
 fn cut_iterations(
@@ -115,7 +119,7 @@ fn cut_iterations(
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
     let removal = Some(Removal::new(trace, &ranks, kept)?);
-    cut_parts(trace, output, &Plan { ranks, removal, folding: Folding::of(options) }, options)
+    cut_parts(trace, output, &Plan { ranks, removal, encoding: Encoding::of(options) }, options)
 }
 
 /// Cuts each rank by itself, in parallel.
@@ -126,8 +130,7 @@ fn cut_parts(
     options: &ConvertOptions<'_>,
 ) -> Result<Converted, WriteError> {
     let number = plan.ranks.end - plan.ranks.start;
-    let provenance = options.provenance.unwrap_or(trace.provenance());
-    let mut writer = ArchiveWriter::create(output, number, options.shards)?.with_provenance(provenance);
+    let mut writer = ArchiveWriter::converting(output, number, trace.provenance(), options)?;
     let prepare = |rank: Rank| cut_rank(trace, rank, plan);
     in_order(options.load.threads, number, prepare, |rank, part| {
         part.write(rank, &mut writer)?;
@@ -185,10 +188,10 @@ fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan) -> Result<Part<'a>, W
     let (names, mut tables) = Names::new(old, trace, &plan.ranks)?;
     let Some(body) = structured(trace) else {
         let kept = Kept::new(trace, Arc::new(names), &plan.ranks, &mut tables);
-        let encoded = encode(old, kept.clone(), &tables.side, plan.folding)?.map(Box::new);
+        let encoded = encode(old, kept.clone(), &tables.side, plan.encoding)?.map(Box::new);
         let linkable = Linkable { trace: tables, ..Linkable::default() };
         return Ok(match encoded {
-            Some(encoded) if plan.folding == Folding::ForCutting => Part::Structured(encoded, linkable),
+            Some(encoded) if plan.encoding == Encoding::ForCutting => Part::Structured(encoded, linkable),
             encoded => Part::Streamed(encoded, kept, linkable),
         });
     };

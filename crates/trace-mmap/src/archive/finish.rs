@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::archive::layout::{HEADER, Header, Section, ShardHeader};
+use crate::archive::layout::{HEADER, Header, PAGE, Section, ShardHeader};
 use crate::archive::output::{DataOutput, OutputFile};
 use crate::archive::writer::{Amounts, Programs, Sides, Summary, WrittenRank, WrittenTimes};
 use crate::archive::{WriteError, tally::Tally};
@@ -27,7 +27,30 @@ pub(crate) struct Finished {
     pub(crate) sides: Sides,
     pub(crate) written: Vec<WrittenRank>,
     pub(crate) provenance: Provenance,
-    pub(crate) flat_bytes: u64,
+    pub(crate) flat: Flat,
+}
+
+/// What would be in the files if no rank was folded.
+pub(crate) struct Flat {
+    /// Bytes of the data of each shard.
+    pub(crate) data: Vec<u64>,
+    pub(crate) programs: u64,
+}
+
+impl Flat {
+    /// Returns the bytes of all files, `bytes` being what they are, with data as in `extents`, which are followed by something at a
+    /// multiple of `alignment`.
+    fn bytes(&self, bytes: u64, extents: &[u64], alignment: u64, words: &Words) -> u64 {
+        let bytes_of_data = |data: u64| {
+            let padded = data.saturating_add(alignment - 1) / alignment * alignment;
+            padded.saturating_add(8 * data.div_ceil(PAGE))
+        };
+        let folded: u64 = extents.chunks(2).map(|extent| bytes_of_data(extent[1])).sum();
+        let tables = 8 * (words.programs.len() as u64 + words.amounts);
+        let flat = self.data.iter().fold(0, |sum: u64, data| sum.saturating_add(bytes_of_data(*data)));
+        let programs = 8 * Section::Programs.words() as u64 * self.programs;
+        (bytes - folded - tables).saturating_add(programs).saturating_add(flat)
+    }
 }
 
 /// The tables as words, and what the header repeats of them.
@@ -38,6 +61,8 @@ struct Words {
     incoming: Vec<u64>,
     pending: Vec<u64>,
     columns: Vec<u64>,
+    /// Words of columns of amounts, which stand before those of times.
+    amounts: u64,
     /// Where columns are in the table that have the same words: ranks of a class share constants.
     columns_by_words: FxHashMap<Vec<u64>, u64>,
     communicators: Vec<u64>,
@@ -58,12 +83,13 @@ pub(crate) fn single(mut data: DataOutput, finished: Finished) -> Result<Summary
     let shards = vec![HEADER as u64, data.len()];
     let mut file = data.file;
     let programs = finished.programs.written.len() as u64;
-    let (ranks, flat_bytes) = (finished.ranks, finished.flat_bytes);
-    let words = finished.link()?;
+    let ranks = finished.ranks;
+    let (words, flat) = finished.link()?;
     let header = write_tables(&mut file, ranks, 0, &shards, &sums, &words).map_err(io)?;
     file.complete(&header.to_bytes()).map_err(io)?;
     let bytes = header.length;
     file.publish().map_err(|(file, source)| WriteError::Io { file, source })?;
+    let flat_bytes = flat.bytes(bytes, &shards, 8, &words);
     Ok(Summary { ranks, actions: words.actions, programs, bytes, flat_bytes })
 }
 
@@ -82,10 +108,10 @@ pub(crate) fn sharded(
         files.push(data.file);
     }
     let programs = finished.programs.written.len() as u64;
-    let (ranks, flat_bytes) = (finished.ranks, finished.flat_bytes);
+    let ranks = finished.ranks;
     let path = finished.path.clone();
     let io = |source| WriteError::Io { file: path.clone(), source };
-    let words = finished.link()?;
+    let (words, flat) = finished.link()?;
     let header = write_tables(&mut main, ranks, files.len() as u32, &extents, &sums, &words).map_err(io)?;
     for (number, file) in (0..).zip(&mut files) {
         let header = ShardHeader { length: file.len(), number, id: header.id };
@@ -97,6 +123,7 @@ pub(crate) fn sharded(
     for file in files.into_iter().chain([main]) {
         file.publish().map_err(|(file, source)| WriteError::Io { file, source })?;
     }
+    let flat_bytes = flat.bytes(bytes, &extents, 1, &words);
     Ok(Summary { ranks, actions: words.actions, programs, bytes, flat_bytes })
 }
 
@@ -164,7 +191,7 @@ impl Groups {
 
 impl Finished {
     /// Resolves the ports and makes words of all tables.
-    fn link(self) -> Result<Words, WriteError> {
+    fn link(self) -> Result<(Words, Flat), WriteError> {
         let (mut linkables, mut times) = (Vec::new(), Vec::new());
         let mut entries = Vec::new();
         for rank in self.written {
@@ -188,6 +215,7 @@ impl Finished {
             incoming: Vec::new(),
             pending: Vec::new(),
             columns: Vec::new(),
+            amounts: 0,
             columns_by_words: FxHashMap::default(),
             communicators: Vec::new(),
             groups: Groups::default(),
@@ -211,8 +239,9 @@ impl Finished {
             words.actions = actions.ok_or(WriteError::TooMany { rank })?;
             words.add_rank([program, side], &amounts, &bytes, &linkable);
         }
+        words.amounts = words.columns.len() as u64;
         words.add_times(&times);
-        Ok(words)
+        Ok((words, self.flat))
     }
 }
 

@@ -8,14 +8,14 @@ use pdes_core::Rank;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::archive::WriteError;
 use crate::archive::compile::{Compiled, compile};
 use crate::archive::encode::{EncodeError, Encoded, ProgramBytes, Spool};
 use crate::archive::encode_times::EncodedTimes;
-use crate::archive::finish::{self, Finished};
+use crate::archive::finish::{self, Finished, Flat};
 use crate::archive::open::shard_path;
 use crate::archive::output::{DataOutput, OutputFile};
 use crate::archive::tally::Tally;
+use crate::archive::{ConvertOptions, Folding, WriteError, price};
 use crate::column::{Changes, Column, Place};
 use crate::draft::Linkable;
 use crate::load::MAX_RANKS;
@@ -61,7 +61,9 @@ pub struct ArchiveWriter {
     sides: Sides,
     written: Vec<Option<WrittenRank>>,
     provenance: Provenance,
-    flat_bytes: u64,
+    folding: Folding,
+    /// Bytes of the data of each shard if no rank was folded.
+    flat: Vec<u64>,
 }
 
 /// What was written.
@@ -75,7 +77,7 @@ pub struct Summary {
     pub programs: u64,
     /// Bytes of all files.
     pub bytes: u64,
-    /// Bytes that the actions take at 16 each.
+    /// Bytes that all files would have if no rank was folded, each action being a record of 16 bytes.
     pub flat_bytes: u64,
 }
 
@@ -179,7 +181,19 @@ impl ArchiveWriter {
         let written = (0..ranks).map(|_| None).collect();
         let (programs, sides) = (Programs::default(), Sides::default());
         let (path, provenance) = (path.to_path_buf(), Provenance::default());
-        Ok(Self { path, ranks, main, shards, programs, sides, written, provenance, flat_bytes: 0 })
+        let (folding, flat) = (Folding::default(), vec![0; shards.len()]);
+        Ok(Self { path, ranks, main, shards, programs, sides, written, provenance, folding, flat })
+    }
+
+    /// Starts an archive of what comes from elsewhere.
+    pub(crate) fn converting(
+        path: &Path,
+        ranks: u32,
+        provenance: Provenance,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Self, WriteError> {
+        let provenance = options.provenance.unwrap_or(provenance);
+        Ok(Self { provenance, folding: options.folding, ..Self::create(path, ranks, options.shards)? })
     }
 
     /// Says where the trace comes from.
@@ -221,7 +235,7 @@ impl ArchiveWriter {
         }
     }
 
-    /// Writes a rank in the shorter of its two forms: as it was encoded, or flat, as `records` yields it again.
+    /// Writes a rank as it was encoded, where that is shorter and pays, or flat, as `records` yields it again.
     pub(crate) fn write_encoded(
         &mut self,
         rank: Rank,
@@ -231,7 +245,7 @@ impl ArchiveWriter {
     ) -> Result<(), WriteError> {
         self.check_free(rank)?;
         let written = match encoded {
-            Some(encoded) if self.is_shorter(rank, &encoded) => self.write_folded(rank, encoded, linkable),
+            Some(encoded) if self.is_worth_it(rank, &encoded) => self.write_folded(rank, encoded, linkable),
             _ => self.write_flat(rank, records, linkable),
         };
         written.map_err(|error| self.encode_error(rank, error))
@@ -254,6 +268,8 @@ impl ArchiveWriter {
         let shard = self.shard_of(rank) as usize;
         let written = write_columns(&mut self.shards[shard], blocks, &directories, &mut columns);
         let blocks = written.map_err(|source| self.error(rank, source))?;
+        let flat = self.flat[shard].saturating_add(7) / 8 * 8;
+        self.flat[shard] = flat.saturating_add(self.shards[shard].len() - blocks);
         if let Some(written) = &mut self.written[rank.index()] {
             written.times = Some(WrittenTimes { blocks, columns });
         }
@@ -268,11 +284,12 @@ impl ArchiveWriter {
         }
     }
 
-    fn is_shorter(&self, rank: Rank, encoded: &Encoded) -> bool {
+    fn is_worth_it(&self, rank: Rank, encoded: &Encoded) -> bool {
         let (new, known) = encoded.sizes();
         let digest = (self.shard_of(rank), encoded.program.digest());
         let size = if self.programs.by_digest.contains_key(&digest) { known } else { new };
-        encoded.actions().checked_mul(16).is_none_or(|flat| size < flat)
+        let Some(flat) = encoded.actions().checked_mul(16) else { return true };
+        size < flat && (self.folding == Folding::Always || price::is_paid(encoded, size, flat))
     }
 
     fn write_folded(&mut self, rank: Rank, encoded: Encoded, linkable: Linkable) -> Result<(), EncodeError> {
@@ -336,7 +353,9 @@ impl ArchiveWriter {
         linkable.receives = receives;
         let bytes = sends.iter().map(|traffic| traffic.bytes).collect();
         let actions = amounts.actions(tally.actions);
-        self.flat_bytes = self.flat_bytes.saturating_add(actions.saturating_mul(16));
+        let shard = self.shard_of(rank) as usize;
+        let flat = self.flat[shard].saturating_add(15) / 16 * 16;
+        self.flat[shard] = flat.saturating_add(actions.saturating_mul(16));
         let times = None;
         self.written[rank.index()] = Some(WrittenRank { program, side, amounts, bytes, linkable, times });
     }
@@ -346,11 +365,15 @@ impl ArchiveWriter {
     /// # Errors
     /// Where a rank receives more messages from a channel than are sent to it, or the file cannot be written.
     pub fn finish(self) -> Result<Summary, WriteError> {
-        let Self { path, ranks, main, mut shards, mut programs, mut sides, written, provenance, flat_bytes } =
-            self;
+        let Self {
+            path, ranks, main, mut shards, mut programs, mut sides, written, provenance, flat, ..
+        } = self;
         let side = sides.add(&Side::default());
         let idle = programs.written.len() as u32;
-        if written.iter().any(Option::is_none) {
+        let is_idle = written.iter().any(Option::is_none);
+        let flat =
+            Flat { data: flat, programs: written.iter().flatten().count() as u64 + u64::from(is_idle) };
+        if is_idle {
             let (offset, tally) = (0, Tally::new());
             programs.written.push(WrittenProgram { shard: 0, offset, records: 0, tally });
         }
@@ -364,7 +387,7 @@ impl ArchiveWriter {
         };
         let written = (0..).zip(written).map(|(rank, written)| written.unwrap_or_else(|| nothing(rank)));
         let written = written.collect();
-        let finished = Finished { path, ranks, programs, sides, written, provenance, flat_bytes };
+        let finished = Finished { path, ranks, programs, sides, written, provenance, flat };
         match main {
             None => finish::single(shards.remove(0), finished),
             Some(main) => finish::sharded(main, shards, finished),
