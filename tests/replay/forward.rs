@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use trace_mmap::generate::{
     Class, Generator, Jitter, JitterScope, NpbLu, NpbLuParameters, Ring, RingParameters,
 };
-use trace_mmap::{ArchiveWriter, ConvertOptions, Item, Op, TextLine, convert, flatten};
+use trace_mmap::{ArchiveWriter, ConvertOptions, Folding, Item, Op, TextLine, convert, flatten};
 
 use crate::command_line::{DONE, Folder, command};
 use crate::determinism::committed_platform;
@@ -76,7 +76,8 @@ pub(crate) fn fold(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBu
         flatten(program).for_each(|op| text += &format!("{}\n", TextLine { rank, op }));
     }
     let (source, path) = (folder.write("trace.txt", &text), folder.path("folded.pdt"));
-    convert(&source, &path, &ConvertOptions::default()).unwrap();
+    let options = ConvertOptions { folding: Folding::Always, ..ConvertOptions::default() };
+    convert(&source, &path, &options).unwrap();
     path
 }
 
