@@ -1,9 +1,12 @@
-//! Any text is a trace or an error; a trace, written as text, is the same trace again.
+//! Any text is a trace or an error; a trace, written as text or as a folded archive, is the same trace
+//! again.
 #![no_main]
+
+use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pdes_core::Rank;
-use trace_mmap::{Trace, write_text};
+use trace_mmap::{ConvertOptions, Folding, LoadOptions, Trace, convert, write_text};
 
 fuzz_target!(|text: &str| {
     let Ok(trace) = Trace::from_text(text) else { return };
@@ -19,4 +22,16 @@ fuzz_target!(|text: &str| {
     for rank in (0..trace.ranks().min(again.ranks())).map(Rank::new) {
         assert!(trace.ops(rank).eq(again.ops(rank)), "{written}");
     }
+    let dir = Path::new("/dev/shm");
+    let dir = if dir.is_dir() { dir.to_path_buf() } else { std::env::temp_dir() };
+    let dir = tempfile::tempdir_in(dir).expect("a temporary directory");
+    let (merged, archive) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
+    std::fs::write(&merged, &written).expect("the text is written");
+    let options = ConvertOptions { folding: Folding::Always, ..ConvertOptions::default() };
+    convert(&merged, &archive, &options).expect("what is a trace is an archive");
+    let archived = Trace::load(&archive, &LoadOptions::default()).expect("the archive opens");
+    for rank in (0..again.ranks()).map(Rank::new) {
+        assert!(again.ops(rank).eq(archived.ops(rank)), "{written}");
+    }
+    archived.integrity().expect("the archive is whole");
 });
