@@ -103,7 +103,7 @@ impl Heads {
             (self.alike, self.repeated) = (self.alike - 1, self.repeated + 1);
         } else if self.done.is_power_of_two() {
             // Not each time: amounts that are never the same should not cost much.
-            let is_alone = reached.inserts.left != before.inserts.left;
+            let is_alone = reached.inserts.to_come() != before.inserts.to_come();
             let alike = if is_alone { 0 } else { self.count_alike(left, rank)? };
             (self.alike, self.repeated) = (alike, 1);
         }

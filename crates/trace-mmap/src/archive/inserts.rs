@@ -40,6 +40,11 @@ impl Inserts {
         self.gaps == gaps && self.left <= left && (left > 0 || self.due == due)
     }
 
+    /// Returns how many are still to come, the next one included.
+    pub(crate) fn to_come(self) -> u64 {
+        self.left + u64::from(self.due != Self::NEVER)
+    }
+
     /// Returns in how many records the next one comes for who has read `read` and passes over so many.
     pub(crate) fn after(self, read: u64, passed: u64) -> u64 {
         match self.due {
