@@ -1,6 +1,6 @@
 //! What is known of an action only after it was written.
 
-use crate::unit::{UNIT, two_words};
+use crate::unit::{UNIT, of_two_words, two_words};
 
 /// The unit behind a record: written as zeros, and filled in.
 ///
@@ -36,10 +36,7 @@ impl Later {
 
     /// Returns the bytes of a unit of which only the time is known, or nothing.
     pub fn to_bytes(self) -> [u8; UNIT] {
-        let mut bytes = [0; UNIT];
-        bytes[..8].copy_from_slice(&self.nanos.map_or(0, Self::time).to_le_bytes());
-        bytes[8..].copy_from_slice(&self.outcome.to_le_bytes());
-        bytes
+        of_two_words([self.nanos.map_or(0, Self::time), self.outcome])
     }
 
     pub(crate) fn from_bytes(bytes: [u8; UNIT]) -> Self {

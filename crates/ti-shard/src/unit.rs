@@ -98,11 +98,7 @@ impl Unit {
 
     /// Returns the bytes.
     pub fn to_bytes(self, has_later: bool) -> [u8; UNIT] {
-        let [head, amount] = self.words(has_later);
-        let mut bytes = [0; UNIT];
-        bytes[..8].copy_from_slice(&head.to_le_bytes());
-        bytes[8..].copy_from_slice(&amount.to_le_bytes());
-        bytes
+        of_two_words(self.words(has_later))
     }
 
     /// Reads a unit, and whether another one follows with what is known later; `None` where no complete record begins.
@@ -114,6 +110,14 @@ impl Unit {
         let unit = Self { kind, slot: head as u32 >> 8, index: (head >> 32) as u32, amount };
         Some((unit, first & HAS_LATER != 0))
     }
+}
+
+/// Writes the words of a unit.
+pub(crate) fn of_two_words([first, second]: [u64; 2]) -> [u8; UNIT] {
+    let mut bytes = [0; UNIT];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    bytes
 }
 
 /// Reads the words of a unit.

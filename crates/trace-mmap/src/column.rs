@@ -78,6 +78,11 @@ impl Changes {
     pub(crate) fn apply(self, actions: u64) -> Option<u64> {
         actions.checked_sub(self.absent)?.checked_add(self.inserted)
     }
+
+    /// Returns the number of actions of a rank that is being written, of whose program there are so many.
+    pub(crate) fn actions(columns: &[Column], inserts: bool, of_program: u64) -> u64 {
+        Self::of(columns, inserts).unwrap_or_default().apply(of_program).unwrap_or(u64::MAX)
+    }
 }
 
 /// Unpacks the values of a column in order.

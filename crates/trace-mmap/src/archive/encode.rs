@@ -115,8 +115,7 @@ impl ProgramBytes {
 impl Encoded {
     /// Returns the number of actions.
     pub(crate) fn actions(&self) -> u64 {
-        let changes = Changes::of(&self.columns, self.inserts).unwrap_or_default();
-        changes.apply(self.tally.actions).unwrap_or(u64::MAX)
+        Changes::actions(&self.columns, self.inserts, self.tally.actions)
     }
 
     /// Returns the bytes that the rank takes where its program is not stored yet, and where it is.

@@ -142,8 +142,7 @@ pub(crate) struct Amounts {
 impl Amounts {
     /// Returns the actions of a rank whose program has so many.
     pub(crate) fn actions(&self, of_program: u64) -> u64 {
-        let changes = Changes::of(&self.columns, self.inserts).unwrap_or_default();
-        changes.apply(of_program).unwrap_or(u64::MAX)
+        Changes::actions(&self.columns, self.inserts, of_program)
     }
 }
 
