@@ -8,6 +8,8 @@ mod memory;
 mod mpi;
 pub(crate) mod patience;
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::thread;
 
 use crate::SimTime;
@@ -143,6 +145,15 @@ impl Cluster {
         }
     }
 
+    /// Runs this member's part of something; where that panics, the others are told, and the panic goes on.
+    pub(crate) fn telling_of_panics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut *self)));
+        result.unwrap_or_else(|panic| {
+            self.fail(Some(message(&*panic)));
+            std::panic::resume_unwind(panic)
+        })
+    }
+
     /// Leaves the cluster at once: this member has failed, in a panic with this message if there is one.
     pub(crate) fn fail(&mut self, message: Option<&str>) {
         if !self.left {
@@ -243,3 +254,9 @@ impl std::fmt::Display for MpiError {
 
 #[cfg(feature = "mpi")]
 impl std::error::Error for MpiError {}
+
+/// Returns the message of a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}

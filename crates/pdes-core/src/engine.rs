@@ -4,7 +4,7 @@ mod census;
 pub(crate) mod conditionals;
 mod exchange;
 pub(crate) mod first_fault;
-mod frame;
+pub(crate) mod frame;
 mod gateway;
 pub(crate) mod horizon;
 pub(crate) mod jitter;
@@ -13,9 +13,7 @@ mod quiescence;
 pub(crate) mod roster;
 mod worker;
 
-use std::any::Any;
 use std::convert::Infallible;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 
 use crate::cluster::{Cluster, ClusterError, Terms};
@@ -258,13 +256,7 @@ impl Engine {
     {
         let share = self.share(cluster.member(), cluster.members(), ranks);
         assert_eq!(processes.len(), share.places().len(), "the processes of a member are those of its ranks");
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            self.run_member(&mut *cluster, &share, ranks, processes, progress)
-        }));
-        result.unwrap_or_else(|panic| {
-            cluster.fail(Some(message(&*panic)));
-            std::panic::resume_unwind(panic)
-        })
+        cluster.telling_of_panics(|cluster| self.run_member(cluster, &share, ranks, processes, progress))
     }
 
     fn run_member<P>(
@@ -293,11 +285,8 @@ impl Engine {
             Some(gateway) => gateway.finish(tally)?,
             None => tally,
         };
-        let ending = match all.fault {
-            Some(first) => fault.on_cluster(first),
-            None => Ending::of_waiting(all.waiting),
-        };
-        Ok(Run { processes, ending, steps: all.steps })
+        let steps = all.steps;
+        Ok(Run { processes, ending: fault.on_cluster(all), steps })
     }
 
     /// Runs the processes of this member on its workers, the first of which is the calling thread.
@@ -368,10 +357,4 @@ impl<P: Process> Whole<P> {
         self.fault.merge(part.fault);
         self.steps += part.steps;
     }
-}
-
-/// Returns the message of a panic.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }

@@ -8,17 +8,14 @@ mod meeting;
 mod post;
 mod timing;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
 use crate::engine::first_fault::FirstFault;
-use crate::engine::message;
-use crate::{
-    Cluster, ClusterError, Ending, Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime, Wire,
-};
+use crate::engine::frame::Tally;
+use crate::{Cluster, ClusterError, Fault, Outbox, Process, Progress, Rank, Run, SimDuration, SimTime, Wire};
 use crew::{Commons, Crew, Trail};
 use domain::Domain;
-use gateway::{Codec, Gateway, Tally};
+use gateway::{Codec, Gateway, RegionalTally};
 use post::PostOffice;
 use timing::Stopwatch;
 
@@ -156,8 +153,8 @@ impl RegionalEngine {
         let blocks = RegionBlocks::new(homes.to_vec(), regions.len() as u32, 1);
         let seats = take_seats(&blocks, 0);
         let (whole, trail) = self.drive(epoch, (processes, regions), (&seats, &blocks, 0), progress, None);
-        let Whole { fault, tally, processes, regions } = whole;
-        if let Some((at, rank)) = tally.conditional {
+        let Whole { fault, tally: RegionalTally { tally, conditional }, processes, regions } = whole;
+        if let Some((at, rank)) = conditional {
             return Err(Unordered { rank, at });
         }
         progress.reach(last_clock(&processes));
@@ -200,54 +197,31 @@ impl RegionalEngine {
         R::Mail: Wire,
     {
         assert_eq!(blocks.members(), cluster.members(), "there is a block for each member");
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            self.run_member(&mut *cluster, epoch, (processes, regions), blocks, progress)
-        }));
-        result.unwrap_or_else(|panic| {
-            cluster.fail(Some(message(&*panic)));
-            std::panic::resume_unwind(panic)
+        cluster.telling_of_panics(|cluster| {
+            let me = cluster.member();
+            let seats = take_seats(blocks, me);
+            // A member that is alone has nobody to talk to.
+            let gateway = (cluster.members() > 1)
+                .then(|| Gateway::new(cluster, blocks, &seats, progress, Codec::new(), self.workers))
+                .transpose()?;
+            let part = (processes, regions);
+            let (whole, trail) = self.drive(epoch, part, (&seats, blocks, me), progress, gateway);
+            let Whole { fault, tally, processes, regions } = whole;
+            let RegionalTally { tally: all, conditional } = match trail.gateway {
+                Some(mut gateway) => match gateway.take_error() {
+                    Some(error) => return Err(error),
+                    None => gateway.finish(tally)?,
+                },
+                None => tally,
+            };
+            if let Some((at, rank)) = conditional {
+                return Ok(Err(Unordered { rank, at }));
+            }
+            progress.reach(last_clock(&processes));
+            let steps = all.steps;
+            let run = Run { ending: fault.on_cluster(all), processes, steps };
+            Ok(Ok(RegionalRun { run, regions, crossings: trail.crossings, timing: None }))
         })
-    }
-
-    fn run_member<P, R>(
-        &self,
-        cluster: &mut Cluster,
-        epoch: SimDuration,
-        part: (Vec<P>, Vec<R>),
-        blocks: &RegionBlocks,
-        progress: &Progress,
-    ) -> Result<Result<RegionalPart<P, R>, Unordered>, ClusterError>
-    where
-        P: Process,
-        P::Token: Wire,
-        R: Region<P>,
-        R::Mail: Wire,
-    {
-        let me = cluster.member();
-        let seats = take_seats(blocks, me);
-        // A member that is alone has nobody to talk to.
-        let gateway = (cluster.members() > 1)
-            .then(|| Gateway::new(cluster, blocks, &seats, progress, Codec::new(), self.workers))
-            .transpose()?;
-        let (whole, trail) = self.drive(epoch, part, (&seats, blocks, me), progress, gateway);
-        let Whole { fault, tally, processes, regions } = whole;
-        let all = match trail.gateway {
-            Some(mut gateway) => match gateway.take_error() {
-                Some(error) => return Err(error),
-                None => gateway.finish(tally)?,
-            },
-            None => tally,
-        };
-        if let Some((at, rank)) = all.conditional {
-            return Ok(Err(Unordered { rank, at }));
-        }
-        progress.reach(last_clock(&processes));
-        let ending = match all.fault {
-            Some(first) => fault.on_cluster(first),
-            None => Ending::of_waiting(all.waiting),
-        };
-        let run = Run { ending, processes, steps: all.steps };
-        Ok(Ok(RegionalRun { run, regions, crossings: trail.crossings, timing: None }))
     }
 
     /// Runs the processes and the regions of a member on its workers, the first of which is the calling thread.
@@ -344,7 +318,7 @@ struct Seat {
 /// What is left of the domains of a member.
 struct Whole<P: Process, R> {
     fault: FirstFault<P::Error>,
-    tally: Tally,
+    tally: RegionalTally,
     processes: Vec<P>,
     regions: Vec<R>,
 }
@@ -372,7 +346,7 @@ fn gather<P: Process, R: Region<P>>(
     blocks: &RegionBlocks,
     me: usize,
 ) -> Whole<P, R> {
-    let (mut fault, mut tally) = (FirstFault::none(), Tally::default());
+    let (mut fault, mut tally, mut conditional) = (FirstFault::none(), Tally::default(), None);
     let (mut residents, mut regions) = (Vec::new(), Vec::new());
     for domain in domains {
         let left = domain.into_inner().expect("no worker has panicked").finish();
@@ -381,7 +355,7 @@ fn gather<P: Process, R: Region<P>>(
         tally.steps += left.steps;
         residents.push(left.processes.into_iter());
         regions.push(left.region);
-        tally.conditional = tally.conditional.into_iter().chain(left.conditional).min();
+        conditional = conditional.into_iter().chain(left.conditional).min();
     }
     tally.fault = fault.key();
     let first = blocks.regions(me).start;
@@ -391,7 +365,7 @@ fn gather<P: Process, R: Region<P>>(
         residents[home].next().expect("each process has one seat")
     };
     let processes = blocks.ranks(me).map(next).collect();
-    Whole { fault, tally, processes, regions }
+    Whole { fault, tally: RegionalTally { tally, conditional }, processes, regions }
 }
 
 fn last_clock<P: Process>(processes: &[P]) -> SimTime {

@@ -208,19 +208,17 @@ impl<'t> Receiver<'t> {
         // Release: see `Sender::find_places`.
         self.line.received.store(self.received, Ordering::Release);
         if self.received.is_multiple_of(MOST_PLACES as u64) {
-            self.clear();
+            self.go_on();
         }
     }
 
-    /// Gives up the rings and the pasts of messages that have been passed over.
+    /// Goes on to the ring of the next message that will come; gives up the rings and the pasts of those before.
     #[cold]
-    fn clear(&mut self) {
+    fn go_on(&mut self) {
         let mut middle = self.line.middle.lock();
         middle.forget_pasts(self.received);
-        while self.ring.is_before(self.received)
-            && let Some(next) = middle.rings.pop_front()
-        {
-            self.ring = next;
+        while self.ring.is_before(self.received) {
+            self.ring = middle.rings.pop_front().expect("a ring ends where the next one begins");
         }
     }
 
@@ -228,19 +226,11 @@ impl<'t> Receiver<'t> {
     #[inline(always)]
     fn look_at_next(&mut self) {
         if self.ring.is_before(self.received) {
-            self.go_on_to(self.received);
+            self.go_on();
         }
         let past = self.ring.place(self.received).past();
         if past != self.pasts {
             self.catch_up(past);
-        }
-    }
-
-    #[cold]
-    fn go_on_to(&mut self, message: u64) {
-        let mut middle = self.line.middle.lock();
-        while self.ring.is_before(message) {
-            self.ring = middle.rings.pop_front().expect("a path comes with each message");
         }
     }
 

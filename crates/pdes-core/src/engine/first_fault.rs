@@ -1,6 +1,7 @@
 //! The failure that a run reports.
 
 use super::Ending;
+use super::frame::Tally;
 use crate::{Fault, Rank, SimTime};
 
 /// The earliest failure met so far, by (time, rank, order).
@@ -33,8 +34,9 @@ impl<E> FirstFault<E> {
         self.0.as_ref().map(|(rank, fault)| (fault.at, *rank, fault.order))
     }
 
-    /// Says how a run on a cluster ended whose first failure is this one, here or elsewhere.
-    pub(crate) fn on_cluster(self, (at, rank, order): (SimTime, Rank, u64)) -> Ending<Option<E>> {
+    /// Says how a run on a cluster ended that did so for all its processes like this, with a failure here or elsewhere.
+    pub(crate) fn on_cluster(self, all: Tally) -> Ending<Option<E>> {
+        let Some((at, rank, order)) = all.fault else { return Ending::of_waiting(all.waiting) };
         let here = self.key() == Some((at, rank, order));
         let error = self.0.filter(|_| here).map(|(_, fault)| fault.error);
         Ending::Failed(rank, Fault { at, order, error })

@@ -51,6 +51,25 @@ pub(crate) struct Tally {
     pub(crate) waiting: Vec<Rank>,
 }
 
+impl Tally {
+    /// Adds what others have done.
+    pub(crate) fn merge(&mut self, other: Self) {
+        // The earliest by time, rank and order.
+        self.fault = self.fault.into_iter().chain(other.fault).min();
+        self.steps += other.steps;
+        self.waiting.extend(other.waiting);
+    }
+
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
+        (self.fault, self.steps).write(bytes);
+        write_list(&self.waiting, bytes);
+    }
+
+    pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self { fault: Wire::read(bytes)?, steps: Wire::read(bytes)?, waiting: read_list(bytes)? })
+    }
+}
+
 const TERMS: u8 = 0;
 const TOKENS: u8 = 1;
 const COMMIT: u8 = 2;
@@ -85,8 +104,8 @@ impl<'a> Frame<'a> {
             Self::Progress(steps, reached) => (PROGRESS, *steps, *reached).write(&mut bytes),
             Self::Stop => STOP.write(&mut bytes),
             Self::Tally(tally) => {
-                (TALLY, tally.fault, tally.steps).write(&mut bytes);
-                write_list(&tally.waiting, &mut bytes);
+                TALLY.write(&mut bytes);
+                tally.write(&mut bytes);
             }
         }
         bytes
@@ -114,11 +133,7 @@ impl<'a> Frame<'a> {
                 Self::Progress(steps, reached)
             }
             STOP => Self::Stop,
-            TALLY => Self::Tally(Tally {
-                fault: Wire::read(rest)?,
-                steps: Wire::read(rest)?,
-                waiting: read_list(rest)?,
-            }),
+            TALLY => Self::Tally(Tally::read(rest)?),
             _ => return None,
         })
     }

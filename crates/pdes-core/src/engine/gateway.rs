@@ -298,10 +298,7 @@ impl<'a> Gateway<'a> {
         self.poll_until(|gateway| gateway.tallies.iter().all(Option::is_some))?;
         let mut all = Tally::default();
         for part in self.tallies.iter_mut().filter_map(Option::take) {
-            all.steps += part.steps;
-            all.waiting.extend(part.waiting);
-            // The earliest by time, rank and order; `None` is less than any.
-            all.fault = all.fault.into_iter().chain(part.fault).min();
+            all.merge(part);
         }
         self.tell_others(&Frame::Tally(all.clone()));
         self.poll_until(|gateway| !gateway.cluster.mail().has_outgoing())?;

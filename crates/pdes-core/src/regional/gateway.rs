@@ -5,6 +5,7 @@ use super::meeting::Standing;
 use super::post::{Letter, Letters, PostOffice};
 use super::{RegionIndex, Seat};
 use crate::cluster::{Cluster, ClusterError, Pieces, Terms};
+use crate::engine::frame::Tally;
 use crate::{Progress, Rank, SimTime, Wire};
 
 /// What the first worker of a member uses to speak for all of them with the other members.
@@ -27,14 +28,10 @@ pub(super) struct Gateway<'a, T, M> {
 
 /// How a run ended in the regions of a member, or in all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    /// Time, rank and order of the earliest failure.
-    pub(super) fault: Option<(SimTime, Rank, u64)>,
+pub(super) struct RegionalTally {
+    pub(super) tally: Tally,
     /// The earliest conditional event that a process has met.
     pub(super) conditional: Option<(SimTime, Rank)>,
-    pub(super) steps: u64,
-    /// Processes that have not finished.
-    pub(super) waiting: Vec<Rank>,
 }
 
 /// How letters are written and read: functions, so that a run on one member does not ask for letters that can be written.
@@ -211,12 +208,16 @@ impl<'a, T, M> Gateway<'a, T, M> {
     }
 
     /// Puts together how the run ended for all members.
-    pub(super) fn finish(mut self, own: Tally) -> Result<Tally, ClusterError> {
+    pub(super) fn finish(mut self, own: RegionalTally) -> Result<RegionalTally, ClusterError> {
         self.parcels.iter_mut().for_each(|parcel| own.write(parcel));
         self.swap()?;
         let mut all = own;
         for member in self.others() {
-            let Some(tally) = Tally::read(&self.pieces.take(member)) else { return Err(self.refuse()) };
+            let parcel = self.pieces.take(member);
+            let rest = &mut parcel.as_slice();
+            let Some(tally) = RegionalTally::read(rest).filter(|_| rest.is_empty()) else {
+                return Err(self.refuse());
+            };
             all.merge(tally);
         }
         self.cluster.end()?;
@@ -236,27 +237,20 @@ impl Standing {
     }
 }
 
-impl Tally {
+impl RegionalTally {
     fn write(&self, bytes: &mut Vec<u8>) {
-        (self.fault, self.conditional, self.steps).write(bytes);
-        self.waiting.iter().for_each(|rank| rank.write(bytes));
+        self.conditional.write(bytes);
+        self.tally.write(bytes);
     }
 
-    fn read(mut bytes: &[u8]) -> Option<Self> {
-        let (fault, conditional, steps) = Wire::read(&mut bytes)?;
-        let mut waiting = Vec::new();
-        while !bytes.is_empty() {
-            waiting.push(Wire::read(&mut bytes)?);
-        }
-        Some(Self { fault, conditional, steps, waiting })
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let conditional = Wire::read(bytes)?;
+        Some(Self { tally: Tally::read(bytes)?, conditional })
     }
 
     fn merge(&mut self, other: Self) {
-        // The earliest by time, rank and order.
-        self.fault = self.fault.into_iter().chain(other.fault).min();
         self.conditional = self.conditional.into_iter().chain(other.conditional).min();
-        self.steps += other.steps;
-        self.waiting.extend(other.waiting);
+        self.tally.merge(other.tally);
     }
 }
 
@@ -276,24 +270,28 @@ mod tests {
     #[test]
     fn tallies_add_up() {
         let at = SimTime::from_picos;
-        let [one, other] = [(5, 2), (4, 7)].map(|(picos, rank)| Tally {
-            fault: Some((at(picos), Rank::new(rank), 0)),
+        let [one, other] = [(5, 2), (4, 7)].map(|(picos, rank)| RegionalTally {
+            tally: Tally {
+                fault: Some((at(picos), Rank::new(rank), 0)),
+                steps: picos,
+                waiting: vec![Rank::new(rank)],
+            },
             conditional: (rank == 7).then_some((at(1), Rank::new(3))),
-            steps: picos,
-            waiting: vec![Rank::new(rank)],
         });
         let mut bytes = Vec::new();
         other.write(&mut bytes);
         let mut all = one;
-        all.merge(Tally::read(&bytes).unwrap());
-        let expected = Tally {
-            fault: Some((at(4), Rank::new(7), 0)),
+        all.merge(RegionalTally::read(&mut bytes.as_slice()).unwrap());
+        let expected = RegionalTally {
+            tally: Tally {
+                fault: Some((at(4), Rank::new(7), 0)),
+                steps: 9,
+                waiting: vec![Rank::new(2), Rank::new(7)],
+            },
             conditional: Some((at(1), Rank::new(3))),
-            steps: 9,
-            waiting: vec![Rank::new(2), Rank::new(7)],
         };
         assert_eq!(all, expected);
-        assert_eq!(Tally::read(&bytes[1..]), None);
+        assert_eq!(RegionalTally::read(&mut &bytes[1..]), None);
     }
 
     #[test]
