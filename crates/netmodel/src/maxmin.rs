@@ -152,6 +152,8 @@ struct Use {
     link: u32,
     /// The place of the flow among the link's members.
     place: u32,
+    /// What the link carries per unit of the flow's level, as in [`Member`].
+    share: f64,
 }
 
 impl LinkIndex {
@@ -212,6 +214,7 @@ impl MaxMin {
         if self.refill.is_grouped {
             self.refill.stages.push(Stage::default());
             self.refill.lids.push(Lid::OPEN);
+            self.refill.rooms.push(0.0);
         }
         LinkIndex(self.links.len() as u32 - 1)
     }
@@ -230,13 +233,15 @@ impl MaxMin {
         for (place, &Usage { link, weight }) in usages.iter().enumerate() {
             assert!(weight > 0.0, "a weight of {weight}");
             let members = &mut self.links[link.index()].members;
-            let member = Member { flow: index, place: place as u32, share: weight / penalty };
-            self.flows[index as usize].uses.push(Use { link: link.0, place: members.len() as u32 });
+            let share = weight / penalty;
+            let member = Member { flow: index, place: place as u32, share };
+            self.flows[index as usize].uses.push(Use { link: link.0, place: members.len() as u32, share });
             members.push(member);
             self.disturbed.push(link.0);
         }
         if self.refill.is_grouped {
             self.enter(index);
+            usages.iter().for_each(|usage| self.refill.rooms[usage.link.index()] = 0.0);
         }
         FlowIndex(index)
     }
@@ -273,7 +278,7 @@ impl MaxMin {
             self.leave(flow.0);
         }
         for place in 0..count {
-            let Use { link, place } = self.flows[flow.index()].uses[place];
+            let Use { link, place, .. } = self.flows[flow.index()].uses[place];
             self.mark_links(std::iter::once(link));
             let members = &mut self.links[link as usize].members;
             members.swap_remove(place as usize);

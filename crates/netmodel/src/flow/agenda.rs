@@ -94,54 +94,131 @@ impl<P> Agenda<P> {
 /// The earliest event of each of a number of groups, which may move to and fro.
 #[derive(Debug, Default)]
 pub(crate) struct Earliest {
-    of_group: Vec<Option<SimTime>>,
-    /// Holds an entry for the present instant of each group, and old ones.
-    queue: BinaryHeap<Reverse<(SimTime, u32)>>,
+    /// By time and group: none is before the one at half its place, counted from 1. An event that moves a little, as all do
+    /// where a change reaches everything, mostly stays where it is.
+    heap: Vec<(SimTime, u32)>,
+    /// The place of the event of each group, or [`NONE`].
+    places: Vec<u32>,
 }
+
+const NONE: u32 = u32::MAX;
 
 impl Earliest {
     /// Makes room for so many groups.
     pub(crate) fn grow(&mut self, groups: usize) {
-        if self.of_group.len() < groups {
-            self.of_group.resize(groups, None);
+        if self.places.len() < groups {
+            self.places.resize(groups, NONE);
         }
     }
 
-    /// Sets the earliest event of a group. `O(log n)`, amortised.
+    /// Sets the earliest event of a group. `O(log n)`.
     pub(crate) fn set(&mut self, group: u32, at: Option<SimTime>) {
-        if std::mem::replace(&mut self.of_group[group as usize], at) == at {
-            return;
+        let place = self.places[group as usize];
+        match at {
+            Some(at) if place == NONE => {
+                self.heap.push((at, group));
+                self.rise(self.heap.len() - 1, (at, group));
+            }
+            Some(at) => self.settle(place as usize, (at, group)),
+            None if place == NONE => {}
+            None => self.remove(place as usize),
         }
-        let Some(at) = at else { return };
-        if self.queue.len() > 4 * self.of_group.len() + 64 {
-            self.forget_old_entries();
-        }
-        self.queue.push(Reverse((at, group)));
     }
 
-    fn forget_old_entries(&mut self) {
-        let of_group = &self.of_group;
-        self.queue.retain(|&Reverse((at, group))| of_group[group as usize] == Some(at));
+    fn remove(&mut self, place: usize) {
+        self.places[self.heap[place].1 as usize] = NONE;
+        if let Some(last) = self.heap.pop()
+            && place < self.heap.len()
+        {
+            self.settle(place, last);
+        }
+    }
+
+    /// Puts an event where it belongs, from the place of another one.
+    fn settle(&mut self, place: usize, event: (SimTime, u32)) {
+        if place > 0 && event < self.heap[(place - 1) / 2] {
+            self.rise(place, event);
+        } else {
+            self.sink(place, event);
+        }
+    }
+
+    fn rise(&mut self, mut place: usize, event: (SimTime, u32)) {
+        while place > 0 {
+            let above = (place - 1) / 2;
+            if self.heap[above] < event {
+                break;
+            }
+            self.put(place, self.heap[above]);
+            place = above;
+        }
+        self.put(place, event);
+    }
+
+    fn sink(&mut self, mut place: usize, event: (SimTime, u32)) {
+        while let Some(&(mut first)) = self.heap.get(2 * place + 1) {
+            let mut below = 2 * place + 1;
+            if let Some(&other) = self.heap.get(below + 1)
+                && other < first
+            {
+                (below, first) = (below + 1, other);
+            }
+            if event < first {
+                break;
+            }
+            self.put(place, first);
+            place = below;
+        }
+        self.put(place, event);
+    }
+
+    fn put(&mut self, place: usize, event: (SimTime, u32)) {
+        self.heap[place] = event;
+        self.places[event.1 as usize] = place as u32;
     }
 
     /// Returns the earliest event of all.
-    pub(crate) fn next(&mut self) -> Option<SimTime> {
-        while let Some(&Reverse((at, group))) = self.queue.peek() {
-            if self.of_group[group as usize] == Some(at) {
-                return Some(at);
-            }
-            self.queue.pop();
-        }
-        None
+    pub(crate) fn next(&self) -> Option<SimTime> {
+        self.heap.first().map(|&(at, _)| at)
     }
 
-    /// Takes the earliest event of all, if it is before `end`; returns its group, which then has none.
+    /// Takes the earliest event of all, if it is before `end`; returns its group, which then has none. Of events at one
+    /// instant, that of the first group is taken. `O(log n)`.
     pub(crate) fn take_before(&mut self, end: SimTime) -> Option<u32> {
-        if self.next()? >= end {
-            return None;
-        }
-        let Reverse((_, group)) = self.queue.pop()?;
-        self.of_group[group as usize] = None;
+        let &(_, group) = self.heap.first().filter(|&&(at, _)| at < end)?;
+        self.remove(0);
         Some(group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Earliest, SimTime};
+
+    proptest! {
+        #[test]
+        fn the_earliest_of_groups_is_that_of_a_list(
+            changes in proptest::collection::vec((0_u32..700, proptest::option::of(0_u64..50), any::<bool>()), 1..300),
+        ) {
+            let mut earliest = Earliest::default();
+            let mut list = Vec::new();
+            for (group, at, takes) in changes {
+                let at = at.map(|at| if at == 49 { SimTime::MAX } else { SimTime::from_picos(at) });
+                earliest.grow(group as usize + 1);
+                list.resize(list.len().max(group as usize + 1), None);
+                earliest.set(group, at);
+                list[group as usize] = at;
+                let first = (0..).zip(&list).filter_map(|(group, &at)| Some((at?, group))).min();
+                prop_assert_eq!(earliest.next(), first.map(|(at, _)| at));
+                let end = SimTime::from_picos(25);
+                if takes {
+                    let taken = first.filter(|&(at, _)| at < end).map(|(_, group)| group);
+                    prop_assert_eq!(earliest.take_before(end), taken);
+                    taken.into_iter().for_each(|group| list[group as usize] = None);
+                }
+            }
+        }
     }
 }

@@ -86,6 +86,28 @@ impl Stage {
         self.own.flows > 0
     }
 
+    /// Adds the share of a flow to a link's own or to those of its home.
+    fn join_from(&mut self, home: u32, link: u32, share: f64, ceiling: f64) {
+        if home == link {
+            self.own.join(share);
+            self.least_ceiling = self.least_ceiling.min(ceiling);
+        } else {
+            self.join(home, share);
+        }
+    }
+
+    /// Takes the share of a flow away again from a link's own or from those of its home.
+    fn part_from(&mut self, home: u32, link: u32, share: f64) {
+        if home != link {
+            self.part(home, share);
+            return;
+        }
+        self.own.part(share);
+        if !self.is_home() {
+            self.least_ceiling = f64::INFINITY;
+        }
+    }
+
     /// Adds the share of a flow that has its home at another link.
     fn join(&mut self, home: u32, share: f64) {
         let found = self.groups.iter().position(|group| group.home == home);
@@ -134,6 +156,16 @@ impl MaxMin {
     /// Gives a flow another home.
     pub(super) fn regroup(&mut self, index: u32, home: Option<u32>) {
         self.note_move(index);
+        let flow = &mut self.flows[index as usize];
+        if let (Some(from), Some(to)) = (flow.home, home) {
+            flow.home = home;
+            for &Use { link, share, .. } in &flow.uses {
+                let stage = &mut self.refill.stages[link as usize];
+                stage.part_from(from, link, share);
+                stage.join_from(to, link, share, flow.ceiling);
+            }
+            return;
+        }
         self.leave(index);
         self.flows[index as usize].home = home;
         self.enter(index);
@@ -143,15 +175,10 @@ impl MaxMin {
     pub(super) fn enter(&mut self, index: u32) {
         let Flow { home, ceiling, .. } = self.flows[index as usize];
         for place in 0..self.flows[index as usize].uses.len() {
-            let Use { link, place } = self.flows[index as usize].uses[place];
-            let share = self.links[link as usize].members[place as usize].share;
+            let Use { link, place, share } = self.flows[index as usize].uses[place];
             let stage = &mut self.refill.stages[link as usize];
             match home {
-                Some(home) if home == link => {
-                    stage.own.join(share);
-                    stage.least_ceiling = stage.least_ceiling.min(ceiling);
-                }
-                Some(home) => stage.join(home, share),
+                Some(home) => stage.join_from(home, link, share, ceiling),
                 None => {
                     let first = stage.alone;
                     stage.alone += 1;
@@ -165,17 +192,10 @@ impl MaxMin {
     pub(super) fn leave(&mut self, index: u32) {
         let home = self.flows[index as usize].home;
         for place in 0..self.flows[index as usize].uses.len() {
-            let Use { link, place } = self.flows[index as usize].uses[place];
-            let share = self.links[link as usize].members[place as usize].share;
+            let Use { link, place, share } = self.flows[index as usize].uses[place];
             let stage = &mut self.refill.stages[link as usize];
             match home {
-                Some(home) if home == link => {
-                    stage.own.part(share);
-                    if !stage.is_home() {
-                        stage.least_ceiling = f64::INFINITY;
-                    }
-                }
-                Some(home) => stage.part(home, share),
+                Some(home) => stage.part_from(home, link, share),
                 None => {
                     stage.alone -= 1;
                     let last = stage.alone;
@@ -217,12 +237,13 @@ impl MaxMin {
 
     fn take_in_groups(&mut self, index: u32, homes: &[u32]) {
         let alone = self.refill.stages[index as usize].alone as usize;
-        for place in alone..self.links[index as usize].members.len() {
-            let flow = self.links[index as usize].members[place].flow;
-            if self.flows[flow as usize].home.is_some_and(|home| homes.contains(&home)) {
-                self.regroup(flow, Some(index));
-            }
-        }
+        let members = self.links[index as usize].members[alone..].iter().map(|member| member.flow);
+        let flows = &self.flows;
+        let is_taken = |&flow: &u32| flows[flow as usize].home.is_some_and(|home| homes.contains(&home));
+        let mut taken = std::mem::take(&mut self.refill.taken);
+        taken.extend(members.filter(is_taken));
+        taken.drain(..).for_each(|flow| self.regroup(flow, Some(index)));
+        self.refill.taken = taken;
     }
 
     /// Leaves the flows at home at a link alone that have ceilings up to this level; returns whether there are any.

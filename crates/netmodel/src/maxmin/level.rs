@@ -143,18 +143,20 @@ impl MaxMin {
         (self.level_of_groups(index, start), true)
     }
 
-    /// Returns whether a link that no flow has its home at carries no more than it can. Each flow is kept down elsewhere, or
-    /// is at its ceiling: one whose ceiling is what the link has for it needs no turn of the link.
+    /// Returns how many times what it carries a link can carry that no flow has its home at, if that is no more than it can.
+    /// Each flow is kept down elsewhere, or is at its ceiling: one whose ceiling is what the link has for it needs no turn
+    /// of the link.
     #[inline]
-    pub(super) fn has_room(&self, link: &Link, stage: &Stage) -> bool {
+    pub(super) fn room(&self, link: &Link, stage: &Stage) -> Option<f64> {
         if stage.is_home() || link.sharing == Sharing::FatPipe {
-            return false;
+            return None;
         }
         let Lid { level: carried, rising } = sum_of_groups(&stage.groups, &self.refill.lids);
         let alone = link.members[..stage.alone as usize].iter();
         let carried =
             alone.fold(carried, |sum, member| sum + member.share * self.limits[member.flow as usize]);
-        rising == 0.0 && carried <= link.capacity * (1.0 + TIE)
+        let most = link.capacity * (1.0 + TIE);
+        (rising == 0.0 && carried <= most).then(|| most / carried)
     }
 
     /// Returns about the level at which the link will be full, if the other links that are full stay so, at their levels;

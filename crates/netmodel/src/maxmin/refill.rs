@@ -5,15 +5,16 @@
 //! computed from the levels of those before it and what these leave to its groups (`maxmin/group.rs`). Where
 //! one turns out to be lower than the one before, it goes back to where it belongs, and those that it overtakes have
 //! another turn; where one turns out to be far higher than expected, it waits. In the end the levels ascend, and
-//! each is that of progressive filling: links that come later have no part in it. A link that is not expected to
-//! be full is looked at last, and takes its turn if it carries too much.
+//! each is that of progressive filling: links that come later have no part in it. So those before the first at which
+//! something has changed keep their levels. A link that is not expected to be full is looked at last, and takes its turn
+//! if it carries too much; how much the flows may grow until that can be is known from the last time.
 //!
 //! Should expectations be far off, all is filled from the least to the highest level: every link begins with the level that it would
 //! have alone, a lower bound, and waits whenever it turns out to be higher than the next.
 
 use super::group::Stage;
 use super::repair::is_other;
-use super::{MaxMin, TOLERANCE};
+use super::{Flow, MaxMin, TOLERANCE};
 
 /// Levels closer than this, relatively, are equal for flows that have their home at one of two links and might as well
 /// have it at the other.
@@ -29,8 +30,19 @@ pub(super) struct Refill {
     pub(super) lids: Vec<Lid>,
     /// The links that are full, by level; while they are being filled, those that are first and those to come.
     turns: Vec<Turn>,
-    /// The homes of flows that a link takes in.
+    /// Whether the turns and the lids are those of a filling of all links.
+    is_filled: bool,
+    /// How many times its level of some solve the level of a flow may be by now: a bound for all flows.
+    growth: f64,
+    /// By the numbers of the links: up to which growth a link has room that takes no turn.
+    pub(super) rooms: Vec<f64>,
+    /// The homes of flows that a link takes in, and these flows.
     pub(super) homes: Vec<u32>,
+    pub(super) taken: Vec<u32>,
+    /// The links that have had their turns taken away since the last solve, and the first place at which another link may
+    /// stand or have another level than then.
+    out: Vec<u32>,
+    first_change: usize,
     /// How many solves in a row were better done the other way.
     misfits: u32,
 }
@@ -78,6 +90,17 @@ const SPARSE: usize = 8;
 
 /// How much higher than the next one a link may be expected to be before it waits.
 const HASTE: f64 = 1.0 + 1e-3;
+
+/// Turns whose levels are as close as this, relatively, are taken all or none: which of two links is the home of a flow
+/// may depend on the other one.
+const NEAR: f64 = 1e-10;
+
+/// What rounding may add to a sum over groups, relatively.
+const ROUNDING: f64 = 1e-12;
+
+/// Growth is counted from 1 again beyond this.
+const MOST_GROWTH: f64 = 1e100;
+
 impl MaxMin {
     /// Decides whether flows are grouped for the next solve.
     pub(super) fn choose_grouping(&mut self) {
@@ -99,6 +122,9 @@ impl MaxMin {
         self.refill.turns.clear();
         self.refill.lids.clear();
         self.refill.lids.resize(self.links.len(), Lid::OPEN);
+        self.refill.rooms.resize(self.links.len(), 0.0);
+        self.refill.is_filled = false;
+        self.forget_rooms();
         for (index, link) in self.links.iter().enumerate() {
             if self.refill.stages[index].is_home() {
                 self.refill.lids[index] = Lid::shut(link.level);
@@ -113,11 +139,15 @@ impl MaxMin {
     pub(super) fn refill(&mut self) {
         self.begin_sweep();
         self.sweep.rising.clear();
-        self.expect_changes();
-        self.open_lids();
+        let first = self.expect_changes();
+        let (all_count, some_did) = (self.marks.owed.is_empty(), self.refill.is_filled);
+        self.refill.is_filled = all_count;
+        let place = if all_count && some_did { first } else { 0 };
+        self.refill.first_change = place;
+        self.open_lids_from(place);
         let steps = 4 * self.refill.turns.len() + 64;
-        if self.fill_in_turn(HASTE, steps) {
-            self.settle_all();
+        if self.fill_in_turn(place, HASTE, steps) {
+            self.settle_links();
         } else {
             self.fill_afresh();
         }
@@ -128,19 +158,26 @@ impl MaxMin {
         self.begin_sweep();
         self.sweep.rising.clear();
         self.disturbed.clear();
+        self.refill.is_filled = false;
         self.fill_afresh();
     }
 
-    /// Lets the links at which flows came or went take their turns where their levels are expected.
-    fn expect_changes(&mut self) {
+    /// Lets the links at which flows came or went take their turns where their levels are expected; returns the first
+    /// place at which that makes a difference.
+    fn expect_changes(&mut self) -> usize {
         let mut disturbed = std::mem::take(&mut self.disturbed);
         for &link in &disturbed {
             self.refill.stages[link as usize].is_in_turn = false;
         }
-        let (links, stages) = (&self.links, &mut self.refill.stages);
+        let (links, stages, out) = (&self.links, &mut self.refill.stages, &mut self.refill.out);
+        let mut lowest = f64::INFINITY;
         self.refill.turns.retain(|turn| {
             let stage = &mut stages[turn.link as usize];
             stage.is_in_turn &= !links[turn.link as usize].mark.left_out;
+            if !stage.is_in_turn {
+                lowest = lowest.min(turn.level);
+                out.push(turn.link);
+            }
             stage.is_in_turn
         });
         for link in disturbed.drain(..) {
@@ -152,17 +189,37 @@ impl MaxMin {
             if level.is_finite() {
                 self.refill.lids[link as usize] = Lid::shut(level);
                 self.add_turn(Turn { level, link });
+                lowest = lowest.min(level);
             }
         }
         self.disturbed = disturbed;
+        let turns = &self.refill.turns;
+        let mut first = turns.partition_point(|turn| turn.level < lowest * (1.0 - NEAR));
+        while first > 0
+            && turns.get(first).is_some_and(|turn| turns[first - 1].level >= turn.level * (1.0 - NEAR))
+        {
+            first -= 1;
+        }
+        first
     }
 
     /// Adds a turn after those of lower levels, and returns its place.
     fn add_turn(&mut self, turn: Turn) -> usize {
         self.refill.stages[turn.link as usize].is_in_turn = true;
+        self.refill.rooms[turn.link as usize] = 0.0;
         let place = self.refill.turns.partition_point(|other| other.level <= turn.level);
         self.refill.turns.insert(place, turn);
         place
+    }
+
+    /// Lets all flows rise from where the links before this place have filled.
+    fn open_lids_from(&mut self, place: usize) {
+        if place == 0 {
+            return self.open_lids();
+        }
+        for turn in &self.refill.turns[place..] {
+            self.refill.lids[turn.link as usize] = Lid::OPEN;
+        }
     }
 
     /// Lets all flows rise from nothing, but those that are kept down by links that the solve does not take into account.
@@ -175,6 +232,7 @@ impl MaxMin {
     /// Fills all links, each of which is expected at the level that it would have if no other one was full.
     fn fill_afresh(&mut self) {
         self.open_lids();
+        self.forget_rooms();
         self.refill.turns.clear();
         for index in 0..self.links.len() as u32 {
             let link = &self.links[index as usize];
@@ -186,9 +244,10 @@ impl MaxMin {
             }
         }
         self.refill.turns.sort_by(|one, other| one.level.total_cmp(&other.level));
-        let has_ended = self.fill_in_turn(1.0 + TOLERANCE, self.steps_afresh());
+        self.refill.first_change = 0;
+        let has_ended = self.fill_in_turn(0, 1.0 + TOLERANCE, self.steps_afresh());
         debug_assert!(has_ended, "links take turns for ever");
-        if has_ended { self.settle_all() } else { self.repair_afresh() }
+        if has_ended { self.settle_links() } else { self.repair_afresh() }
     }
 
     /// Returns how many steps a filling from lower bounds takes at most.
@@ -221,11 +280,11 @@ impl MaxMin {
         self.repair();
     }
 
-    /// Lets the links fill one after the other; one that turns out to be so many times as high as the next one waits.
-    /// Returns whether that came to an end in so many steps.
-    fn fill_in_turn(&mut self, haste: f64, steps: usize) -> bool {
+    /// Lets the links fill one after the other, from this place on; one that turns out to be so many times as high as the next one
+    /// waits. Returns whether that came to an end in so many steps.
+    fn fill_in_turn(&mut self, mut place: usize, haste: f64, steps: usize) -> bool {
         let mut left = steps;
-        let mut place = 0;
+        let mut trusts_rooms = true;
         loop {
             while place < self.refill.turns.len() {
                 if left == 0 {
@@ -234,10 +293,19 @@ impl MaxMin {
                 left -= 1;
                 place = self.fill_at(place, haste);
             }
-            match self.add_overloaded() {
+            let growth = self.refill.growth * self.growth_since_last();
+            match self.add_overloaded(growth, trusts_rooms) {
                 Some(first) => place = first,
-                None => return true,
+                None => {
+                    self.refill.growth = growth;
+                    if growth > MOST_GROWTH {
+                        self.forget_rooms();
+                    }
+                    return true;
+                }
             }
+            // Rooms count from the last solve, or from what has just been found not to be one.
+            trusts_rooms = false;
         }
     }
 
@@ -250,6 +318,7 @@ impl MaxMin {
         if level == f64::INFINITY {
             self.refill.turns.remove(place);
             self.refill.stages[link as usize].is_in_turn = false;
+            self.refill.out.push(link);
             return place;
         }
         if level > next * haste {
@@ -288,18 +357,44 @@ impl MaxMin {
         let first = turns[..place].partition_point(|turn| turn.level * (1.0 - TOLERANCE) <= level);
         turns[first..].rotate_right(1);
         turns[first..].iter().for_each(|turn| self.refill.lids[turn.link as usize] = Lid::OPEN);
+        self.refill.first_change = self.refill.first_change.min(first);
         first
     }
 
-    /// Gives turns to the links that carry too much, now that all that had turns are full; returns the first place from
-    /// which to go on.
-    fn add_overloaded(&mut self) -> Option<usize> {
+    /// Returns how many times its level of the last solve the level of any flow is at most, new ones aside; at least 1.
+    fn growth_since_last(&self) -> f64 {
+        let at_home = self.refill.turns.iter().map(|turn| {
+            let index = turn.link as usize;
+            (self.refill.lids[index].level, self.links[index].level)
+        });
+        let moved = self.sweep.moved.iter().zip(&self.sweep.left).map(|(&flow, &before)| {
+            let Flow { home, ceiling, .. } = self.flows[flow as usize];
+            (home.map_or(ceiling, |home| self.refill.lids[home as usize].level), before)
+        });
+        at_home.chain(moved).map(|(now, before)| now / before).fold(1.0, f64::max)
+    }
+
+    /// Forgets which links have room.
+    fn forget_rooms(&mut self) {
+        self.refill.growth = 1.0;
+        self.refill.rooms.fill(0.0);
+    }
+
+    /// Gives turns to the links that carry too much, now that all that had turns are full and flows have grown by so much;
+    /// returns the first place from which to go on.
+    fn add_overloaded(&mut self, growth: f64, trusts_rooms: bool) -> Option<usize> {
         let reached = self.refill.turns.last().map_or(0.0, |turn| turn.level);
         let mut first = None;
         for index in 0..self.links.len() as u32 {
+            if trusts_rooms && growth <= self.refill.rooms[index as usize] {
+                continue;
+            }
             let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-            let is_out = stage.is_in_turn || link.members.is_empty() || link.mark.left_out;
-            if is_out || self.has_room(link, stage) {
+            if stage.is_in_turn || link.members.is_empty() || link.mark.left_out {
+                continue;
+            }
+            if let Some(room) = self.room(link, stage) {
+                self.refill.rooms[index as usize] = growth * room * (1.0 - ROUNDING);
                 continue;
             }
             let (level, _) = self.level_in_turn(index, reached, reached);
@@ -310,19 +405,33 @@ impl MaxMin {
         }
         let later = &self.refill.turns[first?..];
         later.iter().for_each(|turn| self.refill.lids[turn.link as usize] = Lid::OPEN);
+        self.refill.first_change = self.refill.first_change.min(first?);
         first
     }
 
     /// Gives the links that are full their levels, and notes which of these are new.
-    fn settle_all(&mut self) {
-        let Self { links, refill, sweep, .. } = self;
-        for (index, link) in links.iter_mut().enumerate() {
-            let level = if refill.stages[index].is_home() { refill.lids[index].level } else { f64::INFINITY };
-            if !link.mark.left_out && link.level != level {
-                link.level = level;
-                if level < f64::INFINITY {
-                    sweep.changed.push(index as u32);
-                }
+    fn settle_links(&mut self) {
+        if self.refill.first_change == 0 {
+            (0..self.links.len() as u32).for_each(|link| self.settle_link(link));
+            self.refill.out.clear();
+            return;
+        }
+        for place in self.refill.first_change..self.refill.turns.len() {
+            self.settle_link(self.refill.turns[place].link);
+        }
+        let mut out = std::mem::take(&mut self.refill.out);
+        out.drain(..).for_each(|link| self.settle_link(link));
+        self.refill.out = out;
+    }
+
+    fn settle_link(&mut self, index: u32) {
+        let (link, refill) = (&mut self.links[index as usize], &self.refill);
+        let is_home = refill.stages[index as usize].is_home();
+        let level = if is_home { refill.lids[index as usize].level } else { f64::INFINITY };
+        if !link.mark.left_out && link.level != level {
+            link.level = level;
+            if level < f64::INFINITY {
+                self.sweep.changed.push(index);
             }
         }
     }
@@ -358,7 +467,7 @@ mod tests {
         swept.begin_sweep();
         swept.expect_changes();
         swept.open_lids();
-        assert!(!swept.fill_in_turn(super::HASTE, 3), "three steps are not enough");
+        assert!(!swept.fill_in_turn(0, super::HASTE, 3), "three steps are not enough");
         swept.repair_afresh();
         assert_eq!(swept.check(), Ok(()));
         assert!(!swept.refill.is_grouped);

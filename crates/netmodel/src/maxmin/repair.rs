@@ -9,6 +9,9 @@
 //! - *release*: the sweep passes the old level of a marked link that is not full yet. The flows that it froze rise, so
 //!   that their other links are marked.
 //!
+//! What a sweep would find out in vain is left out of it: a link that is not full and only loses flows stays so, and so does
+//! one that has room for all its flows at their limits.
+//!
 //! Every link fills at most once per sweep. A link that is marked when the sweep is at some level has its own level, the
 //! old one and the new one, at or above that: below, nothing that it carries has changed.
 
@@ -16,6 +19,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{FlowIndex, MaxMin, TOLERANCE, UNCHANGED, Use};
+use crate::Sharing;
 
 /// The state of a sweep; kept between sweeps for its memory.
 #[derive(Debug, Default)]
@@ -31,6 +35,8 @@ pub(super) struct Sweep {
     pub(super) changed: Vec<u32>,
     /// The flows that got another home.
     pub(super) moved: Vec<u32>,
+    /// The levels that they had before, while flows are grouped.
+    pub(super) left: Vec<f64>,
     /// The links that were marked.
     touched: Vec<u32>,
     /// Counts the flows at whose limits it has looked.
@@ -42,6 +48,8 @@ pub(super) struct Sweep {
 pub(super) struct Mark {
     /// The last sweep that marked the link.
     sweep: u64,
+    /// The last sweep that had to look at the link, were it full or not.
+    pub(super) due_in: u64,
     full: bool,
     /// Whether the solve does not take the link into account.
     pub(super) left_out: bool,
@@ -72,9 +80,13 @@ enum Kind {
 impl MaxMin {
     pub(super) fn repair(&mut self) {
         self.begin_sweep();
+        self.begin_rising();
         let mut disturbed = std::mem::take(&mut self.disturbed);
-        for link in disturbed.drain(..) {
-            self.mark(link);
+        for index in disturbed.drain(..) {
+            let link = &self.links[index as usize];
+            if link.level.is_finite() || link.mark.due_in == self.sweep.number {
+                self.mark(index);
+            }
         }
         self.disturbed = disturbed;
         for index in 0..self.sweep.touched.len() {
@@ -94,6 +106,7 @@ impl MaxMin {
         self.sweep.work = 0;
         self.sweep.changed.clear();
         self.sweep.moved.clear();
+        self.sweep.left.clear();
         self.sweep.touched.clear();
         let mut begun = std::mem::take(&mut self.begun);
         for index in begun.drain(..) {
@@ -105,12 +118,42 @@ impl MaxMin {
         self.begun = begun;
     }
 
+    /// Lets the flows that have begun rise: at once to their ceilings, if no link of theirs is full then.
+    fn begin_rising(&mut self) {
+        let mut begun = std::mem::take(&mut self.sweep.rising);
+        begun.retain(|&flow| {
+            let is_free = self.flows[flow as usize].uses.iter().all(|used| self.has_room_for_all(used.link));
+            if is_free {
+                self.flows[flow as usize].frozen_in = self.sweep.number;
+            }
+            !is_free
+        });
+        for used in begun.iter().flat_map(|&flow| &self.flows[flow as usize].uses) {
+            self.links[used.link as usize].mark.due_in = self.sweep.number;
+        }
+        self.sweep.rising = begun;
+    }
+
+    /// Returns whether a link that was not full is not, either, with all its flows at their limits.
+    fn has_room_for_all(&self, index: u32) -> bool {
+        let link = &self.links[index as usize];
+        let carried = link.members.iter().map(|member| member.share * self.limits[member.flow as usize]);
+        let carried = match link.sharing {
+            Sharing::Shared => carried.sum::<f64>(),
+            Sharing::FatPipe => carried.fold(0.0, f64::max),
+        };
+        link.level == f64::INFINITY && carried <= link.capacity && !link.mark.left_out
+    }
+
     /// Notes that a flow is new or gets another home.
     pub(super) fn note_move(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        if flow.moved_in != self.sweep.number {
-            flow.moved_in = self.sweep.number;
-            self.sweep.moved.push(index);
+        if self.flows[index as usize].moved_in == self.sweep.number {
+            return;
+        }
+        self.flows[index as usize].moved_in = self.sweep.number;
+        self.sweep.moved.push(index);
+        if self.refill.is_grouped {
+            self.sweep.left.push(self.level(FlowIndex(index)));
         }
     }
 

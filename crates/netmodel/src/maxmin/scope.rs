@@ -126,7 +126,10 @@ impl MaxMin {
             let missed = std::mem::take(&mut self.marks.missed);
             self.follow_roots(owed.iter().chain(&missed).copied());
             self.marks.missed = missed;
-            self.disturbed.extend(owed.iter().copied().filter(|&link| self.marks.is_marked(link)));
+            for &link in owed.iter().filter(|&&link| self.marks.is_marked(link)) {
+                self.disturbed.push(link);
+                self.links[link as usize].mark.due_in = self.sweep.number + 1;
+            }
             owed.append(&mut self.marks.missed);
             owed.iter().for_each(|&link| self.links[link as usize].mark.left_out = false);
             owed.retain(|&link| {
