@@ -33,6 +33,8 @@ pub(super) struct Stage {
     pub(super) alone: u32,
     /// The members that have their homes at other links, by these.
     pub(super) groups: Vec<Group>,
+    /// The homes of the groups, to find them by.
+    homes: Vec<u32>,
     /// Those at home here.
     pub(super) own: Sum,
     /// No flow at home here has a lower ceiling; infinite where there is no such flow.
@@ -70,15 +72,17 @@ impl Sum {
 impl Default for Stage {
     fn default() -> Self {
         let (own, least_ceiling) = (Sum::default(), f64::INFINITY);
-        Self { alone: 0, groups: Vec::new(), own, least_ceiling, is_in_turn: false }
+        let (groups, homes) = (Vec::new(), Vec::new());
+        Self { alone: 0, groups, homes, own, least_ceiling, is_in_turn: false }
     }
 }
 
 impl Stage {
     fn clear(&mut self) {
-        let groups = std::mem::take(&mut self.groups);
-        *self = Self { groups, ..Self::default() };
+        let (groups, homes) = (std::mem::take(&mut self.groups), std::mem::take(&mut self.homes));
+        *self = Self { groups, homes, ..Self::default() };
         self.groups.clear();
+        self.homes.clear();
     }
 
     /// Returns whether flows have their home at the link.
@@ -110,22 +114,34 @@ impl Stage {
 
     /// Adds the share of a flow that has its home at another link.
     fn join(&mut self, home: u32, share: f64) {
-        let found = self.groups.iter().position(|group| group.home == home);
-        let place = found.unwrap_or_else(|| {
+        let place = self.find(home).unwrap_or_else(|| {
             self.groups.push(Group { home, sum: Sum::default() });
-            self.groups.len() - 1
+            self.homes.push(home);
+            self.homes.len() - 1
         });
         self.groups[place].sum.join(share);
     }
 
     /// Takes the share of a flow that has its home at another link away again.
     fn part(&mut self, home: u32, share: f64) {
-        let found = self.groups.iter().position(|group| group.home == home);
-        let place = found.expect("the groups of a link have all its flows");
+        let place = self.find(home).expect("the groups of a link have all its flows");
         self.groups[place].sum.part(share);
         if self.groups[place].sum.flows == 0 {
             self.groups.swap_remove(place);
+            self.homes.swap_remove(place);
         }
+    }
+
+    /// Finds the group of the flows of a home.
+    fn find(&self, home: u32) -> Option<usize> {
+        // Eight at a time, without a branch for each.
+        let (eights, rest) = self.homes.as_chunks::<8>();
+        let is_among = |eight: &[u32; 8]| eight.iter().fold(false, |found, &other| found | (other == home));
+        let (first, some) = match eights.iter().position(is_among) {
+            Some(place) => (8 * place, &eights[place][..]),
+            None => (8 * eights.len(), rest),
+        };
+        some.iter().position(|&other| other == home).map(|place| first + place)
     }
 }
 
@@ -232,7 +248,7 @@ impl MaxMin {
         let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
         (before == f64::INFINITY || other_before >= before * (1.0 - TOLERANCE))
             && self.refill.stages[other as usize].least_ceiling > level * (1.0 + TOLERANCE)
-            && self.level_of_groups(other, level) <= level * (1.0 + TIE)
+            && self.level_in_turn(other, level, level * (1.0 - TIE)).0 <= level * (1.0 + TIE)
     }
 
     fn take_in_groups(&mut self, index: u32, homes: &[u32]) {

@@ -39,6 +39,8 @@ pub(super) struct Refill {
     /// The homes of flows that a link takes in, and these flows.
     pub(super) homes: Vec<u32>,
     pub(super) taken: Vec<u32>,
+    /// The links that take no turn and have been found to have room.
+    looked_at: Vec<u32>,
     /// The links that have had their turns taken away since the last solve, and the first place at which another link may
     /// stand or have another level than then.
     out: Vec<u32>,
@@ -284,7 +286,6 @@ impl MaxMin {
     /// waits. Returns whether that came to an end in so many steps.
     fn fill_in_turn(&mut self, mut place: usize, haste: f64, steps: usize) -> bool {
         let mut left = steps;
-        let mut trusts_rooms = true;
         loop {
             while place < self.refill.turns.len() {
                 if left == 0 {
@@ -294,7 +295,7 @@ impl MaxMin {
                 place = self.fill_at(place, haste);
             }
             let growth = self.refill.growth * self.growth_since_last();
-            match self.add_overloaded(growth, trusts_rooms) {
+            match self.add_overloaded(growth) {
                 Some(first) => place = first,
                 None => {
                     self.refill.growth = growth;
@@ -304,8 +305,6 @@ impl MaxMin {
                     return true;
                 }
             }
-            // Rooms count from the last solve, or from what has just been found not to be one.
-            trusts_rooms = false;
         }
     }
 
@@ -382,11 +381,13 @@ impl MaxMin {
 
     /// Gives turns to the links that carry too much, now that all that had turns are full and flows have grown by so much;
     /// returns the first place from which to go on.
-    fn add_overloaded(&mut self, growth: f64, trusts_rooms: bool) -> Option<usize> {
+    fn add_overloaded(&mut self, growth: f64) -> Option<usize> {
+        let mut looked_at = std::mem::take(&mut self.refill.looked_at);
+        looked_at.clear();
         let reached = self.refill.turns.last().map_or(0.0, |turn| turn.level);
         let mut first = None;
         for index in 0..self.links.len() as u32 {
-            if trusts_rooms && growth <= self.refill.rooms[index as usize] {
+            if growth <= self.refill.rooms[index as usize] {
                 continue;
             }
             let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
@@ -395,6 +396,7 @@ impl MaxMin {
             }
             if let Some(room) = self.room(link, stage) {
                 self.refill.rooms[index as usize] = growth * room * (1.0 - ROUNDING);
+                looked_at.push(index);
                 continue;
             }
             let (level, _) = self.level_in_turn(index, reached, reached);
@@ -403,6 +405,11 @@ impl MaxMin {
                 first = Some(first.map_or(place, |first: usize| first.min(place)));
             }
         }
+        if first.is_some() {
+            // These rooms count from levels that will be others.
+            looked_at.iter().for_each(|&link| self.refill.rooms[link as usize] = 0.0);
+        }
+        self.refill.looked_at = looked_at;
         let later = &self.refill.turns[first?..];
         later.iter().for_each(|turn| self.refill.lids[turn.link as usize] = Lid::OPEN);
         self.refill.first_change = self.refill.first_change.min(first?);

@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::MaxMin;
+use super::{MaxMin, Member};
 
 /// Which links a solve takes into account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,9 @@ pub(super) struct Marks {
     /// Links that have been left out of a solve, and not been solved since.
     pub(super) owed: Vec<u32>,
 }
+
+/// How many flows of a link are asked whether they reach a marked one, before the others are followed from there.
+const LOOKED_AT: usize = 4;
 
 impl Marks {
     pub(super) fn new(scope: Scope) -> Self {
@@ -79,7 +82,7 @@ impl MaxMin {
         if self.marks.scope == Scope::Complete {
             return;
         }
-        self.follow_roots(links.clone());
+        self.follow_roots(links.clone(), self.marks.missed.is_empty());
         if links.clone().next().is_some_and(|first| self.marks.is_marked(first)) {
             for link in links {
                 if !self.marks.is_marked(link) {
@@ -93,8 +96,9 @@ impl MaxMin {
 
     /// Marks the roots and what flows reach from there, until it is known which of these links are marked: in dense traffic
     /// all are, as a few flows show. What is left is followed when it is asked for; a flow that begins meanwhile has only
-    /// links that are marked, and one that ends makes all its links roots.
-    fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>) {
+    /// links that are marked, and one that ends makes all its links roots. It is faster where no flow has begun in this round
+    /// that missed a mark.
+    fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>, none_missed: bool) {
         let Self { links, flows, marks, .. } = self;
         if marks.roots.is_empty() && marks.open.is_empty() {
             return;
@@ -106,6 +110,14 @@ impl MaxMin {
         open.extend(roots.drain(..).filter(|&root| marks.mark(root)));
         marks.roots = roots;
         for wanted in wanted {
+            // A flow that reaches a marked link is reached from there, unless that was marked before the flow began.
+            let is_reached = |member: &Member| {
+                flows[member.flow as usize].uses.iter().any(|used| marks.is_marked(used.link))
+            };
+            let members = &links[wanted as usize].members;
+            if none_missed && members.iter().take(LOOKED_AT).any(is_reached) && marks.mark(wanted) {
+                open.push(wanted);
+            }
             while !open.is_empty() && !marks.is_marked(wanted) {
                 let followed = open.pop().into_iter().flat_map(|link| &links[link as usize].members);
                 for member in followed {
@@ -124,7 +136,7 @@ impl MaxMin {
         if !self.marks.missed.is_empty() || !self.marks.owed.is_empty() {
             let mut owed = std::mem::take(&mut self.marks.owed);
             let missed = std::mem::take(&mut self.marks.missed);
-            self.follow_roots(owed.iter().chain(&missed).copied());
+            self.follow_roots(owed.iter().chain(&missed).copied(), missed.is_empty());
             self.marks.missed = missed;
             for &link in owed.iter().filter(|&&link| self.marks.is_marked(link)) {
                 self.disturbed.push(link);
