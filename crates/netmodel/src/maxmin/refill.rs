@@ -142,9 +142,9 @@ impl MaxMin {
         self.begin_sweep();
         self.sweep.rising.clear();
         let first = self.expect_changes();
-        let (all_count, some_did) = (self.marks.owed.is_empty(), self.refill.is_filled);
-        self.refill.is_filled = all_count;
-        let place = if all_count && some_did { first } else { 0 };
+        let none_left_out = self.marks.owed.is_empty();
+        let place = if none_left_out && self.refill.is_filled { first } else { 0 };
+        self.refill.is_filled = none_left_out;
         self.refill.first_change = place;
         self.open_lids_from(place);
         let steps = 4 * self.refill.turns.len() + 64;
