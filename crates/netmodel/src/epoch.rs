@@ -22,6 +22,8 @@
 //!   or its part of what flows have that no other link holds back. For those that are known at the boundary before they begin
 //!   a link takes the loads of the boundary, lets the flows share this as they come and end in the epoch, and offers each
 //!   the mean rate that it would have. For the others, sent and begun in one epoch inside a region, these are the loads of the moment.
+//!   It is lowered where a link would carry more than 13/12 of its capacity in the epoch, debts included, as far as is known then; the flow
+//!   keeps a sixteenth of it.
 //! - Flows that would end before the next boundary at the rates that they have keep these, unless they have begun unknown since the
 //!   last one. For the others `C_l` is what makes the
 //!   mean load of the epoch the capacity: less than that by the mean of what leaves and of what will begin, and by what has been

@@ -120,16 +120,17 @@ fn what_will_begin_is_kept_free() {
     assert_close(&finish!(network, 2), &[SimTime::from_picos(9_333_333), nanos(7000)]);
 }
 
-/// Epochs of 4 us. The first begins at 4 us. That the second will begin at 6.5 us is not known then: it takes half of the link, the first
-/// goes on with all of it until 8 us, which is 750 bytes too much. At 8 us the second has 3625 bytes left. The link gives 750 of the 4000
-/// bytes of the epoch back, so that each sends 1625, then 2000 until 16 us, when the first has 8000 left.
+/// Epochs of 4 us. The first begins at 4 us. That the second will begin at 6.5 us is not known then: the first goes on with all of the link
+/// until 8 us. Half of it would be 750 bytes too much for the second; it gets a twelfth of the 4000 bytes of the epoch until then. At 8 us it has
+/// 4041.667 bytes left. The link gives 333.333 of the next 4000 back, so that each sends 1833.333, then 2000 until 16 us, when
+/// the second has 208.333 left and goes on with its half. The first has the rest.
 #[test]
 fn what_was_too_much_is_given_back() {
     let platform = platform(FLAT);
     let mut network = EpochNetwork::new(&platform, &raw(), Regions::whole(&platform), epoch(4000)).unwrap();
     network.send(nanos(2000), host(0), host(1), Bytes::new(15_625), 0).unwrap();
     network.send(nanos(4500), host(0), host(2), Bytes::new(4375), 1).unwrap();
-    assert_close(&finish!(network, 2), &[nanos(24_000), nanos(16_000)]);
+    assert_close(&finish!(network, 2), &[nanos(24_000), SimTime::from_picos(16_416_667)]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use pdes_core::SimTime;
 use super::forecast::Arrival;
 use super::message::{Departure, FlowKey, Message, Outbox};
 use super::region::{Crossed, Crossing, Region, Transfer};
+use super::reserve::least_offer;
 use super::sharing::Home;
 use super::unit::{self, FREE};
 use super::way::{Ground, Usage, Way};
@@ -132,7 +133,15 @@ impl<T: Copy> Region<T> {
 
     /// Says at what rates the links of the region let the announced flows begin, where that is less than their own limits.
     pub(super) fn offer(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
+        if self.arrivals.is_empty() {
+            return;
+        }
         self.arrivals.sort_unstable();
+        self.find_leaving(now);
+        for place in 0..self.leaving.len() {
+            let (.., flow) = self.leaving[place];
+            self.sharing.foresee(flow, self.mean_left(now, flow));
+        }
         // Each is put before those that begin later.
         for &(_, flow) in self.arrivals.iter().rev() {
             for &Usage { link, weight } in self.ways.usages(self.transfers[flow as usize].way) {
@@ -159,15 +168,22 @@ impl<T: Copy> Region<T> {
 
     /// Lowers the offers to the announced flows of a link to what it has for them.
     fn forecast(&mut self, now: SimTime, number: u32) {
+        let epoch = self.epoch.as_picos();
         let link = &mut self.sharing.links[number as usize];
         let mut next = link.first_arrival.take();
         if let Some(place) = next
             && let Crossed { flow, weight, next: None } = self.crossed[place as usize]
         {
             let offer = &mut self.crossings[flow as usize].offer;
-            let &Way { share, .. } = self.ways.way(self.transfers[flow as usize].way);
+            let Transfer { key, way, left, .. } = self.transfers[flow as usize];
             // At most what others offer.
-            *offer = link.offer(share, weight, *offer);
+            *offer = link.offer(self.ways.way(way).share, weight, *offer);
+            if link.certain > 0 {
+                link.count(now, epoch);
+                let time = epoch - (key.begin - now).as_picos();
+                let load = link.certain + link.meter.debt(link.capacity, epoch);
+                *offer = link.limit(*offer, weight, (left, time, epoch), load);
+            }
             return;
         }
         self.on_link.clear();
@@ -184,40 +200,76 @@ impl<T: Copy> Region<T> {
             let offer = &mut crossings[flow as usize].offer;
             *offer = rate.min(*offer);
         });
+        if link.certain == 0 {
+            return;
+        }
+        link.count(now, epoch);
+        let mean = |arrival: &Arrival, offer: u64| {
+            let time = epoch - (arrival.begin - now).as_picos();
+            let volume = (u128::from(offer) * u128::from(time)).min(arrival.volume);
+            u128::from(unit::mean(volume, epoch)) * u128::from(arrival.weight)
+        };
+        let means = self.on_link.iter().map(|arrival| mean(arrival, crossings[arrival.flow as usize].offer));
+        let (all, room) =
+            (means.sum::<u128>(), link.beside(link.certain + link.meter.debt(link.capacity, epoch)));
+        if all > u128::from(room) {
+            for arrival in &self.on_link {
+                let offer = &mut crossings[arrival.flow as usize].offer;
+                let part = u128::from(*offer) * u128::from(room) / all;
+                *offer = least_offer(*offer).max(part as u64);
+            }
+        }
     }
 
     /// Prepares for the epoch: those that will end in it go on as they are, and links keep back what those need that
     /// will begin.
     fn prepare(&mut self, now: SimTime) {
-        let end = now.saturating_add(self.epoch);
-        let epoch = u128::from(self.epoch.as_picos());
-        let mean = |volume: u128| u64::try_from(volume / epoch).unwrap_or(u64::MAX);
-        while let Some((at, key, flow)) = self.next_end()
-            && at < end
-        {
-            self.ends.pop();
-            let Transfer { speed, since, left, is_known, .. } = self.transfers[flow as usize];
-            if !is_known && self.sharing.flows[flow as usize].home == Home::Fresh {
-                // Many that begin unknown to each other have too much together.
-                self.unsettled.push(Reverse((at, key, flow)));
-                continue;
-            }
-            self.leaving.push_back((at, key, flow));
-            let left = left.saturating_sub(unit::volume(speed, since, now));
-            self.sharing.let_go(flow, mean(left));
+        self.find_leaving(now);
+        for place in 0..self.leaving.len() {
+            let (.., flow) = self.leaving[place];
+            self.sharing.let_go(flow, self.mean_left(now, flow));
         }
-        self.ends.extend(self.unsettled.drain(..));
+        let end = now.saturating_add(self.epoch);
         for &(key, flow) in &self.arrivals {
             let Transfer { way, left, .. } = self.transfers[flow as usize];
             let offer = self.crossings[flow as usize].offer;
-            let carried = || mean(unit::volume(offer, key.begin, end).min(left));
-            self.sharing.expect(self.ways.usages(way), carried);
+            let volume = unit::volume(offer, key.begin, end).min(left);
+            let carried = unit::mean(volume, self.epoch.as_picos());
+            let at_once = if key.begin == now { offer } else { 0 };
+            self.sharing.expect(self.ways.usages(way), carried, at_once);
         }
         self.sharing.keep_reserves();
     }
 
+    /// Finds the flows that will end in the epoch that begins, at the rates that they have.
+    fn find_leaving(&mut self, now: SimTime) {
+        let end = now.saturating_add(self.epoch);
+        while let Some((at, key, flow)) = self.next_end()
+            && at < end
+        {
+            self.ends.pop();
+            let is_known = self.transfers[flow as usize].is_known;
+            if !is_known && self.sharing.flows[flow as usize].home == Home::Fresh {
+                // Many that begin unknown to each other have too much together.
+                self.unsettled.push(Reverse((at, key, flow)));
+            } else {
+                self.transfers[flow as usize].is_leaving = true;
+                self.leaving.push_back((at, key, flow));
+            }
+        }
+        self.ends.extend(self.unsettled.drain(..));
+    }
+
+    /// Returns the mean rate in the epoch that begins of a flow that ends in it.
+    fn mean_left(&self, now: SimTime, flow: u32) -> u64 {
+        let Transfer { speed, since, left, .. } = self.transfers[flow as usize];
+        let left = left.saturating_sub(unit::volume(speed, since, now));
+        unit::mean(left, self.epoch.as_picos())
+    }
+
     /// Begins the epoch: goes on with the rates that have been settled, and with those offered to the announced flows.
     pub(super) fn enter(&mut self, now: SimTime) {
+        self.sharing.give_up_reserves();
         self.follow_all(now);
         debug_assert!(self.beginning.is_empty(), "flows begin in the epoch for which they were announced");
         self.filed_before = self.agenda.made();

@@ -23,6 +23,20 @@ pub(super) struct Meter {
     of_window: u128,
     /// The most that any window has carried beyond the capacity.
     worst: u128,
+    outlook: Outlook,
+    /// What will change in the epoch that begins at an instant [ps], for its outlook.
+    coming: (u64, i64),
+}
+
+/// What a link will have carried in an epoch when that is over, as far as is known: mean loads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outlook {
+    /// The load when the epoch began.
+    base: u64,
+    /// What known beginnings and ends add to that.
+    change: i64,
+    /// What flows add that have begun unknown.
+    unknown: u64,
 }
 
 /// What a load brings over a link in a time.
@@ -68,6 +82,8 @@ impl Meter {
         } else {
             self.close_windows(load, capacity, last, WINDOW_EPOCHS * epoch);
         }
+        let change = if self.coming.0 == last { self.coming.1 } else { 0 };
+        self.outlook = Outlook { base: load, change, unknown: 0 };
         (self.since, self.end) = (last, last + epoch);
     }
 
@@ -92,6 +108,32 @@ impl Meter {
         }
         let gone = self.since + epoch - self.end;
         u64::try_from(owed.saturating_sub(volume(capacity, gone)) / u128::from(epoch)).unwrap_or(u64::MAX)
+    }
+
+    /// Notes what a known beginning or end adds to the mean load of the epoch that begins now.
+    pub(super) fn expect(&mut self, now: SimTime, change: i64) {
+        let now = now.as_picos();
+        let before = if self.coming.0 == now { self.coming.1 } else { 0 };
+        self.coming = (now, before + change);
+    }
+
+    /// Notes what a flow adds to the mean load of the epoch in progress that has begun unknown.
+    pub(super) fn surprise(&mut self, load: u64) {
+        self.outlook.unknown += load;
+    }
+
+    /// Returns whether more is known to begin in the epoch in progress than to end, where the load has been counted up to now.
+    #[inline]
+    pub(super) fn expects_more(&self) -> bool {
+        self.outlook.change > 0
+    }
+
+    /// Returns the mean load that the link will have had when the epoch in progress is over, with what earlier ones have
+    /// carried too much, where the load has been counted up to now.
+    pub(super) fn outlook(&self, epoch: u64) -> u64 {
+        let Outlook { base, change, unknown } = self.outlook;
+        let debt = u64::try_from(self.debt / u128::from(epoch)).unwrap_or(u64::MAX);
+        (base + unknown).saturating_add_signed(change).saturating_add(debt)
     }
 
     /// Returns the most that a window carried beyond the capacity, as a part of it. A window that is not over counts as

@@ -91,6 +91,8 @@ pub(super) struct Transfer<T> {
     pub(super) is_crossing: bool,
     /// Whether it was known at the boundary before it began.
     pub(super) is_known: bool,
+    /// Whether it ends in this epoch, and keeps its rate until then.
+    pub(super) is_leaving: bool,
     pub(super) is_over: bool,
 }
 
@@ -326,8 +328,7 @@ impl<T: Copy> Region<T> {
     pub(super) fn next_end(&mut self) -> Option<(SimTime, FlowKey, u32)> {
         while let Some(&Reverse((at, key, flow))) = self.ends.peek() {
             let transfer = &self.transfers[flow as usize];
-            let is_leaving = self.sharing.flows[flow as usize].home == Home::Leaving;
-            let is_current = transfer.key == key && !transfer.is_over && !is_leaving;
+            let is_current = transfer.key == key && !transfer.is_over && !transfer.is_leaving;
             if is_current && transfer.end == at {
                 return Some((at, key, flow));
             }
@@ -442,7 +443,8 @@ impl<T: Copy> Region<T> {
     fn flow(&mut self, now: SimTime, key: FlowKey, way: u32, departure: Departure<T>) {
         let flow = self.register(key, way, departure, true, false);
         let &Way { share, bound, .. } = self.ways.way(way);
-        let rate = self.sharing.offer(self.ways.usages(way), share, bound);
+        let volume = self.transfers[flow as usize].left;
+        let rate = self.sharing.offer(self.ways.usages(way), share, bound, volume);
         self.begin_flow(now, flow, rate);
     }
 
@@ -469,6 +471,7 @@ impl<T: Copy> Region<T> {
             is_told,
             is_crossing,
             is_known: false,
+            is_leaving: false,
             is_over: false,
         };
         match self.transfers.get_mut(flow as usize) {

@@ -38,6 +38,8 @@ pub(super) struct Sharing {
     pub(super) epoch: u64,
     /// Links with reserves, or that may have debts, each once.
     pub(super) listed: Vec<u32>,
+    /// Those of them that hold nobody back and have no flow that has just begun, while the others are settled.
+    pub(super) spared: Vec<u32>,
     /// Links that settlements have looked at.
     pub(super) evaluations: u64,
 }
@@ -70,6 +72,8 @@ pub(super) struct Link {
     /// The reserve for the epoch that begins, as far as it is known.
     pub(super) planned: i64,
     pub(super) is_listed: bool,
+    /// The mean load in the epoch that begins of flows that will be let go, while others are offered rates.
+    pub(super) certain: u64,
     /// The first of the announced flows on the link, while these are offered rates.
     pub(super) first_arrival: Option<u32>,
 }
@@ -208,6 +212,7 @@ impl Sharing {
             reserve: 0,
             planned: 0,
             is_listed: false,
+            certain: 0,
             first_arrival: None,
         };
         Self {
@@ -224,6 +229,7 @@ impl Sharing {
             now: SimTime::ZERO,
             epoch,
             listed: Vec::new(),
+            spared: Vec::new(),
             evaluations: 0,
         }
     }
@@ -244,12 +250,34 @@ impl Sharing {
         }
     }
 
-    /// Returns the rate that the links of this region let a flow begin with.
+    /// Returns the rate that the links of this region let a flow of a volume begin with of which nobody has known.
     #[inline]
-    pub(super) fn offer(&self, usages: &[Usage], share: u64, bound: u64) -> u64 {
-        let link =
-            |rate: u64, usage: &Usage| self.links[usage.link as usize].offer(share, usage.weight, rate);
-        usages.iter().fold(bound, link)
+    pub(super) fn offer(&mut self, usages: &[Usage], share: u64, bound: u64, volume: u128) -> u64 {
+        let (now, epoch) = (self.now, self.epoch);
+        let time = epoch - now.as_picos() % epoch;
+        let mut rate = bound;
+        for &Usage { link, weight } in usages {
+            let link = &mut self.links[link as usize];
+            if link.is_pipe {
+                continue;
+            }
+            link.count(now, epoch);
+            rate = link.offer(share, weight, rate);
+            let is_too_much =
+                || link.load + rate * u64::from(weight) > link.capacity || link.meter.expects_more();
+            // A meter knows nothing of the epoch at the instant at which that begins.
+            if time < epoch && is_too_much() {
+                rate = link.limit(rate, weight, (volume, time, epoch), link.meter.outlook(epoch));
+            }
+        }
+        let mean = unit::mean((u128::from(rate) * u128::from(time)).min(volume), epoch);
+        for &Usage { link, weight } in usages {
+            let link = &mut self.links[link as usize];
+            if !link.is_pipe {
+                link.meter.surprise(mean * u64::from(weight));
+            }
+        }
+        rate
     }
 
     /// Makes room for a flow that will begin.

@@ -30,7 +30,7 @@ fn whole(links: &[u32]) -> Vec<Usage> {
 /// Adds a flow; at first it has the rate that is offered.
 fn add(sharing: &mut Sharing, usages: &[Usage], share: u64, bound: u64) -> u32 {
     let flow = sharing.allot(share, bound, unit::level_of(bound, share));
-    let rate = sharing.offer(usages, share, bound);
+    let rate = sharing.offer(usages, share, bound, 0);
     sharing.begin(flow, usages, rate);
     flow
 }

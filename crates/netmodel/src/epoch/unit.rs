@@ -78,6 +78,15 @@ pub(super) fn volume(rate: u64, from: SimTime, to: SimTime) -> u128 {
     u128::from(rate) * u128::from((to - from).as_picos())
 }
 
+/// Returns the mean rate at which a volume passes in a time that is not zero [ps].
+#[inline]
+pub(super) fn mean(volume: u128, picos: u64) -> u64 {
+    match u64::try_from(volume) {
+        Ok(volume) => volume / picos,
+        Err(_) => u64::try_from(volume / u128::from(picos)).unwrap_or(u64::MAX),
+    }
+}
+
 /// Rounds a factor to 2^-32.
 fn factor(factor: f64) -> u64 {
     (factor * (1_u64 << SHARE_BITS) as f64).round() as u64
