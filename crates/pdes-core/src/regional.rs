@@ -37,8 +37,9 @@ pub use timing::{RegionalLevel, RegionalTiming};
 pub trait Region<P: Process>: Send {
     /// What regions tell each other.
     type Mail: Send;
-    /// How many conversations regions have at a boundary, one after the other.
-    const CONVERSATIONS: u32;
+    /// The conversations that regions have at a boundary, one after the other: the most rounds of each. What is sent in the last
+    /// one is received with the next conversation.
+    const MOST_ROUNDS: &'static [u32];
 
     /// Takes in an order of a process of the region. Orders come sorted by (time, place, rank, order of filing) between
     /// two events of the region.
@@ -101,8 +102,8 @@ pub struct Filed<O> {
 ///
 /// # Cost
 /// As of [`OrderedEngine`](crate::OrderedEngine) for what happens in a region; at each boundary that matters, about four meetings of all
-/// workers, of a microsecond each where every worker has a core of its own. Each of these is a message from each member to
-/// each other one, with all letters between the two.
+/// workers, of a microsecond each where every worker has a core of its own. Each of these is as many messages of each member, one
+/// after the other, as the number of members has digits in base 2; they have all letters.
 #[derive(Clone, Debug)]
 pub struct RegionalEngine {
     workers: usize,

@@ -67,7 +67,7 @@ impl Town {
 
 impl Region<Citizen> for Town {
     type Mail = Parcel;
-    const CONVERSATIONS: u32 = 1;
+    const MOST_ROUNDS: &'static [u32] = &[u32::MAX];
 
     fn file(&mut self, filed: Filed<Order>, _: &mut Vec<(RegionIndex, Parcel)>) {
         let Filed { at, from, order, .. } = filed;
@@ -507,7 +507,7 @@ fn a_conditional_event_is_refused() {
     struct Void;
     impl Region<Curious> for Void {
         type Mail = u8;
-        const CONVERSATIONS: u32 = 0;
+        const MOST_ROUNDS: &'static [u32] = &[];
         fn file(&mut self, _: Filed<Order>, _: &mut Vec<(RegionIndex, u8)>) {}
         fn next(&mut self) -> Option<SimTime> {
             None

@@ -69,7 +69,7 @@ impl<'a> Province<'a> {
 
 impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for Province<'_> {
     type Mail = EpochMail<Notice>;
-    const CONVERSATIONS: u32 = EpochRegion::<Notice>::CONVERSATIONS;
+    const MOST_ROUNDS: &'static [u32] = EpochRegion::<Notice>::MOST_ROUNDS;
 
     fn file(&mut self, filed: Filed<Order>, mail: &mut Vec<(RegionIndex, EpochMail<Notice>)>) {
         let Filed { at, place, from, order: Order { work, notice } } = filed;

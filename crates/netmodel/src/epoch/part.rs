@@ -189,8 +189,8 @@ impl<'p> EpochMachine<'p> {
 }
 
 impl<T: Copy> EpochRegion<'_, '_, T> {
-    /// Conversations at a boundary.
-    pub const CONVERSATIONS: u32 = 2;
+    /// The most rounds of each conversation at a boundary.
+    pub const MOST_ROUNDS: &'static [u32] = &[2, u32::MAX];
 
     /// Sends a message. Where its host is another region's, that one is told.
     ///

@@ -129,8 +129,8 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
         }
         if all.boundary <= self.end && all.failure >= self.end {
             self.counts.boundaries += 1;
-            for conversation in 0..R::CONVERSATIONS {
-                for round in 0.. {
+            for (conversation, &most) in (0..).zip(R::MOST_ROUNDS) {
+                for round in 0..most {
                     let all = self.phase(Task::Converse { conversation, round })?;
                     if all.letters == 0 {
                         break;

@@ -10,20 +10,42 @@ use crate::{Progress, Rank, SimTime, Wire};
 
 /// What the first worker of a member uses to speak for all of them with the other members.
 ///
-/// Whenever the workers of a member have met, it sends each other member a message: how its regions stand, and their letters
-/// to regions there; and waits for those of the others. So all members go through the same phases, and each learns
-/// what all together have found.
+/// Whenever the workers of a member have met, all members meet, by dissemination (Hensgen, Finkel and Manber, "Two algorithms for
+/// barrier synchronization", 1988): in steps of 1, 2, 4, .. as far as there are members, each sends a message to the one that
+/// is so many after it, and waits for that of the one that is so many before it. A message has what its sender knows of how
+/// regions stand, and the letters whose way that step is a part of; they are handed on until they are there. So all members go
+/// through the same phases, and each learns what all together have found, for as many messages as the number of members has digits
+/// in base 2.
 pub(super) struct Gateway<'a, T, M> {
     cluster: &'a mut Cluster,
     blocks: &'a RegionBlocks,
     seats: &'a [Seat],
     progress: &'a Progress,
     codec: Codec<T, M>,
-    /// What goes to each member next.
+    /// What is on its way to each member.
     parcels: Box<[Vec<u8>]>,
     pieces: Pieces,
     letters: Letters<T, M>,
     error: Option<ClusterError>,
+}
+
+/// How the regions of several members stand, and the steps of their processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Report {
+    standing: Standing,
+    steps: u64,
+}
+
+/// What a member knows of those before it, while all members meet.
+///
+/// Each member is counted once, whatever their number: `recent` is doubled in each step, `rest` gains those that a digit of the number
+/// stands for.
+#[derive(Clone, Copy, Debug)]
+struct Knowledge {
+    /// Of as many members as the step to come is long, up to this one.
+    recent: Report,
+    /// Of as many as the digits below that step make up; of none at first.
+    rest: Report,
 }
 
 /// How a run ended in the regions of a member, or in all.
@@ -108,7 +130,7 @@ impl<'a, T, M> Gateway<'a, T, M> {
         (0..self.cluster.members()).filter(move |&member| member != me)
     }
 
-    /// Sends the parcels, and waits for one of each other member.
+    /// Sends each other member its parcel, and waits for one of each.
     fn swap(&mut self) -> Result<(), ClusterError> {
         for member in self.others() {
             self.cluster.post(member, &self.parcels[member]);
@@ -136,11 +158,8 @@ impl<'a, T, M> Gateway<'a, T, M> {
         phase: u64,
         here: Standing,
     ) -> Result<Standing, ClusterError> {
-        let steps = self.progress.steps();
         for member in self.others() {
             let parcel = &mut self.parcels[member];
-            here.write(parcel);
-            steps.write(parcel);
             for to in self.blocks.regions(member) {
                 if office.has_letters(phase, to) {
                     office.take(phase, to, &mut self.letters);
@@ -151,34 +170,66 @@ impl<'a, T, M> Gateway<'a, T, M> {
                 }
             }
         }
-        self.swap()?;
-        let (mut all, mut steps_elsewhere) = (here, 0);
-        for member in self.others() {
-            let parcel = self.pieces.take(member);
-            let Some((standing, steps)) = self.unpack(office, phase, member, &parcel) else {
-                return Err(self.refuse());
-            };
-            all.merge(standing);
-            steps_elsewhere += steps;
+        let (me, members) = (self.cluster.member(), self.cluster.members());
+        let own = Report { standing: here, steps: self.progress.steps() };
+        let mut known = Knowledge::new(own);
+        let strides = std::iter::successors(Some(1_usize), |stride| Some(2 * stride));
+        for stride in strides.take_while(|&stride| stride < members) {
+            let (next, before) = ((me + stride) % members, (me + members - stride) % members);
+            let message = self.pack(&known, stride);
+            self.cluster.post(next, &message);
+            self.cluster.await_all(&mut self.pieces, before..before + 1)?;
+            let message = self.pieces.take(before);
+            let Some(theirs) = self.unpack(office, phase, &message) else { return Err(self.refuse()) };
+            known.learn(theirs, stride, members);
         }
-        if self.cluster.member() == 0 {
-            self.progress.publish_elsewhere(steps_elsewhere, SimTime::ZERO);
+        let all = known.of_all(members);
+        if me == 0 {
+            self.progress.publish_elsewhere(all.steps - own.steps, SimTime::ZERO);
         }
-        Ok(all)
+        Ok(all.standing)
     }
 
-    /// Delivers the letters of another member, and returns how its regions stand, and their steps; `None` where it sends
-    /// something else.
-    fn unpack(
-        &mut self,
-        office: &PostOffice<T, M>,
-        phase: u64,
-        member: usize,
-        mut bytes: &[u8],
-    ) -> Option<(Standing, u64)> {
+    /// Writes what goes to the member that is a stride after this one: what is known, and the parcels whose ways have such a part.
+    fn pack(&mut self, known: &Knowledge, stride: usize) -> Vec<u8> {
+        let (me, members) = (self.cluster.member(), self.cluster.members());
+        let mut message = Vec::new();
+        known.write(&mut message);
+        for distance in (1..members).filter(|distance| distance & stride != 0) {
+            let to = (me + distance) % members;
+            let parcel = &mut self.parcels[to];
+            if !parcel.is_empty() {
+                (to as u32, parcel.len() as u32).write(&mut message);
+                message.append(parcel);
+            }
+        }
+        message
+    }
+
+    /// Takes in what another member knows, delivers the letters that it brings, and keeps those to be handed on; `None` where it
+    /// sends something else.
+    fn unpack(&mut self, office: &PostOffice<T, M>, phase: u64, mut bytes: &[u8]) -> Option<Knowledge> {
         let bytes = &mut bytes;
-        let (standing, steps) = (Standing::read(bytes)?, u64::read(bytes)?);
-        let (here, there) = (self.blocks.regions(self.cluster.member()), self.blocks.regions(member));
+        let known = Knowledge::read(bytes)?;
+        while !bytes.is_empty() {
+            let (to, length): (u32, u32) = Wire::read(bytes)?;
+            let (parcel, rest) = bytes.split_at_checked(length as usize)?;
+            *bytes = rest;
+            if to as usize == self.cluster.member() {
+                self.deliver(office, phase, parcel)?;
+            } else {
+                self.parcels.get_mut(to as usize)?.extend_from_slice(parcel);
+            }
+        }
+        Some(known)
+    }
+
+    /// Delivers the letters of a parcel; `None` where it has something else.
+    fn deliver(&mut self, office: &PostOffice<T, M>, phase: u64, mut bytes: &[u8]) -> Option<()> {
+        let bytes = &mut bytes;
+        let here = self.blocks.regions(self.cluster.member());
+        let is_elsewhere =
+            |region: RegionIndex| !here.contains(&region) && (region as usize) < self.blocks.count();
         let mut receiver = None;
         while !bytes.is_empty() {
             let (from, to): (RegionIndex, RegionIndex) = Wire::read(bytes)?;
@@ -187,7 +238,7 @@ impl<'a, T, M> Gateway<'a, T, M> {
                 Letter::Token(rank, _) => self.seats.get(rank.index()).is_some_and(|seat| seat.home == to),
                 Letter::Mail(_) => true,
             };
-            if !is_here || !here.contains(&to) || !there.contains(&from) {
+            if !is_here || !here.contains(&to) || !is_elsewhere(from) {
                 return None;
             }
             // Those to one region come one after the other.
@@ -199,7 +250,7 @@ impl<'a, T, M> Gateway<'a, T, M> {
         if let Some(last) = receiver {
             office.deliver(phase, last, &mut self.letters);
         }
-        Some((standing, steps))
+        Some(())
     }
 
     /// Returns why the run came to nothing, if it did.
@@ -237,6 +288,52 @@ impl Standing {
     }
 }
 
+impl Report {
+    const OF_NOBODY: Self = Self { standing: Standing::NOTHING, steps: 0 };
+
+    fn with(mut self, other: Self) -> Self {
+        self.standing.merge(other.standing);
+        Self { steps: self.steps + other.steps, ..self }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.standing.write(bytes);
+        self.steps.write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self { standing: Standing::read(bytes)?, steps: Wire::read(bytes)? })
+    }
+}
+
+impl Knowledge {
+    fn new(own: Report) -> Self {
+        Self { recent: own, rest: Report::OF_NOBODY }
+    }
+
+    /// Adds what the member knows that is a stride before this one.
+    fn learn(&mut self, theirs: Self, stride: usize, members: usize) {
+        if members & stride != 0 {
+            self.rest = self.recent.with(theirs.rest);
+        }
+        self.recent = self.recent.with(theirs.recent);
+    }
+
+    /// Returns what is known of all members, after all steps.
+    fn of_all(&self, members: usize) -> Report {
+        if members.is_power_of_two() { self.recent } else { self.rest }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.recent.write(bytes);
+        self.rest.write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self { recent: Report::read(bytes)?, rest: Report::read(bytes)? })
+    }
+}
+
 impl RegionalTally {
     fn write(&self, bytes: &mut Vec<u8>) {
         self.conditional.write(bytes);
@@ -265,6 +362,29 @@ mod tests {
         let mut bytes = Vec::new();
         standing.write(&mut bytes);
         assert_eq!(Standing::read(&mut bytes.as_slice()), Some(standing));
+    }
+
+    #[test]
+    fn every_member_is_counted_once() {
+        for members in 1..70_usize {
+            let own = |member: usize| {
+                let event = SimTime::from_picos(100 + member as u64);
+                Report { standing: Standing { letters: 1, event, ..Standing::NOTHING }, steps: member as u64 }
+            };
+            let mut known: Vec<_> = (0..members).map(|member| Knowledge::new(own(member))).collect();
+            let strides = (0..).map(|power| 1 << power).take_while(|&stride| stride < members);
+            for stride in strides {
+                let before = known.clone();
+                for (member, known) in known.iter_mut().enumerate() {
+                    known.learn(before[(member + members - stride) % members], stride, members);
+                }
+            }
+            let event = SimTime::from_picos(100);
+            let letters = members as u64;
+            let standing = Standing { letters, event, ..Standing::NOTHING };
+            let all = Report { standing, steps: letters * (letters - 1) / 2 };
+            assert!(known.iter().all(|known| known.of_all(members) == all), "{members} members");
+        }
     }
 
     #[test]
