@@ -1,5 +1,7 @@
 //! The tables of a schedule, in memory or mapped.
 
+use std::ops::Range;
+
 use super::{ANY, Channel, Extent, FROM_START, Kind, Node, Operation, Sizes};
 use crate::archive::Mapped;
 use crate::error::ScheduleError;
@@ -58,6 +60,18 @@ impl<'a> Tables<'a> {
         (self.first_node.len() - 1) as u32
     }
 
+    /// Returns the indices of a rank's nodes.
+    pub(crate) fn range(&self, rank: u32) -> Range<usize> {
+        self.first_node[rank as usize] as usize..self.first_node[rank as usize + 1] as usize
+    }
+
+    /// Yields the edges that leave each of the nodes with these indices.
+    pub(crate) fn edges_of_each(&self, nodes: &Range<usize>) -> impl Iterator<Item = &'a [u32]> + use<'a> {
+        let edges = self.edges;
+        let ends = self.first_edge[nodes.start..=nodes.end].windows(2);
+        ends.map(move |ends| &edges[ends[0] as usize..ends[1] as usize])
+    }
+
     pub(crate) fn nodes_of(&self, rank: u32) -> &'a [Node] {
         let rank = rank as usize;
         &self.nodes[self.first_node[rank] as usize..self.first_node[rank + 1] as usize]
@@ -69,17 +83,12 @@ impl<'a> Tables<'a> {
         &self,
         rank: u32,
     ) -> impl Iterator<Item = (&'a Node, &'a [u32])> + use<'a> {
-        let rank = rank as usize;
-        let own = self.first_node[rank] as usize..self.first_node[rank + 1] as usize;
-        let ends = self.first_edge[own.start..=own.end].windows(2);
-        let edges = self.edges;
-        self.nodes[own].iter().zip(ends).map(move |(node, ends)| {
-            let own = ends[0] as usize..ends[1] as usize;
-            (node, &edges[own])
-        })
+        let own = self.range(rank);
+        self.nodes[own.clone()].iter().zip(self.edges_of_each(&own))
     }
 
     /// Returns the edges that leave a node.
+    #[inline]
     pub(crate) fn edges_of(&self, node: usize) -> &'a [u32] {
         &self.edges[self.first_edge[node] as usize..self.first_edge[node + 1] as usize]
     }

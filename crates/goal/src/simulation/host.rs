@@ -84,14 +84,14 @@ impl Hosts {
     /// Puts a free operation into its lane.
     #[inline]
     pub(crate) fn free(&mut self, host: u32, node: u32, program: &Program<'_>, pool: &mut Pool, stamp: u64) {
-        let number = program.steps[node as usize].sort.lane();
+        let number = self.plan.number(&program.tables.nodes[node as usize]) as usize;
         let lane = self.plan.lanes[number];
         let times = self.times(host);
         let time = match lane.what {
             What::Receive => times[usize::from(lane.cpu)],
             _ => lane.idle(times),
         };
-        let slot = pool.take(program.slot(node, time, stamp));
+        let slot = pool.take(program.slot(node, &self.plan, time, stamp));
         let lane = self.lane(host, number);
         self.occupied[host as usize] |= bit(number);
         self.lanes[lane].push(slot, pool);

@@ -48,6 +48,9 @@ pub(crate) struct Plan {
 
 const NONE: u32 = u32::MAX;
 
+/// The lanes of the first processor and interface by the number of an operation's kind.
+const FIRST: [u32; 4] = [NONE, 0, 2, 3];
+
 impl Plan {
     /// Finds the lanes of a schedule. Those of the first processor and interface come first: send, arrival, receive,
     /// computation.
@@ -104,6 +107,10 @@ impl Plan {
     /// Returns the number of an operation's lane.
     #[inline]
     pub(crate) fn number(&self, node: &Node) -> u32 {
-        self.numbers[self.index(node.kind(), node.cpu, node.nic)]
+        match self.cpus * self.nics {
+            // Those of the first processor and interface.
+            1 => FIRST[usize::from(node.kind & 3)],
+            _ => self.numbers[self.index(node.kind(), node.cpu, node.nic)],
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! that is a queue per channel, of receives or of messages, never of both. At a host where a receive leaves source or tag
 //! open, or a message matches any tag, two lists are searched instead.
 
+use bytemuck::{Pod, Zeroable};
+
 use super::Unmatched;
 use super::memory::table;
 use super::pool::{List, Pool};
@@ -13,10 +15,19 @@ use crate::schedule::{ANY, Channel, Kind, Tables};
 /// What waits at the hosts for its counterpart.
 #[derive(Debug)]
 pub(crate) struct Matching {
-    /// What waits in each channel: receives or messages.
-    channels: Box<[List]>,
+    channels: Box<[Waiting]>,
     /// The lists of the hosts that have some, by their rank; none at all where no host has some.
     open: Vec<Option<Box<Lists>>>,
+}
+
+/// What waits in a channel, and where that leads.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Waiting {
+    /// Receives or messages.
+    list: List,
+    source: u32,
+    destination: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,13 +45,29 @@ impl Matching {
         let lists = |rank| own(rank).iter().any(Channel::is_open).then(Box::<Lists>::default);
         let any = tables.channels.iter().any(Channel::is_open);
         let open = if any { (0..tables.ranks()).map(lists).collect() } else { Vec::new() };
-        Self { channels: table(tables.channels.len()), open }
+        let mut channels: Box<[Waiting]> = table(tables.channels.len());
+        for (waiting, channel) in channels.iter_mut().zip(tables.channels) {
+            (waiting.source, waiting.destination) = (channel.source, channel.destination);
+        }
+        Self { channels, open }
     }
 
-    /// Returns whether something waits in a channel.
+    /// Returns the rank from which the messages of a channel come; it is that of all sends in a channel.
     #[inline]
-    pub(crate) fn is_waiting(&self, channel: u32) -> bool {
-        self.channels.get(channel as usize).is_some_and(|waiting| waiting.first().is_some())
+    pub(crate) fn source(&self, channel: u32) -> u32 {
+        self.channels[channel as usize].source
+    }
+
+    /// Returns the rank to which the messages of a channel go.
+    #[inline]
+    pub(crate) fn destination(&self, channel: u32) -> u32 {
+        self.channels[channel as usize].destination
+    }
+
+    /// The same, unless it is that of a computation, which has none.
+    #[inline]
+    pub(crate) fn leads_to(&self, channel: u32) -> Option<u32> {
+        self.channels.get(channel as usize).map(|waiting| waiting.destination)
     }
 
     /// Returns the receive that takes a message, or lets the message wait.
@@ -79,7 +106,7 @@ impl Matching {
         if self.open.get(host as usize).is_some_and(Option::is_some) {
             return self.search(program, pool, host, slot, other);
         }
-        let waiting = &mut self.channels[pool[slot].channel as usize];
+        let waiting = &mut self.channels[pool[slot].channel as usize].list;
         if waiting.first().is_some_and(|first| pool[first].sort.kind() == other as u8) {
             return waiting.pop(pool);
         }
@@ -123,7 +150,7 @@ impl Matching {
             }
         };
         for waiting in self.channels.iter() {
-            waiting.iter(pool).for_each(&mut count);
+            waiting.list.iter(pool).for_each(&mut count);
         }
         for lists in self.open.iter().flatten() {
             lists.receives.iter().chain(&lists.messages).copied().for_each(&mut count);

@@ -60,7 +60,7 @@ impl<'a> Ordered<'a> {
     /// Frees all operations that wait for nothing.
     fn free_roots(&mut self) {
         for host in 0..self.program.tables.ranks() {
-            self.program.begin(host, &self.hosts.plan, &mut self.freed);
+            self.program.begin(host, &mut self.freed);
             self.release(host, false);
             self.requeue(host);
         }
@@ -110,7 +110,7 @@ impl<'a> Ordered<'a> {
         let message = &mut self.pool[place];
         (message.time, message.stamp) = (time + self.charges.flight, self.stamp);
         let slot = *message;
-        let Slot { size, peer, .. } = slot;
+        let (size, peer) = (slot.size, self.matching.destination(slot.channel));
         self.hosts.occupy(host, lane, time + self.charges.send(size), time + self.charges.gap(size));
         let first = self.program.first(host);
         self.program.started(first, &slot, &mut self.freed);
@@ -167,7 +167,7 @@ impl<'a> Ordered<'a> {
         if is_eager {
             return None;
         }
-        let source = self.program.tables.channels[slot.channel as usize].source;
+        let source = self.matching.source(slot.channel);
         let freed = if source == host { &mut self.freed } else { &mut self.freed_elsewhere };
         let only = self.program.ended(self.program.first(source), &slot, freed);
         freed.extend(only);

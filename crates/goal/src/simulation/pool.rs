@@ -21,10 +21,8 @@ pub(crate) struct Slot {
     /// What stands behind it in the list in which it waits: one more than its index, or 0.
     pub(super) behind: u32,
     pub(crate) sort: Sort,
-    /// The edge that leaves the operation, or the index of the first one.
+    /// The only edge that leaves the operation, of several their place.
     pub(super) edge: u32,
-    /// The rank to which a send goes.
-    pub(crate) peer: u32,
 }
 
 const _: () = assert!(size_of::<Slot>() == 48);

@@ -7,32 +7,11 @@ use super::memory::table;
 use super::pool::Slot;
 use crate::order::Keyed;
 use crate::parameters::NANOSECOND;
-use crate::schedule::{ANY, FROM_START, Kind, Tables};
-
-/// An operation, with what changes before it is free.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Step {
-    /// Length of a message \[B\] or of a computation \[ps\].
-    pub(crate) size: u64,
-    pub(crate) channel: u32,
-    /// The rank to which a send goes.
-    pub(crate) peer: u32,
-    /// The edge that leaves it where that is the only one, of several the index of the first one.
-    edge: u32,
-    /// How many edges leave it.
-    edges: u32,
-    /// Dependencies that are still open.
-    pub(crate) open: u32,
-    pub(crate) sort: Sort,
-}
-
-const _: () = assert!(size_of::<Step>() == 32);
+use crate::schedule::{FROM_START, Kind, Tables};
 
 /// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bits 3 and 4 how many
 /// edges leave it, where 2 is several, the others are the number of its lane.
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sort(u32);
 
 impl Sort {
@@ -73,56 +52,58 @@ impl Keyed for Freed {
     }
 }
 
-/// The operations of all hosts, in large pages: hosts take turns, and each access is to another page.
+/// What becomes of an operation before it is free, and after it.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Links {
+    /// Dependencies that are still open; in bits 30 and 31 how many edges leave it, where 2 is several.
+    open: u32,
+    /// The only edge that leaves it, of several the place of their number, behind which they stand.
+    edge: u32,
+}
+
+/// The lowest bit above the number of open dependencies.
+const EDGES: u32 = 30;
+
+/// The operations of all hosts. They are read where they are mapped. What is needed beside them lies in large pages: hosts take
+/// turns, and each access is to another page.
 #[derive(Debug)]
 pub(crate) struct Program<'a> {
     pub(crate) tables: Tables<'a>,
-    pub(crate) steps: Box<[Step]>,
+    links: Box<[Links]>,
     /// The edges of operations that several leave.
-    edges: Box<[u32]>,
-    /// How many of them are in use.
-    used: usize,
+    several: Vec<u32>,
     /// Operations that have started.
     pub(crate) begun: u64,
 }
 
 impl<'a> Program<'a> {
     pub(crate) fn new(tables: Tables<'a>) -> Self {
-        Self { tables, steps: table(tables.nodes.len()), edges: table(tables.edges.len()), used: 0, begun: 0 }
+        Self { tables, links: table(tables.nodes.len()), several: Vec::new(), begun: 0 }
     }
 
-    /// Prepares the operations of a host, and adds those that wait for nothing.
-    pub(crate) fn begin(&mut self, host: u32, plan: &Plan, freed: &mut Vec<Freed>) {
-        let first = self.first(host);
-        let tables = self.tables;
-        let steps = &mut self.steps[first as usize..tables.first_node[host as usize + 1] as usize];
-        for (index, (node, edges)) in tables.nodes_with_edges(host).enumerate() {
+    /// Counts the dependencies of a host's operations, and adds those that wait for nothing.
+    pub(crate) fn begin(&mut self, host: u32, freed: &mut Vec<Freed>) {
+        let (own, tables) = (self.tables.range(host), self.tables);
+        let links = &mut self.links[own.clone()];
+        for (index, edges) in tables.edges_of_each(&own).enumerate() {
             let edge = match edges {
                 [] => 0,
                 [only] => *only,
                 several => {
-                    let at = self.used;
-                    self.used += several.len();
-                    self.edges[at..self.used].copy_from_slice(several);
-                    at as u32
+                    let place = self.several.len() as u32;
+                    self.several.push(several.len() as u32);
+                    self.several.extend(several);
+                    place
                 }
             };
-            let step = &mut steps[index];
-            let flags = u32::from(node.has_start_edges != 0) << 2 | (edges.len().min(2) as u32) << 3;
-            step.sort = Sort(u32::from(node.kind) | flags | plan.number(node) << 5);
-            (step.size, step.peer) = match node.kind() {
-                Kind::Calculate => (node.size * NANOSECOND, ANY),
-                Kind::Receive => (node.size, ANY),
-                Kind::Send => (node.size, tables.channels[node.channel as usize].destination),
-            };
-            (step.channel, step.edge, step.edges) = (node.channel, edge, edges.len() as u32);
-            // Dependencies mostly lead on: what waits for a later operation is left out below.
-            if step.open == 0 {
-                freed.push(Freed { node: first + index as u32, kind: node.kind });
-            }
-            edges.iter().for_each(|&edge| steps[(edge & !FROM_START) as usize].open += 1);
+            links[index].edge = edge;
+            links[index].open |= (edges.len().min(2) as u32) << EDGES;
+            edges.iter().for_each(|&edge| links[(edge & !FROM_START) as usize].open += 1);
         }
-        freed.retain(|root| steps[(root.node - first) as usize].open == 0);
+        for (node, _) in own.zip(links).filter(|(_, links)| links.open << (u32::BITS - EDGES) == 0) {
+            freed.push(Freed { node: node as u32, kind: tables.nodes[node].kind });
+        }
     }
 
     /// Returns the first operation of a host.
@@ -133,18 +114,35 @@ impl<'a> Program<'a> {
 
     /// Makes a slot for an operation that is free.
     #[inline]
-    pub(crate) fn slot(&self, node: u32, time: u64, stamp: u64) -> Slot {
-        let Step { size, channel, peer, edge, sort, .. } = self.steps[node as usize];
-        Slot { time, stamp, size, node, channel, behind: 0, sort, edge, peer }
+    pub(crate) fn slot(&self, node: u32, plan: &Plan, time: u64, stamp: u64) -> Slot {
+        let operation = &self.tables.nodes[node as usize];
+        let Links { open, edge } = self.links[node as usize];
+        let edges = open >> EDGES;
+        let flags = u32::from(operation.has_start_edges != 0) << 2 | edges << 3;
+        let sort = Sort(u32::from(operation.kind) | flags | plan.number(operation) << 5);
+        let size = match operation.kind() {
+            Kind::Calculate => operation.size * NANOSECOND,
+            Kind::Send | Kind::Receive => operation.size,
+        };
+        Slot { time, stamp, size, node, channel: operation.channel, behind: 0, sort, edge }
     }
 
-    /// Returns an operation that waits for one of a host with this first operation; where there is none, the first one.
+    /// Reads what an operation at a host with this first operation will need when it ends.
     #[inline]
-    pub(crate) fn dependent(&self, first: u32, slot: &Slot) -> u32 {
-        match slot.sort.edges() {
-            0 => first,
-            1 => first + (slot.edge & !FROM_START),
-            _ => first + (self.edges[slot.edge as usize] & !FROM_START),
+    pub(crate) fn read(&self, first: u32, slot: &Slot) -> u32 {
+        // What a message frees is known when it meets its receive; what is read for it here may be anything.
+        let (one, other) = match slot.sort.edges() {
+            0 => (0, 0),
+            1 => (slot.edge, slot.edge),
+            _ => {
+                let place = slot.edge as usize;
+                (self.several[place + 1], self.several[place + self.several[place] as usize])
+            }
+        };
+        let [one, other] = [one, other].map(|edge| (first + (edge & !FROM_START)) as usize);
+        match (self.tables.nodes.get(one), self.links.get(one), self.links.get(other)) {
+            (Some(node), Some(one), Some(other)) => node.channel ^ one.open ^ other.open,
+            _ => 0,
         }
     }
 
@@ -162,7 +160,7 @@ impl<'a> Program<'a> {
     pub(crate) fn ended(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) -> Option<Freed> {
         match slot.sort.edges() {
             0 => None,
-            1 if freed.is_empty() => resolve_edge(&mut self.steps, first, slot.edge, 0),
+            1 if freed.is_empty() => self.resolve_edge(first, slot.edge, 0),
             _ => {
                 self.resolve(first, slot, 0, freed);
                 None
@@ -171,24 +169,28 @@ impl<'a> Program<'a> {
     }
 
     fn resolve(&mut self, first: u32, slot: &Slot, from: u32, freed: &mut Vec<Freed>) {
-        if slot.sort.edges() == 1 {
-            return freed.extend(resolve_edge(&mut self.steps, first, slot.edge, from));
-        }
-        let edges = slot.edge as usize..slot.edge as usize + self.steps[slot.node as usize].edges as usize;
-        for &edge in &self.edges[edges] {
-            freed.extend(resolve_edge(&mut self.steps, first, edge, from));
+        match slot.sort.edges() {
+            0 => {}
+            1 => freed.extend(self.resolve_edge(first, slot.edge, from)),
+            _ => {
+                let place = slot.edge as usize;
+                for at in place + 1..=place + self.several[place] as usize {
+                    freed.extend(self.resolve_edge(first, self.several[at], from));
+                }
+            }
         }
     }
-}
 
-/// Counts one dependency less, if it leaves the start or the end as wanted; returns what that frees.
-#[inline]
-fn resolve_edge(steps: &mut [Step], first: u32, edge: u32, from: u32) -> Option<Freed> {
-    if edge & FROM_START != from {
-        return None;
+    /// Counts one dependency less, if it leaves the start or the end as wanted; returns what that frees.
+    #[inline]
+    fn resolve_edge(&mut self, first: u32, edge: u32, from: u32) -> Option<Freed> {
+        if edge & FROM_START != from {
+            return None;
+        }
+        let node = first + (edge & !FROM_START);
+        let open = &mut self.links[node as usize].open;
+        *open -= 1;
+        (*open << (u32::BITS - EDGES) == 0)
+            .then(|| Freed { node, kind: self.tables.nodes[node as usize].kind })
     }
-    let node = first + (edge & !FROM_START);
-    let step = &mut steps[node as usize];
-    step.open -= 1;
-    (step.open == 0).then(|| Freed { node, kind: step.sort.kind() })
 }

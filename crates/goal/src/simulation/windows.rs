@@ -2,14 +2,15 @@
 //!
 //! A message arrives o + L after its send started. In a window of that length no host can learn of what another one does
 //! in it, so each host runs alone, from the first to the last of its events in the window (Chandy and Misra 1979 called
-//! this lookahead; windows are those of Lubachevsky's bounded lag, 1989). What is left is the order of what happens at one
-//! host at one time, which LogGOPSim takes from stamps that it gives out in the order of all events everywhere. Here an
-//! event that creates something becomes a record; at the end of the window the records are put into the order of all
-//! events, and a stamp is the place of the record and the number within it.
+//! this lookahead; windows are those of Lubachevsky's bounded lag, 1989). A window starts with each day, a part of its
+//! length, at the first event of which a host is visited: so it runs nearly as far as o + L each time. What is left is the
+//! order of what happens at one host at one time, which LogGOPSim takes from stamps that it gives out in the order of all
+//! events everywhere. Here an event that creates something becomes a record, and a stamp is the number of the record and
+//! that within it; which one comes first is found from records where it matters.
 //!
 //! That is exact where time never runs backwards (one processor per host) and where no send waits for its receive: such a
-//! wait ends at another host in no time. Windows that begin while a message above S bytes is under way or waits are
-//! therefore run event by event, in the order of all events.
+//! wait ends at another host in no time. While a message above S bytes is under way or waits, days are therefore run event
+//! by event, in the order of all events, as soon as all hosts have come as far as any.
 
 mod calendar;
 mod hosts;
@@ -21,10 +22,11 @@ mod work;
 use calendar::Calendar;
 use hosts::Host;
 use in_order::InOrder;
-use records::UNKNOWN;
+use records::MOST;
 use work::Work;
 
 use super::lane::Plan;
+use super::pool::Slot;
 use super::{Outcome, SimulationError};
 use crate::parameters::{Charges, LIMIT, LogGops};
 use crate::schedule::{Extent, Schedule};
@@ -35,8 +37,11 @@ const CACHED: usize = 512;
 /// Hosts whose memory is read together.
 const TOGETHER: usize = 16;
 
-/// The window of a host that waits for nothing but mail.
+/// The day of a host that waits for nothing but mail.
 const NO_VISIT: u64 = u64::MAX;
+
+/// A window has at least as many days, where it has as many picoseconds.
+const DAYS: u64 = 2;
 
 /// The engine for hosts with so many lanes.
 pub(crate) struct Windows<'a, const LANES: usize> {
@@ -44,6 +49,12 @@ pub(crate) struct Windows<'a, const LANES: usize> {
     work: Work<'a>,
     calendar: Calendar,
     in_order: InOrder,
+    /// The logarithm of the length of a day \[ps\].
+    day: u32,
+    /// The length of a window: as many days as o + L has \[ps\].
+    window: u64,
+    /// No host has come further than here \[ps\].
+    reached: u64,
     /// First operations of hosts that are visited next, and what stands first there.
     fetched: Vec<(u32, u32)>,
 }
@@ -53,7 +64,7 @@ pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
     let charges = Charges::new(*parameters);
     let Extent { ranks, operations, cpus, .. } = schedule.extent();
     // Each operation makes a record, and each message once more.
-    let is_countable = 2 * operations + u64::from(ranks) <= u64::from(UNKNOWN);
+    let is_countable = 2 * operations + u64::from(ranks) <= MOST;
     cpus == 1 && charges.flight > 0 && is_countable
 }
 
@@ -61,10 +72,15 @@ impl<'a, const LANES: usize> Windows<'a, LANES> {
     /// Prepares the simulation of a schedule that fits.
     pub(crate) fn new(schedule: &'a Schedule, plan: &'a Plan, parameters: LogGops) -> Self {
         let tables = schedule.tables();
+        let work = Work::new(tables, plan, parameters);
+        let day = (work.charges.flight / DAYS).checked_ilog2().unwrap_or(0);
         let hosts = tables.first_node[..tables.ranks() as usize].iter().map(|&first| Host::new(first as u32));
         Self {
             hosts: hosts.collect(),
-            work: Work::new(tables, plan, parameters),
+            day,
+            window: work.charges.flight >> day << day,
+            reached: 0,
+            work,
             calendar: Calendar::new(),
             in_order: InOrder::default(),
             fetched: Vec::new(),
@@ -78,27 +94,38 @@ impl<'a, const LANES: usize> Windows<'a, LANES> {
         }
         let is_large = self.hosts.len() > CACHED;
         let mut next = Some(0);
-        while let Some(window) = next {
-            if self.work.waiting > 0 {
-                self.run_in_order(&mut hosts, window)?;
+        while let Some(day) = next {
+            let start = day << self.day;
+            self.work.records.complete(start);
+            if self.work.waiting == 0 {
+                self.reached = (start + self.window).min(LIMIT);
+            }
+            if start < self.reached {
+                self.run_day(&hosts, day, is_large)?;
             } else {
-                for hosts in hosts.chunks(TOGETHER) {
-                    if is_large {
-                        self.fetch(hosts);
-                    }
-                    for &host in hosts {
-                        if self.hosts[host as usize].visit == window {
-                            self.visit(host, window)?;
-                        }
-                    }
-                }
-                self.work.records.settle();
+                self.run_in_order(&mut hosts, day)?;
             }
             hosts.clear();
-            next = self.calendar.turn(&mut hosts);
+            next = self.calendar.next();
+            next.iter().for_each(|&day| self.calendar.turn(day, &mut hosts));
         }
         let ends = self.hosts.iter().map(|host| host.cpu).collect();
         self.work.finish(ends)
+    }
+
+    /// Visits the hosts of a day, each until the end of the window.
+    fn run_day(&mut self, hosts: &[u32], day: u64, is_large: bool) -> Result<(), SimulationError> {
+        for hosts in hosts.chunks(TOGETHER) {
+            if is_large {
+                self.fetch(hosts);
+            }
+            for &host in hosts {
+                if self.hosts[host as usize].visit == day {
+                    self.visit(host)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads what the next visits will need.
@@ -115,37 +142,32 @@ impl<'a, const LANES: usize> Windows<'a, LANES> {
         let mut seen = 0;
         for &(first, slot) in &self.fetched {
             seen ^= self.work.read(first, slot);
-            seen ^= self.hosts.get(self.work.pool[slot].peer as usize).map_or(0, |host| host.first);
+            seen ^= self.work.leads_to(slot).map_or(0, |peer| self.hosts[peer as usize].first);
         }
         std::hint::black_box(seen);
     }
 
-    /// Returns where a window ends.
-    fn end(&self, window: u64) -> u64 {
-        ((window + 1) * self.work.charges.flight).min(LIMIT)
-    }
-
     /// Does everything that happens at a host in a window.
-    fn visit(&mut self, host: u32, window: u64) -> Result<(), SimulationError> {
-        let end = self.end(window);
+    fn visit(&mut self, host: u32) -> Result<(), SimulationError> {
+        let end = self.reached;
         let own = &mut self.hosts[host as usize];
         self.work.open_mail(own, end);
         let next = self.work.run(own, host, end);
-        self.deliver(window);
-        self.plan_visit(host, window, next)
+        self.deliver();
+        self.plan_visit(host, next)
     }
 
-    /// Puts what a visit in a window has sent into the mail; it arrives in the next window.
-    fn deliver(&mut self, window: u64) {
+    /// Puts what a visit has sent into the mail; it arrives behind the window.
+    fn deliver(&mut self) {
         let Self { hosts, work, calendar, .. } = self;
-        let flight = work.charges.flight;
         for place in work.sent.drain(..) {
-            let peer = work.pool[place].peer;
+            let Slot { time, channel, .. } = work.pool[place];
+            let peer = work.matching.destination(channel);
             let to = &mut hosts[peer as usize];
-            to.mail.push(place, &mut work.pool);
+            to.post(place, time, &mut work.pool);
             // As long as the processor is busy, the message changes nothing. A host that is still to be visited in this
             // window finds its mail at the end of the visit.
-            let visit = if to.cpu < (window + 2) * flight { window + 1 } else { to.cpu / flight };
+            let visit = time.max(to.cpu) >> self.day;
             if visit < to.visit {
                 to.visit = visit;
                 calendar.enter(visit, peer);
@@ -153,18 +175,13 @@ impl<'a, const LANES: usize> Windows<'a, LANES> {
         }
     }
 
-    /// Plans the next visit of a host that was just visited in a window, and at which something comes next at a time.
-    fn plan_visit(&mut self, host: u32, window: u64, time: u64) -> Result<(), SimulationError> {
-        let flight = self.work.charges.flight;
+    /// Plans the next visit of a host that was just visited, and at which something comes next at a time.
+    fn plan_visit(&mut self, host: u32, time: u64) -> Result<(), SimulationError> {
         let planned = &mut self.hosts[host as usize];
-        let then = match planned.mail.last() {
-            Some(_) => time.min(planned.cpu.max((window + 1) * flight)),
-            None => time,
-        };
-        planned.visit = match then {
+        planned.visit = match time.min(planned.mail_time.max(planned.cpu)) {
             u64::MAX => NO_VISIT,
             LIMIT.. => return Err(SimulationError::Time { rank: host }),
-            time => time / flight,
+            time => time >> self.day,
         };
         if planned.visit != NO_VISIT {
             self.calendar.enter(planned.visit, host);

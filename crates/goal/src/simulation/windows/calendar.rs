@@ -1,55 +1,81 @@
-//! Which hosts are visited in which window.
+//! Which hosts are visited on which day.
 
 use std::collections::BTreeMap;
 
-/// Hosts by the window in which they are visited; entries may be outdated.
+/// Hosts by the day on which they are visited; entries may be outdated.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// The window that comes next.
-    window: u64,
-    /// The windows from there on, each at its number modulo their number.
+    /// The day that comes next.
+    today: u64,
+    /// The days from there on, each at its number modulo their number.
     days: Vec<Vec<u32>>,
-    /// How many entries those have.
-    entries: usize,
-    /// The windows behind.
+    /// For each of them a bit that says whether it has entries.
+    is_used: [u64; (DAYS / BITS) as usize],
+    /// The days behind.
     later: BTreeMap<u64, Vec<u32>>,
 }
 
-impl Calendar {
-    const DAYS: u64 = 1024;
+const DAYS: u64 = 4096;
+const BITS: u64 = u64::BITS as u64;
 
+impl Calendar {
     pub(crate) fn new() -> Self {
-        let days = vec![Vec::new(); Self::DAYS as usize];
-        Self { window: 1, days, entries: 0, later: BTreeMap::new() }
+        Self {
+            today: 1,
+            days: vec![Vec::new(); DAYS as usize],
+            is_used: [0; (DAYS / BITS) as usize],
+            later: BTreeMap::new(),
+        }
     }
 
     #[inline]
-    pub(crate) fn enter(&mut self, window: u64, host: u32) {
-        if window - self.window < Self::DAYS {
-            self.entries += 1;
-            self.days[(window % Self::DAYS) as usize].push(host);
+    pub(crate) fn enter(&mut self, day: u64, host: u32) {
+        if day - self.today < DAYS {
+            let at = day % DAYS;
+            self.days[at as usize].push(host);
+            self.is_used[(at / BITS) as usize] |= 1 << (at % BITS);
         } else {
-            self.later.entry(window).or_default().push(host);
+            self.later.entry(day).or_default().push(host);
         }
     }
 
-    /// Goes behind the next window that has entries; returns it and puts them into an empty list.
-    pub(crate) fn turn(&mut self, hosts: &mut Vec<u32>) -> Option<u64> {
-        if self.entries == 0 {
-            self.window = *self.later.first_key_value()?.0;
+    /// Returns the next day that has entries.
+    pub(crate) fn next(&self) -> Option<u64> {
+        // What lay behind the last day when it was entered may come in before.
+        let later = self.later.first_key_value().map(|(day, _)| *day);
+        self.used().into_iter().chain(later).min()
+    }
+
+    /// Goes behind the next day, and adds its entries to a list.
+    pub(crate) fn turn(&mut self, day: u64, hosts: &mut Vec<u32>) {
+        self.today = day + 1;
+        let at = day % DAYS;
+        let entries = &mut self.days[at as usize];
+        if hosts.is_empty() {
+            std::mem::swap(hosts, entries);
+        } else {
+            hosts.append(entries);
         }
-        loop {
-            let window = self.window;
-            self.window += 1;
-            std::mem::swap(hosts, &mut self.days[(window % Self::DAYS) as usize]);
-            self.entries -= hosts.len();
-            // What lay behind the last day when it was entered comes in here.
-            if let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() == window) {
-                hosts.extend(entry.remove());
-            }
-            if !hosts.is_empty() {
-                return Some(window);
-            }
+        self.is_used[(at / BITS) as usize] &= !(1 << (at % BITS));
+        if let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() == day) {
+            hosts.extend(entry.remove());
         }
+    }
+
+    /// Returns the first one of the days that has entries.
+    #[inline]
+    fn used(&self) -> Option<u64> {
+        let (words, from) = (DAYS / BITS, self.today % DAYS);
+        // The first word comes once more at the end, for the days before today.
+        let found = (0..=words).find_map(|step| {
+            let word = (from / BITS + step) % words;
+            let kept = match step {
+                0 => u64::MAX << (from % BITS),
+                _ => u64::MAX,
+            };
+            let used = self.is_used[word as usize] & kept;
+            (used != 0).then(|| word * BITS + u64::from(used.trailing_zeros()))
+        });
+        found.map(|at| self.today + (at + DAYS - from) % DAYS)
     }
 }

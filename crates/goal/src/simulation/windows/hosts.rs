@@ -1,18 +1,20 @@
 //! Hosts with one processor: when their resources become idle, and what waits for them.
 
-use super::super::lane::What;
+use super::super::lane::{Plan, What};
 use super::super::pool::{List, Pool, Slot, Stack};
 use super::super::program::Program;
 use super::records::Records;
 
 /// A host with so many lanes.
 #[derive(Clone, Debug)]
-#[repr(align(32))]
+#[repr(align(64))]
 pub(super) struct Host<const LANES: usize> {
     /// When its processor becomes idle \[ps\].
     pub(super) cpu: u64,
-    /// The window in which it is visited next.
+    /// The day on which it is visited next.
     pub(super) visit: u64,
+    /// When the first of its mail arrives, the largest number where there is none \[ps\].
+    pub(super) mail_time: u64,
     /// What is on its way.
     pub(super) mail: Stack,
     /// A bit for each lane in which something waits.
@@ -22,7 +24,7 @@ pub(super) struct Host<const LANES: usize> {
     lanes: [Lane; LANES],
 }
 
-const _: () = assert!(size_of::<Host<4>>() == 96);
+const _: () = assert!(size_of::<Host<4>>() == 128);
 
 /// What waits at a host for the same resources.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +53,8 @@ pub(super) fn what(lane: usize) -> What {
 impl<const LANES: usize> Host<LANES> {
     /// Makes a host that has this first operation.
     pub(super) fn new(first: u32) -> Self {
-        Self { cpu: 0, visit: 0, mail: Stack::default(), occupied: 0, first, lanes: [Lane::default(); LANES] }
+        let (mail, lanes) = (Stack::default(), [Lane::default(); LANES]);
+        Self { cpu: 0, visit: 0, mail_time: u64::MAX, mail, occupied: 0, first, lanes }
     }
 
     /// Occupies the processor until one time, and the interface of a lane until another.
@@ -72,10 +75,17 @@ impl<const LANES: usize> Host<LANES> {
 
     /// Makes a slot for an operation that has become free, with the time at which it happens if nothing is before it.
     #[inline]
-    pub(super) fn free(&self, node: u32, program: &Program<'_>, stamp: u64) -> Slot {
-        let mut slot = program.slot(node, 0, stamp);
+    pub(super) fn free(&self, node: u32, program: &Program<'_>, plan: &Plan, stamp: u64) -> Slot {
+        let mut slot = program.slot(node, plan, 0, stamp);
         slot.time = self.cpu.max(self.lanes[slot.sort.lane()].ready);
         slot
+    }
+
+    /// Puts a message, which is at a place, into the mail.
+    #[inline]
+    pub(super) fn post(&mut self, place: u32, time: u64, pool: &mut Pool) {
+        self.mail_time = self.mail_time.min(time);
+        self.mail.push(place, pool);
     }
 
     /// Returns whether something waits in a lane.
@@ -115,7 +125,7 @@ impl<const LANES: usize> Host<LANES> {
 
     /// Returns when something comes next in the lanes, and in which one.
     #[inline]
-    pub(super) fn next(&self, pool: &Pool, records: &Records) -> (u64, usize) {
+    pub(super) fn next(&self, pool: &Pool, records: &mut Records) -> (u64, usize) {
         let mut occupied = self.occupied;
         let mut next = (u64::MAX, 0);
         while occupied != 0 {
@@ -131,9 +141,11 @@ impl<const LANES: usize> Host<LANES> {
     }
 
     /// Returns whether what stands first in one lane was created before what stands first in another.
-    fn is_before(&self, one: usize, other: usize, pool: &Pool, records: &Records) -> bool {
-        let rank = |lane: usize| self.lanes[lane].list.first().map(|first| records.rank(pool[first].stamp));
-        rank(one) < rank(other)
+    fn is_before(&self, one: usize, other: usize, pool: &Pool, records: &mut Records) -> bool {
+        match (self.lanes[one].list.first(), self.lanes[other].list.first()) {
+            (Some(one), Some(other)) => records.is_before(pool[one].stamp, pool[other].stamp),
+            (one, _) => one.is_none(),
+        }
     }
 
     /// Returns what stands first in a lane.

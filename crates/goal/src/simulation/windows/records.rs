@@ -1,107 +1,184 @@
-//! The order of all events, found window by window.
+//! The order of what is created, found where it is asked for.
 
-use super::super::host::Next;
 use super::sorting::sort;
+use crate::mapping;
 
 /// Names something that is created: by its record and its number there.
 pub(crate) fn stamp(record: u32, number: u32) -> u64 {
     u64::from(record) << 32 | u64::from(number)
 }
 
-/// Events that have created something.
+/// An event that has created something.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// When it happened \[ps\].
+    time: u64,
+    /// The stamp of what happened; once the record has its place in the order of all events, that place and [`PLACED`].
+    stamp: u64,
+}
+
+/// The bits of a stamp, above those of a place, that no record has.
+const PLACED: u64 = (u32::MAX as u64) << 32;
+
+impl Record {
+    #[inline]
+    fn is_placed(self) -> bool {
+        self.stamp >= PLACED
+    }
+}
+
+/// Events that have created something, in no order but that a record stands behind that of the event that has created what
+/// happened.
+///
+/// Of two things, that comes first whose event happened first; where both happened at one time, that of which the event
+/// handled what was created first. So one comparison may lead to another one, and so on; usually not far. Where it does, as
+/// between hosts that all do the same at the same times, all records get places, with which comparisons end.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    /// The place of each record of earlier windows in the order of all events.
-    places: Vec<u32>,
-    /// Whether the events of this window are added in the order of all events.
+    log: Vec<Record>,
+    /// The records before this one have places.
+    placed: usize,
+    /// How many have places.
+    places: u32,
+    /// Whether places were asked for: then they are given in time, few at once.
+    is_wanted: bool,
+    /// Whether events are added in the order of all events.
     pub(crate) is_in_order: bool,
-    /// The events of this window: when they happened, and the stamp of what happened.
-    events: Vec<Next>,
-    /// Those events as they are sorted: by what, and their number.
+    /// All events before this time have been added \[ps\].
+    complete_until: u64,
+    /// All events before this time have places \[ps\].
+    placed_until: u64,
+    /// Events as they are sorted: by what, and their number.
     order: Vec<(u64, u32)>,
     scratch: Vec<(u64, u32)>,
 }
 
+/// So many records get places at once where these were asked for before: they fit the caches.
+const BATCH: usize = 1 << 14;
+
+/// After so many comparisons that have led to another one, records get places.
+const FAR: u32 = 12;
+
 impl Records {
-    /// Adds an event before all windows, behind those that there are, and returns the number of its record.
+    /// Makes room for so many records, of which pages are only taken as they are filled.
+    pub(crate) fn with_capacity(records: usize) -> Self {
+        let mut log = Vec::with_capacity(records);
+        mapping::ask_for_large_pages(log.spare_capacity_mut());
+        Self { log, ..Self::default() }
+    }
+
+    /// Adds an event before all others, behind those that there are, and returns the number of its record.
     pub(crate) fn seed(&mut self) -> u32 {
-        let number = self.places.len() as u32;
-        self.places.push(number);
-        number
+        self.log.push(Record { time: 0, stamp: PLACED | u64::from(self.places) });
+        self.places += 1;
+        self.places - 1
     }
 
     /// Returns the number that the record of the next event will have.
     #[inline]
     pub(crate) fn next(&self) -> u32 {
-        (self.places.len() + self.events.len()) as u32
+        self.log.len() as u32
     }
 
-    /// Adds an event of this window, which has created something.
+    /// Adds an event, which has created something.
     #[inline]
     pub(crate) fn add(&mut self, time: u64, stamp: u64) {
-        if self.is_in_order {
-            let number = self.places.len() as u32;
-            return self.places.push(number);
-        }
-        self.events.push(Next { time, stamp });
+        let stamp = if self.is_in_order {
+            self.places += 1;
+            PLACED | u64::from(self.places - 1)
+        } else {
+            stamp
+        };
+        self.log.push(Record { time, stamp });
     }
 
-    /// Returns what stamps are compared by: places, where they are known. Those that are not known belong to events of
-    /// this window, and so to one host: they come later, in their own order.
+    /// Returns whether one thing was created before another one.
+    pub(crate) fn is_before(&mut self, mut one: u64, mut other: u64) -> bool {
+        let mut steps = 0;
+        loop {
+            let [a, b] = [one, other].map(|stamp| (stamp >> 32) as usize);
+            if a == b {
+                return one < other;
+            }
+            let (a, b) = (self.log[a], self.log[b]);
+            if a.time != b.time {
+                return a.time < b.time;
+            }
+            match (a.is_placed(), b.is_placed()) {
+                (false, false) => (one, other) = (a.stamp, b.stamp),
+                (true, true) => return a.stamp < b.stamp,
+                (is_placed, _) => return is_placed,
+            }
+            steps += 1;
+            if steps == FAR {
+                self.place();
+            }
+        }
+    }
+
+    /// Returns what stamps are compared by where all records have places.
     #[inline]
     pub(crate) fn rank(&self, stamp: u64) -> u64 {
-        let record = (stamp >> 32) as usize;
-        let place = self.places.get(record).copied().map_or(record as u64, u64::from);
-        place << 32 | stamp & u64::from(u32::MAX)
+        self.log[(stamp >> 32) as usize].stamp << 32 | stamp & u64::from(u32::MAX)
     }
 
-    /// Puts the events of the window into the order of all events, that of time and stamps.
-    pub(crate) fn settle(&mut self) {
-        let first = self.places.len();
-        if self.events.len() < 2 {
-            self.places.extend((first as u32..).take(self.events.len()));
-            return self.events.clear();
+    /// Says that all events before a time have been added.
+    pub(crate) fn complete(&mut self, time: u64) {
+        self.complete_until = time;
+        if self.is_wanted && self.log.len() - self.placed > BATCH {
+            self.place();
         }
+    }
+
+    /// Gives all events a place that are complete.
+    pub(crate) fn place(&mut self) {
+        self.is_wanted = true;
+        if self.placed_until == self.complete_until {
+            return;
+        }
+        self.placed_until = self.complete_until;
         let mut order = std::mem::take(&mut self.order);
         order.clear();
-        order.extend((0..).zip(&self.events).map(|(number, event)| (event.time, number)));
+        let rest = (self.placed as u32..).zip(&self.log[self.placed..]);
+        let complete = rest.filter(|(_, record)| !record.is_placed() && record.time < self.complete_until);
+        order.extend(complete.map(|(number, record)| (record.time, number)));
         sort(&mut order, &mut self.scratch);
-        self.places.resize(first + self.events.len(), UNKNOWN);
-        let mut place = first as u32;
-        let mut at = 0;
-        while let Some(&(time, number)) = order.get(at) {
-            let others = order[at + 1..].iter().take_while(|other| other.0 == time).count();
-            if others == 0 {
-                self.places[first + number as usize] = place;
-                place += 1;
-            } else {
-                self.settle_group(first, &mut order[at..=at + others], &mut place);
+        for group in order.chunk_by_mut(|one, other| one.0 == other.0) {
+            match group {
+                [(_, number)] => self.give_place(*number),
+                _ => self.place_group(group),
             }
-            at += 1 + others;
         }
         self.order = order;
-        self.events.clear();
+        let placed = self.log[self.placed..].iter().take_while(|record| record.is_placed()).count();
+        self.placed += placed;
     }
 
-    /// Orders events of one time: first what was created before, then what those events have created, and so on.
-    fn settle_group(&mut self, first: usize, mut group: &mut [(u64, u32)], place: &mut u32) {
+    fn give_place(&mut self, number: u32) {
+        self.log[number as usize].stamp = PLACED | u64::from(self.places);
+        self.places += 1;
+    }
+
+    /// Gives places to events of one time: first to what was created before, then to what those events have created, and so
+    /// on.
+    fn place_group(&mut self, mut group: &mut [(u64, u32)]) {
         while !group.is_empty() {
             for (rank, number) in group.iter_mut() {
-                let stamp = self.events[*number as usize].stamp;
-                let place = self.places.get((stamp >> 32) as usize).copied().unwrap_or(0);
-                *rank = u64::from(place) << 32 | stamp & u64::from(u32::MAX);
+                let stamp = self.log[*number as usize].stamp;
+                let is_known = self.log[(stamp >> 32) as usize].is_placed();
+                *rank = if is_known { self.rank(stamp) } else { UNKNOWN };
             }
             sort(group, &mut self.scratch);
-            let known = group.partition_point(|&(rank, _)| rank >> 32 != u64::from(UNKNOWN));
-            let (settled, rest) = group.split_at_mut(known);
-            for &mut (_, number) in settled {
-                self.places[first + number as usize] = *place;
-                *place += 1;
-            }
+            let known = group.partition_point(|&(rank, _)| rank != UNKNOWN);
+            let (first, rest) = group.split_at_mut(known);
+            first.iter().for_each(|&(_, number)| self.give_place(number));
             group = rest;
         }
     }
 }
 
-/// The place of a record whose turn has not come.
-pub(crate) const UNKNOWN: u32 = u32::MAX;
+/// The rank of what an event has created that has no place yet.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The most records.
+pub(crate) const MOST: u64 = u32::MAX as u64;

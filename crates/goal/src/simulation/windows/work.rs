@@ -1,8 +1,10 @@
 //! What happens at hosts, and what it changes besides them.
 
+use std::cmp::Ordering;
+
 use super::super::lane::{Plan, What};
 use super::super::matching::Matching;
-use super::super::pool::{Pool, Slot, Stack};
+use super::super::pool::{Pool, Slot};
 use super::super::program::{Freed, Program};
 use super::super::{Outcome, SimulationError, finish};
 use super::hosts::{Host, what};
@@ -16,12 +18,12 @@ pub(super) struct Work<'a> {
     plan: &'a Plan,
     program: Program<'a>,
     pub(super) charges: Charges,
-    matching: Matching,
+    pub(super) matching: Matching,
     pub(super) pool: Pool,
     pub(super) records: Records,
     /// Messages that the current visit has sent.
     pub(super) sent: Vec<u32>,
-    /// Time, rank and place of what arrives at a host in a window.
+    /// Time, stamp and place of what arrives at a host in a window.
     sorted: Vec<(u64, u64, u32)>,
     freed: Vec<Freed>,
     /// What the end of a send has made free at its host.
@@ -53,7 +55,7 @@ impl<'a> Work<'a> {
             charges: Charges::new(parameters),
             matching: Matching::new(&tables),
             pool: Pool::default(),
-            records: Records::default(),
+            records: Records::with_capacity(tables.ranks() as usize + tables.nodes.len()),
             sent: Vec::new(),
             sorted: Vec::new(),
             freed: Vec::new(),
@@ -66,7 +68,7 @@ impl<'a> Work<'a> {
 
     /// Puts the operations of a host that wait for nothing into its lanes.
     pub(super) fn begin<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32) {
-        self.program.begin(host, self.plan, &mut self.freed);
+        self.program.begin(host, &mut self.freed);
         let record = self.records.seed();
         self.release(own, record, 0);
     }
@@ -80,30 +82,38 @@ impl<'a> Work<'a> {
     #[inline]
     pub(super) fn read(&self, first: u32, place: u32) -> u32 {
         let slot = &self.pool[place];
-        // What a message frees is known when it meets its receive; what is read for it here may be anything.
-        let dependent = self.program.dependent(first, slot);
-        let open = self.program.steps.get(dependent as usize).map_or(0, |step| step.open);
-        open ^ u32::from(self.matching.is_waiting(slot.channel))
+        self.program.read(first, slot)
+    }
+
+    /// Returns the rank to which the messages of a slot's channel go, if it has one.
+    #[inline]
+    pub(super) fn leads_to(&self, place: u32) -> Option<u32> {
+        self.matching.leads_to(self.pool[place].channel)
     }
 
     /// Puts what has arrived before the end of a window into its lanes.
     pub(super) fn open_mail<const LANES: usize>(&mut self, own: &mut Host<LANES>, end: u64) {
-        if own.mail.last().is_none() {
+        if own.mail_time >= end {
             return;
         }
         let mut mail = std::mem::take(&mut own.mail);
-        let mut later = Stack::default();
+        own.mail_time = u64::MAX;
         while let Some(place) = mail.pop(&mut self.pool) {
             let Slot { time, stamp, .. } = self.pool[place];
             if time < end {
-                self.sorted.push((time, self.records.rank(stamp), place));
+                self.sorted.push((time, stamp, place));
             } else {
-                later.push(place, &mut self.pool);
+                own.post(place, time, &mut self.pool);
             }
         }
-        own.mail = later;
         if self.sorted.len() > 1 {
-            self.sorted.sort_unstable();
+            let records = &mut self.records;
+            self.sorted.sort_unstable_by(|one, other| match one.0.cmp(&other.0) {
+                Ordering::Equal if one.1 == other.1 => Ordering::Equal,
+                Ordering::Equal if records.is_before(one.1, other.1) => Ordering::Less,
+                Ordering::Equal => Ordering::Greater,
+                order => order,
+            });
         }
         for (time, _, place) in self.sorted.drain(..) {
             let lane = self.pool[place].sort.lane() + 1;
@@ -116,7 +126,7 @@ impl<'a> Work<'a> {
         let mut slot = Slot::default();
         let mut is_free = false;
         loop {
-            let (time, listed) = own.next(&self.pool, &self.records);
+            let (time, listed) = own.next(&self.pool, &mut self.records);
             let (lane, place);
             // What is in a lane was created before what has just become free, and so comes first at the same time.
             if is_free && slot.time < time {
@@ -210,7 +220,7 @@ impl<'a> Work<'a> {
         }
         if let Some(Freed { node, .. }) = only {
             self.records.add(time, slot.stamp);
-            *slot = own.free(node, &self.program, stamp(record, created));
+            *slot = own.free(node, &self.program, self.plan, stamp(record, created));
             let is_first = !own.is_occupied(slot.sort.lane());
             if !is_first {
                 own.wait(*slot, &mut self.pool);
@@ -260,7 +270,7 @@ impl<'a> Work<'a> {
         lane: Option<usize>,
     ) {
         self.waiting -= 1;
-        let source = self.program.tables.channels[sent.channel as usize].source;
+        let source = self.matching.source(sent.channel);
         if source == host {
             let only = self.program.ended(own.first, sent, &mut self.freed);
             self.freed.extend(only);
@@ -319,7 +329,7 @@ impl<'a> Work<'a> {
             order::sort(&mut self.freed);
         }
         for (number, Freed { node, .. }) in (created..).zip(self.freed.drain(..)) {
-            let slot = own.free(node, &self.program, stamp(record, number));
+            let slot = own.free(node, &self.program, self.plan, stamp(record, number));
             own.wait(slot, &mut self.pool);
         }
     }
