@@ -182,3 +182,73 @@ const UNKNOWN: u64 = u64::MAX;
 
 /// The most records.
 pub(crate) const MOST: u64 = u32::MAX as u64;
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    use proptest::prelude::*;
+
+    use super::{Records, stamp};
+
+    const SEEDS: u32 = 4;
+
+    /// Returns the place of each event in the order of all events: of those that can happen, the first one by time, and by the
+    /// order in which what happens was created.
+    fn places(events: &[(u64, u32, u32)]) -> Vec<u32> {
+        let mut places: Vec<u32> = (0..SEEDS).collect();
+        places.resize(events.len() + SEEDS as usize, u32::MAX);
+        let children = |of: u32| (SEEDS..).zip(events).filter(move |(_, (_, parent, _))| *parent == of);
+        let mut next = BinaryHeap::new();
+        let mut happened: Vec<u32> = (0..SEEDS).collect();
+        let mut place = SEEDS;
+        loop {
+            for of in happened.drain(..) {
+                for (event, &(time, _, number)) in children(of) {
+                    next.push(Reverse((time, places[of as usize], number, event)));
+                }
+            }
+            let Some(Reverse((.., event))) = next.pop() else { return places };
+            places[event as usize] = place;
+            place += 1;
+            happened.push(event);
+        }
+    }
+
+    proptest! {
+        /// Things are compared as in the order of all events, whichever of the events have places.
+        #[test]
+        fn what_was_created_first_comes_first(
+            steps in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![9 => Just(0), 1 => 1_u64..3]), 1..60),
+            is_chain in any::<bool>(),
+        ) {
+            let mut events: Vec<(u64, u32, u32)> = Vec::new();
+            for (number, (parent, delay)) in (0..).zip(steps) {
+                // Chains that go on side by side, at equal times, are compared back to their beginning.
+                let parent = if is_chain { number } else { parent.index(events.len() + SEEDS as usize) as u32 };
+                let before = parent.checked_sub(SEEDS).map_or(0, |event| events[event as usize].0);
+                events.push((before + if is_chain { 1 } else { delay }, parent, number));
+            }
+            let places = places(&events);
+            let mut records = Records::default();
+            (0..SEEDS).for_each(|_| { records.seed(); });
+            for &(time, parent, number) in &events {
+                records.add(time, stamp(parent, number));
+            }
+            let end = events.iter().map(|event| event.0).max().unwrap_or(0) + 1;
+            for complete in [0, end / 2, end] {
+                records.complete(complete);
+                if complete > 0 {
+                    records.place();
+                }
+                for one in 0..places.len() as u32 {
+                    for other in 0..places.len() as u32 {
+                        let expected = (places[one as usize], 1) < (places[other as usize], 0);
+                        prop_assert_eq!(records.is_before(stamp(one, 1), stamp(other, 0)), expected);
+                    }
+                }
+            }
+        }
+    }
+}
