@@ -65,6 +65,9 @@ struct Links {
 /// The lowest bit above the number of open dependencies.
 const EDGES: u32 = 30;
 
+/// So many dependencies of one operation cannot be counted.
+pub(crate) const MOST_DEPENDENCIES: u32 = 1 << EDGES;
+
 /// The operations of all hosts. They are read where they are mapped. What is needed beside them lies in large pages: hosts take
 /// turns, and each access is to another page.
 #[derive(Debug)]
