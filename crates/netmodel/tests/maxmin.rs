@@ -88,6 +88,26 @@ fn weights_count_by_the_rate() {
 
 /// Flows of equal penalty have the whole pipe each; one of a higher penalty freezes at the level of the others, as in
 /// SimGrid.
+/// One flow that reaches its own limit where it fills the pipe keeps a faster one down, which does not fill it itself.
+#[test]
+fn a_flow_that_just_fills_a_fat_pipe_keeps_others_down() {
+    for solves_between in [false, true] {
+        let mut sharing = MaxMin::default();
+        let pipe = sharing.add_link(10.0, Sharing::FatPipe);
+        let usage = [Usage { link: pipe, weight: 1.0 }];
+        let filling = sharing.add_flow(&usage, 1.0, 10.0);
+        if solves_between {
+            sharing.solve();
+        }
+        let other = sharing.add_flow(&usage, 2.0, 8.0);
+        sharing.solve();
+        assert_eq!((sharing.rate(filling), sharing.rate(other)), (10.0, 5.0));
+        sharing.remove_flow(filling);
+        sharing.solve();
+        assert_eq!(sharing.rate(other), 8.0);
+    }
+}
+
 #[test]
 fn a_fat_pipe_freezes_all_its_flows_at_one_level() {
     let mut sharing = MaxMin::default();

@@ -137,12 +137,18 @@ impl MaxMin {
     /// Returns whether a link that was not full is not, either, with all its flows at their limits.
     fn has_room_for_all(&self, index: u32) -> bool {
         let link = &self.links[index as usize];
-        let carried = link.members.iter().map(|member| member.share * self.limits[member.flow as usize]);
-        let carried = match link.sharing {
-            Sharing::Shared => carried.sum::<f64>(),
-            Sharing::FatPipe => carried.fold(0.0, f64::max),
-        };
-        link.level == f64::INFINITY && carried <= link.capacity && !link.mark.left_out
+        if link.level != f64::INFINITY || link.mark.left_out {
+            return false;
+        }
+        match link.sharing {
+            Sharing::Shared => {
+                let carried =
+                    link.members.iter().map(|member| member.share * self.limits[member.flow as usize]);
+                carried.sum::<f64>() <= link.capacity
+            }
+            // One flow that just fills the pipe keeps all others down.
+            Sharing::FatPipe => self.level_of(index) == f64::INFINITY,
+        }
     }
 
     /// Notes that a flow is new or gets another home.
