@@ -48,8 +48,9 @@ pub(super) struct Sweep {
 pub(super) struct Mark {
     /// The last sweep that marked the link.
     sweep: u64,
-    /// The last sweep that had to look at the link, were it full or not.
+    /// The last sweep that had to look at the link, were it full or not, and the last one that found room for all its flows.
     pub(super) due_in: u64,
+    roomy_in: u64,
     full: bool,
     /// Whether the solve does not take the link into account.
     pub(super) left_out: bool,
@@ -122,7 +123,11 @@ impl MaxMin {
     fn begin_rising(&mut self) {
         let mut begun = std::mem::take(&mut self.sweep.rising);
         begun.retain(|&flow| {
-            let is_free = self.flows[flow as usize].uses.iter().all(|used| self.has_room_for_all(used.link));
+            let uses = self.flows[flow as usize].uses.len();
+            let is_free = (0..uses).all(|place| {
+                let link = self.flows[flow as usize].uses[place].link;
+                self.find_room_for_all(link)
+            });
             if is_free {
                 self.flows[flow as usize].frozen_in = self.sweep.number;
             }
@@ -134,7 +139,20 @@ impl MaxMin {
         self.sweep.rising = begun;
     }
 
-    /// Returns whether a link that was not full is not, either, with all its flows at their limits.
+    /// Returns whether a link that was not full is not, either, with all its flows at their limits. Each link is looked at
+    /// once, however many flows begin there.
+    fn find_room_for_all(&mut self, index: u32) -> bool {
+        let number = self.sweep.number;
+        let mark = &self.links[index as usize].mark;
+        if mark.due_in == number || mark.roomy_in == number {
+            return mark.due_in != number;
+        }
+        let has_room = self.has_room_for_all(index);
+        let mark = &mut self.links[index as usize].mark;
+        *if has_room { &mut mark.roomy_in } else { &mut mark.due_in } = number;
+        has_room
+    }
+
     fn has_room_for_all(&self, index: u32) -> bool {
         let link = &self.links[index as usize];
         if link.level != f64::INFINITY || link.mark.left_out {

@@ -110,6 +110,9 @@ impl MaxMin {
         open.extend(roots.drain(..).filter(|&root| marks.mark(root)));
         marks.roots = roots;
         for wanted in wanted {
+            if marks.is_marked(wanted) {
+                continue;
+            }
             // A flow that reaches a marked link is reached from there, unless that was marked before the flow began.
             let is_reached = |member: &Member| {
                 flows[member.flow as usize].uses.iter().any(|used| marks.is_marked(used.link))
