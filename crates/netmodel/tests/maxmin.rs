@@ -86,8 +86,6 @@ fn weights_count_by_the_rate() {
     assert_close(sharing.rate(other), 100.0 / 1.05);
 }
 
-/// Flows of equal penalty have the whole pipe each; one of a higher penalty freezes at the level of the others, as in
-/// SimGrid.
 /// One flow that reaches its own limit where it fills the pipe keeps a faster one down, which does not fill it itself.
 #[test]
 fn a_flow_that_just_fills_a_fat_pipe_keeps_others_down() {
@@ -108,6 +106,8 @@ fn a_flow_that_just_fills_a_fat_pipe_keeps_others_down() {
     }
 }
 
+/// Flows of equal penalty have the whole pipe each; one of a higher penalty freezes at the level of the others, as in
+/// SimGrid.
 #[test]
 fn a_fat_pipe_freezes_all_its_flows_at_one_level() {
     let mut sharing = MaxMin::default();
