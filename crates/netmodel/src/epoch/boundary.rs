@@ -168,7 +168,7 @@ impl<T: Copy> Region<T> {
 
     /// Lowers the offers to the announced flows of a link to what it has for them.
     fn forecast(&mut self, now: SimTime, number: u32) {
-        let epoch = self.epoch.as_picos();
+        let (epoch, end) = (self.epoch.as_picos(), now.saturating_add(self.epoch));
         let link = &mut self.sharing.links[number as usize];
         let mut next = link.first_arrival.take();
         if let Some(place) = next
@@ -178,10 +178,8 @@ impl<T: Copy> Region<T> {
             let Transfer { key, way, left, .. } = self.transfers[flow as usize];
             // At most what others offer.
             *offer = link.offer(self.ways.way(way).share, weight, *offer);
-            if link.certain > 0 {
-                link.count(now, epoch);
-                let time = epoch - (key.begin - now).as_picos();
-                let load = link.certain + link.meter.debt(link.capacity, epoch);
+            if let Some(load) = link.certain_load(now, epoch) {
+                let time = (end - key.begin).as_picos();
                 *offer = link.limit(*offer, weight, (left, time, epoch), load);
             }
             return;
@@ -196,22 +194,17 @@ impl<T: Copy> Region<T> {
             next = after;
         }
         let crossings = &mut self.crossings;
-        self.forecast.rates(link, &self.on_link, now.saturating_add(self.epoch), |flow, rate| {
+        self.forecast.rates(link, &self.on_link, end, |flow, rate| {
             let offer = &mut crossings[flow as usize].offer;
             *offer = rate.min(*offer);
         });
-        if link.certain == 0 {
-            return;
-        }
-        link.count(now, epoch);
-        let mean = |arrival: &Arrival, offer: u64| {
-            let time = epoch - (arrival.begin - now).as_picos();
-            let volume = (u128::from(offer) * u128::from(time)).min(arrival.volume);
+        let Some(load) = link.certain_load(now, epoch) else { return };
+        let means = self.on_link.iter().map(|arrival| {
+            let offer = crossings[arrival.flow as usize].offer;
+            let volume = unit::volume(offer, arrival.begin, end).min(arrival.volume);
             u128::from(unit::mean(volume, epoch)) * u128::from(arrival.weight)
-        };
-        let means = self.on_link.iter().map(|arrival| mean(arrival, crossings[arrival.flow as usize].offer));
-        let (all, room) =
-            (means.sum::<u128>(), link.beside(link.certain + link.meter.debt(link.capacity, epoch)));
+        });
+        let (all, room) = (means.sum::<u128>(), link.beside(load));
         if all > u128::from(room) {
             for arrival in &self.on_link {
                 let offer = &mut crossings[arrival.flow as usize].offer;

@@ -2,7 +2,7 @@
 
 use pdes_core::SimTime;
 
-use super::WINDOW_EPOCHS;
+use super::{WINDOW_EPOCHS, unit};
 
 /// Adds up what a link carries, epoch by epoch and over windows of epochs, and by how much that exceeds its capacity.
 ///
@@ -107,7 +107,7 @@ impl Meter {
             return 0;
         }
         let gone = self.since + epoch - self.end;
-        u64::try_from(owed.saturating_sub(volume(capacity, gone)) / u128::from(epoch)).unwrap_or(u64::MAX)
+        unit::mean(owed.saturating_sub(volume(capacity, gone)), epoch)
     }
 
     /// Notes what a known beginning or end adds to the mean load of the epoch that begins now.
@@ -132,8 +132,7 @@ impl Meter {
     /// carried too much, where the load has been counted up to now.
     pub(super) fn outlook(&self, epoch: u64) -> u64 {
         let Outlook { base, change, unknown } = self.outlook;
-        let debt = u64::try_from(self.debt / u128::from(epoch)).unwrap_or(u64::MAX);
-        (base + unknown).saturating_add_signed(change).saturating_add(debt)
+        (base + unknown).saturating_add_signed(change).saturating_add(unit::mean(self.debt, epoch))
     }
 
     /// Returns the most that a window carried beyond the capacity, as a part of it. A window that is not over counts as

@@ -3,8 +3,10 @@
 //! Rates are constant in an epoch, but not the flows: some begin and some end. A link shares out to those that stay what makes
 //! its mean load over the epoch its capacity: less than all of it where flows will begin, more where flows will end.
 
+use pdes_core::SimTime;
+
 use super::sharing::{Home, Link, Sharing, Use};
-use super::unit::{FREE, WHOLE, fill};
+use super::unit::{self, FREE, WHOLE, fill};
 use super::way::Usage;
 
 /// A link shares out this part of its capacity at least, whatever it keeps back.
@@ -23,6 +25,15 @@ pub(super) fn least_offer(rate: u64) -> u64 {
 }
 
 impl Link {
+    /// Returns the mean load in the epoch that begins now of the flows that will be let go, and what gives back what was too much;
+    /// none where there are no such flows.
+    pub(super) fn certain_load(&mut self, now: SimTime, epoch: u64) -> Option<u64> {
+        (self.certain > 0).then(|| {
+            self.count(now, epoch);
+            self.certain + self.meter.debt(self.capacity, epoch)
+        })
+    }
+
     /// Returns the mean load that a link may have in an epoch beside another one.
     pub(super) fn beside(&self, load: u64) -> u64 {
         (self.capacity + self.capacity / EXCESS_PART).saturating_sub(load)
@@ -41,8 +52,7 @@ impl Link {
         if (u128::from(rate) * u128::from(time)).min(volume) <= room {
             return rate;
         }
-        let within = u64::try_from(room / u128::from(time)).unwrap_or(u64::MAX);
-        within.clamp(least_offer(rate), rate)
+        unit::mean(room, time).clamp(least_offer(rate), rate)
     }
 }
 
