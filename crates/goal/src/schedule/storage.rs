@@ -73,8 +73,7 @@ impl<'a> Tables<'a> {
     }
 
     pub(crate) fn nodes_of(&self, rank: u32) -> &'a [Node] {
-        let rank = rank as usize;
-        &self.nodes[self.first_node[rank] as usize..self.first_node[rank + 1] as usize]
+        &self.nodes[self.range(rank)]
     }
 
     /// Yields a rank's nodes, each with the edges that leave it.
