@@ -27,7 +27,9 @@ impl<T: Copy> Region<T> {
             self.prepare(now);
         }
         let mut newcomers = std::mem::take(&mut self.newcomers);
-        let fresh = self.sharing.fresh.iter().copied();
+        // The number of a flow that ended at the boundary may be that of one which has not begun yet.
+        let is_fresh = |&flow: &u32| self.sharing.flows[flow as usize].home == Home::Fresh;
+        let fresh = self.sharing.fresh.iter().copied().filter(is_fresh);
         newcomers.extend(fresh.filter(|&flow| self.transfers[flow as usize].is_crossing));
         self.sharing.settle();
         newcomers.drain(..).for_each(|flow| self.tell(flow, outbox));
