@@ -105,6 +105,8 @@ fn the_profile_tells_how_regions_share_the_work() {
         assert!(level.parallelism >= fewer.parallelism && level.parallelism <= 4.0 + 1e-9, "{level:?}");
         assert!(level.replay_s[0] <= level.replay_s[1], "{level:?}");
     }
+    assert_eq!(profile.region_s.len(), 4);
+    assert!((profile.region_s.iter().sum::<f64>() - profile.busy_s).abs() < 1e-6);
     let one = crate::epochs::scene(&halo, TREE, &["network.epoch_s='auto'", "network.regions=1"]);
     assert!(one.profile_regions(&Progress::new(1)).unwrap_err().to_string().contains("one region"));
 }
@@ -155,6 +157,56 @@ fn several_ranks_on_a_host() {
     for preset in ["'raw'", "'smpi'", "'cm02'"] {
         check(&halo, TREE, &[&hosts, "network.regions=4", &format!("network.preset={preset}")]);
     }
+}
+
+/// A ring of 32 ranks that compute unequal amounts, and as many idle ones as are wanted.
+fn ring(idle: u32) -> String {
+    let of_rank = |rank: u32| {
+        let (next, before) = ((rank + 1) % 32, (rank + 31) % 32);
+        let round = |round: u32| {
+            let flops = 2_000 * (1 + (rank * 7 + round * 5) % 23);
+            let bytes = 1_000 * (1 + (rank + round) % 40);
+            let received = 1_000 * (1 + (before + round) % 40);
+            format!(
+                "{rank} compute {flops}\n{rank} irecv {before} 0 {received}\n{rank} isend {next} 0 {bytes}\n\
+                 {rank} compute {flops}\n{rank} waitall\n"
+            )
+        };
+        format!("{rank} init\n{}{rank} finalize\n", (0..30).map(round).collect::<String>())
+    };
+    let others = (32..32 + idle).map(|rank| format!("{rank} init\n{rank} finalize\n"));
+    (0..32).map(of_rank).chain(others).collect()
+}
+
+/// Those that have a host for themselves go on at once when they compute; others share it, in the order of time.
+#[test]
+fn ranks_that_go_ahead_end_when_those_do_that_wait() {
+    let folder = Folder::new();
+    let hosts =
+        |ranks: u32| -> String { (0..ranks).map(|rank| format!("node-{}\n", rank % 32 * 2)).collect() };
+    let ends = |name: &str, idle: u32| {
+        let text = folder.write(&format!("{name}.txt"), &ring(idle));
+        let hosts = folder.write(&format!("{name}-hosts.txt"), &hosts(32 + idle));
+        let outcome = check(&text, TREE, &["network.regions=4", &format!("platform.hosts={hosts:?}")]);
+        outcome.ends[..32].to_vec()
+    };
+    assert_eq!(ends("alone", 0), ends("beside", 32));
+}
+
+/// A rank that only computes and sends files some of its messages at once, not all, and gets to its end.
+#[test]
+fn a_rank_that_waits_for_nobody_goes_ahead_by_so_much_only() {
+    let folder = Folder::new();
+    let sends: String = (0..1_000).map(|_| "0 compute 20000\n0 send 1 0 100\n").collect();
+    let receives = "1 recv 0 0 100\n".repeat(1_000);
+    let text = format!("0 init\n{sends}0 finalize\n1 init\n{receives}1 finalize\n");
+    let outcome = check(&folder.write("stream.txt", &text), TREE, &[]);
+    // 1,000 computations of 2 us, and the last message.
+    assert!(
+        (2e-3..2.01e-3).contains(&outcome.simulated_time().as_secs_f64()),
+        "{}",
+        outcome.simulated_time()
+    );
 }
 
 /// A report, without what depends on the machine and on how a run is divided.

@@ -11,6 +11,7 @@ use pdes_replay::{Config, Job, Outcome, RunError, Scene};
 
 use crate::command_line::Folder;
 use crate::determinism::committed_platform;
+use crate::epochs;
 use crate::matrix::{Way, digest, scene};
 use crate::trace_commands::trace;
 
@@ -70,6 +71,86 @@ fn with_contention_the_first_process_holds_all_ranks() {
     let expected = digest(&scene(&halo, "flow").replay(&Progress::new(1)).unwrap());
     let (held, outcome) = succeed(&job(&halo, &["network.model='flow'"]));
     assert_eq!((held, digest(&outcome)), (vec![27, 0, 0], expected));
+}
+
+/// A program on four regions of 16 hosts, of which the first has twice the actions of the second, which has twice those of each other.
+fn uneven(folder: &Folder) -> PathBuf {
+    let of_rank = |rank: usize| {
+        let to = rank ^ 1;
+        let round = match rank % 2 {
+            0 => format!("{rank} send {to} 0 1000\n{rank} recv {to} 0 1000\n"),
+            _ => format!("{rank} recv {to} 0 1000\n{rank} send {to} 0 1000\n"),
+        };
+        format!("{rank} init\n{}{rank} finalize\n", round.repeat([400, 200, 100, 100][rank / 16]))
+    };
+    let (text, archive) =
+        (folder.write("uneven.txt", &(0..64).map(of_rank).collect::<String>()), folder.path("uneven.pdt"));
+    trace(&["convert", "-o"], &[&archive, &text]).success();
+    archive
+}
+
+fn region_job(trace: &Path, settings: &[&str]) -> Job {
+    let mut config = Config::default();
+    config.set_path("trace", "path", trace);
+    config.set(&epochs::platform(epochs::TREE)).unwrap();
+    config.set("network.epoch_s='auto'").unwrap();
+    settings.iter().for_each(|setting| config.set(setting).unwrap());
+    config.resolve().unwrap()
+}
+
+fn costs_setting(path: &Path) -> String {
+    format!("parallel.region_costs={path:?}")
+}
+
+#[test]
+fn processes_hold_regions_that_cost_as_much() {
+    let folder = Folder::new();
+    let uneven = uneven(&folder);
+    let (held, outcome) = succeed(&region_job(&uneven, &[]));
+    assert_eq!(held, [16, 16, 32], "as many actions");
+    // Another machine than that of the actions.
+    let profile =
+        r#"{"format": "pdes-replay region profile", "version": 1, "region_s": [0.1, 0.1, 0.1, 0.6]}"#;
+    let measured = costs_setting(&folder.write("profile.json", profile));
+    let (held, other) = succeed(&region_job(&uneven, &[&measured]));
+    assert_eq!(held, [48, 0, 16], "as they took");
+    assert_eq!(digest(&other), digest(&outcome));
+}
+
+#[test]
+fn the_profile_of_a_replay_says_what_regions_cost() {
+    let folder = Folder::new();
+    let (uneven, path) = (uneven(&folder), folder.path("profile.json"));
+    let scene = Scene::load(&region_job(&uneven, &[])).unwrap();
+    scene.profile_regions(&Progress::new(1)).unwrap().write(&path).unwrap();
+    let (held, outcome) = succeed(&region_job(&uneven, &[&costs_setting(&path)]));
+    assert_eq!(
+        (held.iter().sum::<usize>(), digest(&outcome)),
+        (64, digest(&scene.replay(&Progress::new(1)).unwrap()))
+    );
+}
+
+#[test]
+fn what_does_not_say_the_costs_of_the_regions_is_refused() {
+    let folder = Folder::new();
+    let uneven = uneven(&folder);
+    let told = |text: Option<&str>| {
+        let path = folder.path("costs.json");
+        text.into_iter().for_each(|text| std::fs::write(&path, text).unwrap());
+        let error = Scene::load(&region_job(&uneven, &[&costs_setting(&path)])).unwrap_err().to_string();
+        error.replace(&path.display().to_string(), "costs.json")
+    };
+    let missing = told(None);
+    assert!(missing.starts_with("parallel.region_costs costs.json: No such file"), "{missing}");
+    let other = told(Some(r#"{"format": "pdes-replay parallel profile", "region_s": []}"#));
+    assert!(
+        other.contains("found a \"pdes-replay parallel profile\"; expected what --profile writes"),
+        "{other}"
+    );
+    let damaged = told(Some(r#"{"format": "pdes-replay region profile"}"#));
+    assert!(damaged.contains("missing field `region_s`"), "{damaged}");
+    let fewer = told(Some(r#"{"format": "pdes-replay region profile", "region_s": [1, 2]}"#));
+    assert!(fewer.contains("found a profile of 2 regions, expected one of 4"), "{fewer}");
 }
 
 /// What the processes say of an archive that was changed, with checksums that are right.

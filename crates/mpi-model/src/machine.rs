@@ -35,6 +35,14 @@ pub trait Machine: Sync {
         None
     }
 
+    /// Returns whether nobody else uses the core on which a rank computes, and nothing else that happens bears on when it is done: then
+    /// the rank goes on at once, ahead of what is in progress, and mostly makes no order of a computation. By default it does not.
+    #[inline]
+    fn computes_alone(&self, rank: Rank) -> bool {
+        let _ = rank;
+        false
+    }
+
     /// Returns the time from the moment when both sides are ready to the arrival of the last byte, or `None` where
     /// that is more than a [`SimDuration`] holds.
     ///

@@ -55,6 +55,9 @@ use strand::Strand;
 use tape::Tape;
 pub use world::World;
 
+/// Of so many computations with which a rank could go on at once, one waits.
+const MOST_AHEAD: u8 = 64;
+
 /// The replay of one rank.
 pub struct RankProcess<'t, M: Machine> {
     world: &'t World<'t, M>,
@@ -78,6 +81,8 @@ pub struct RankProcess<'t, M: Machine> {
     bound: u32,
     /// How many operations were begun on the world.
     on_world: u32,
+    /// Computations with which the rank has gone on at once, modulo a power of two.
+    ahead: u8,
     /// All messages to this rank, where it receives from any source.
     mailbox: Option<Box<Mailbox>>,
     /// Where requests are, if some are not at their places.
@@ -186,6 +191,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             operations: Vec::new(),
             bound: u32::from(trace.matches_by_time()),
             on_world: 0,
+            ahead: 0,
             mailbox: trace.matches_by_time().then(|| Box::new(Mailbox::new(trace.cancels_receives()))),
             places: None,
             rare: None,
@@ -440,11 +446,23 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     ) -> Result<bool, Failure<M::Error>> {
         let duration = SimDuration::try_from_picos_f64(flops * self.picos_per_flop);
         let work = Work::Compute { rank: self.me, flops };
-        if duration.is_some() && self.order(work, operation, outbox) {
+        let is_ahead = operation.is_none() && self.goes_ahead();
+        if !is_ahead && duration.is_some() && self.order(work, operation, outbox) {
             return Ok(true);
         }
         self.advance(duration, "a computation", || format!("{flops} flop"))?;
         Ok(false)
+    }
+
+    /// Returns whether the program goes on at once with what follows a computation. Operations beside it may compute meanwhile, and one
+    /// of so many computations in a row waits, so that a rank that only computes and sends does not file all its messages at once.
+    #[inline]
+    fn goes_ahead(&mut self) -> bool {
+        if !self.world.machine.computes_alone(self.me) || self.operations.iter().any(Option::is_some) {
+            return false;
+        }
+        self.ahead = (self.ahead + 1) % MOST_AHEAD;
+        self.ahead != 0
     }
 
     fn sleep(&mut self, seconds: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {

@@ -1,5 +1,6 @@
 //! An engine for processes that share a resource which is cut into regions.
 
+mod balance;
 mod blocks;
 mod crew;
 mod domain;

@@ -50,7 +50,8 @@ impl Scene {
                 mine
             }
             Model::Flow => {
-                scene.blocks = scene.cut(members);
+                let blocks = scene.cut(members);
+                scene.blocks = agree(cluster, blocks)?;
                 match &scene.blocks {
                     Some(blocks) => blocks.ranks(me).collect(),
                     None => (0..ranks).filter(|_| me == 0).map(Rank::new).collect(),
@@ -61,12 +62,27 @@ impl Scene {
         scene.check_together(cluster).map(|()| scene)
     }
 
-    /// Puts the regions of the platform on so many processes; `None` where they cannot be parted, or there is one.
-    fn cut(&self, members: usize) -> Option<RegionBlocks> {
+    /// Puts the regions of the platform on so many processes, so that those of each cost about as much: what they took in an
+    /// earlier replay, where that is known, or as many actions; `None` where they cannot be parted, or there is one.
+    fn cut(&self, members: usize) -> Result<Option<RegionBlocks>, RunError> {
         let is_shared = self.job().model == Model::Flow && members > 1;
-        let plan = self.epochs().filter(|plan| is_shared && plan.regions() > 1)?;
+        let Some(plan) = self.epochs().filter(|plan| is_shared && plan.regions() > 1) else {
+            return Ok(None);
+        };
         let homes = plan.homes(self.placement(), self.trace().ranks());
-        Some(RegionBlocks::new(homes, plan.regions(), members))
+        let costs = match self.region_costs() {
+            Some(costs) => costs.to_vec(),
+            None => {
+                let mut costs = vec![0_u64; plan.regions() as usize];
+                for (rank, &home) in (0..).zip(&homes) {
+                    let (actions, _) = self.trace().outline(Rank::new(rank)).map_err(TraceError::from)?;
+                    // A rank without actions counts, too.
+                    costs[home as usize] = costs[home as usize].saturating_add(actions).saturating_add(1);
+                }
+                costs
+            }
+        };
+        Ok(Some(RegionBlocks::with_costs(homes, &costs, members)))
     }
 
     /// Returns on how many processes regions with ranks lie, where these run on several.
@@ -89,7 +105,8 @@ impl Scene {
         let job = Job { reading_threads: 0, ..self.job().clone() };
         let trace = (self.trace().ranks(), self.trace().actions());
         let epochs = self.epochs().map(|plan| (plan.epoch(), plan.regions()));
-        let text = format!("{} {job:?} {trace:?} {epochs:?}", env!("CARGO_PKG_VERSION"));
+        let costs = self.region_costs();
+        let text = format!("{} {job:?} {trace:?} {epochs:?} {costs:?}", env!("CARGO_PKG_VERSION"));
         blake3::hash(text.as_bytes()).as_bytes().to_vec()
     }
 
@@ -104,7 +121,10 @@ impl Scene {
         cluster: &mut Cluster,
         progress: &Progress,
     ) -> Result<Option<Outcome>, RunError> {
-        let blocks = self.blocks.clone().or_else(|| self.cut(cluster.members()));
+        let blocks = match &self.blocks {
+            Some(blocks) => Some(blocks.clone()),
+            None => agree(cluster, self.cut(cluster.members()))?,
+        };
         let outcome = match (self.job().model, &blocks) {
             (Model::LogGps, _) => self.replay_parts(cluster, progress)?,
             (Model::Flow, Some(blocks)) => self.replay_regions_across(cluster, blocks, progress)?,
@@ -158,7 +178,8 @@ impl Scene {
         let started = Instant::now();
         let me = cluster.member();
         let plan = self.epochs().expect("where there are regions there are epochs");
-        let machine = SharedMachine::new(self.platform(), self.placement(), &self.job().network);
+        let machine = SharedMachine::new(self.platform(), self.placement(), &self.job().network)
+            .with_ranks_ahead(self.trace().ranks());
         let spool = self.spool();
         let others = (0..blocks.members()).filter(|&member| member != me);
         let elsewhere = others.filter_map(|other| blocks.ranks(other).next());

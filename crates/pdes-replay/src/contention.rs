@@ -18,6 +18,8 @@ pub struct SharedMachine<'a> {
     placement: &'a Placement,
     /// What a message costs alone.
     alone: LogGps,
+    /// Whether each rank has its host for itself, where such ranks go on at once when they compute.
+    lone_ranks: Option<Box<[bool]>>,
 }
 
 /// The hosts at the ends of a message's way.
@@ -37,7 +39,17 @@ pub struct Order {
 impl<'a> SharedMachine<'a> {
     /// Places ranks on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, parameters: &NetworkParameters) -> Self {
-        Self { platform, placement, alone: LogGps::new(parameters) }
+        Self { platform, placement, alone: LogGps::new(parameters), lone_ranks: None }
+    }
+
+    /// Lets ranks that have a host for themselves go on at once when they compute. That is for epochs: without, what happens elsewhere
+    /// bears on a computation, by the precision of its end, and on who comes first.
+    pub(crate) fn with_ranks_ahead(self, ranks: u32) -> Self {
+        let host = |rank| self.placement.host(Rank::new(rank));
+        let mut residents = vec![0_u32; self.platform.hosts().len()];
+        (0..ranks).for_each(|rank| residents[host(rank).get() as usize] += 1);
+        let is_lone = |rank| residents[host(rank).get() as usize] == 1;
+        Self { lone_ranks: Some((0..ranks).map(is_lone).collect()), ..self }
     }
 }
 
@@ -66,6 +78,11 @@ impl Machine for SharedMachine<'_> {
         Passage::new(self.alone.try_duration(path, bytes), self.alone.latency(path, bytes))
     }
 
+    #[inline]
+    fn computes_alone(&self, rank: Rank) -> bool {
+        self.lone_ranks.as_ref().is_some_and(|lone| lone[rank.index()])
+    }
+
     fn speed(&self, rank: Rank) -> f64 {
         self.platform.host(self.placement.host(rank)).speed
     }
@@ -74,6 +91,9 @@ impl Machine for SharedMachine<'_> {
         self.placement.host(rank).get()
     }
 }
+
+/// An epoch that is chosen is at least such a part of the longest that there may be: hosts may be much closer within regions.
+const LEAST_PART: u64 = 8;
 
 /// The epochs and the regions of a run.
 #[derive(Clone, Debug)]
@@ -92,7 +112,9 @@ impl EpochPlan {
         let most = regions.lookahead(platform, &job.network);
         let epoch = match (job.epoch, most) {
             (Epoch::Fixed(epoch), _) => epoch,
-            (_, Some(most)) if most > SimDuration::ZERO => most,
+            (_, Some(most)) if most > SimDuration::ZERO => {
+                choose(most, platform.shortest_phase(&job.network))
+            }
             (_, Some(_)) => return Err(EpochError::NoLookahead { regions: regions.count() }.into()),
             (_, None) => return Ok(None),
         };
@@ -128,6 +150,14 @@ impl EpochPlan {
     pub(crate) fn regions(&self) -> u32 {
         self.regions.count()
     }
+}
+
+/// Chooses the length of epochs, of which the longest is given: the shortest phase before data flow, so that what begins in an epoch was
+/// sent, and is known, before it. What is not known has rates that nobody corrects before the end of the epoch: where the phase between
+/// regions is three times that within them, a halo of messages of 4 to 8 KB is 7 % late (`docs/epochs.md`).
+fn choose(longest: SimDuration, shortest_phase: Option<SimDuration>) -> SimDuration {
+    let least = SimDuration::from_picos(longest.as_picos().div_ceil(LEAST_PART));
+    shortest_phase.map_or(longest, |phase| phase.clamp(least, longest))
 }
 
 /// How the epochs of a run went.
@@ -285,4 +315,18 @@ pub(crate) fn out_of_time(
     };
     let error = Box::new(ReplayError { rank, action: 0, kind });
     (rank, Fault { at: SimTime::MAX, order: 0, error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_are_as_long_as_the_shortest_phase() {
+        let picos = SimDuration::from_picos;
+        assert_eq!(choose(picos(3_000), Some(picos(1_000))), picos(1_000));
+        assert_eq!(choose(picos(3_000), Some(picos(10))), picos(375));
+        assert_eq!(choose(picos(3_000), Some(SimDuration::ZERO)), picos(375));
+        assert_eq!(choose(picos(3_000), None), picos(3_000));
+    }
 }

@@ -43,6 +43,9 @@ pub struct Job {
     pub reading_threads: usize,
     /// Which worker runs which rank.
     pub partition: PartitionSource,
+    /// The [profile](crate::RegionProfile) of an earlier replay that says what regions cost, by which they are put on processes; none
+    /// where ranks' actions say it.
+    pub region_costs: Option<PathBuf>,
     /// The bound on run-ahead.
     pub run_ahead: RunAhead,
     /// Whether iterations that only move everything on in time are passed over.

@@ -63,7 +63,7 @@ pub use job::{Epoch, Job, Model, PlatformSource};
 pub use machine::PlacedMachine;
 pub use partition::{Cuts, Division, PartitionError, PartitionSource};
 pub use placement::{Placement, PlacementError};
-pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionProfile};
+pub use profile::{Measured, ParallelProfile, Predicted, PredictedRegions, RegionCostsError, RegionProfile};
 pub use report::{
     ActionTotal, AllLinks, Breakdown, CallParts, Column, ContendedLink, CriticalPath, Fractions, Histogram,
     Histograms, Imbalance, Links, Parts, PathCall, PathParts, PathRank, PathSegment, PictureFormat, Portrait,

@@ -17,7 +17,8 @@ use crate::machine::PlacedMachine;
 use crate::report::write_json;
 use crate::scene::{Outcome, RunError, Scene};
 
-pub use regions::{PredictedRegions, RegionProfile};
+pub(crate) use regions::read_region_costs;
+pub use regions::{PredictedRegions, RegionCostsError, RegionProfile};
 
 /// The version of the format.
 const VERSION: u32 = 2;

@@ -29,6 +29,7 @@ use crate::job::{Job, Model, PlatformSource};
 use crate::machine::PlacedMachine;
 use crate::partition::{Cuts, Division, PartitionError, PartitionSource};
 use crate::placement::{Placement, PlacementError};
+use crate::profile::{RegionCostsError, read_region_costs};
 use crate::province::Province;
 use crate::report::peak_rss_bytes;
 use ::timeline::{Summary, TimelineError};
@@ -47,6 +48,8 @@ pub struct Scene {
     platform: Platform,
     placement: Placement,
     epochs: Option<EpochPlan>,
+    /// What each region took in an earlier replay \[ns\], where that is known.
+    region_costs: Option<Vec<u64>>,
     load_time: Duration,
     /// Which worker runs which rank, where ranks were loaded accordingly.
     pub(crate) division: Option<Division>,
@@ -124,6 +127,9 @@ pub enum RunError {
         /// What is wrong.
         error: Box<ReplayError<RouteError>>,
     },
+    /// What regions cost is not known.
+    #[error(transparent)]
+    RegionCosts(#[from] RegionCostsError),
     /// Ranks cannot be put on workers.
     #[error(transparent)]
     Partition(#[from] PartitionError),
@@ -199,6 +205,17 @@ impl Scene {
         platform.set_default_loopback(job.network.loopback_bandwidth, job.network.loopback_latency_s);
         let defaults = LoadOptions::default();
         let epochs = EpochPlan::new(job, &platform)?;
+        let region_costs = match (&job.region_costs, &epochs) {
+            (Some(path), Some(plan)) => Some(read_region_costs(path, plan.regions())?),
+            (Some(path), None) => {
+                tracing::warn!(
+                    "parallel.region_costs {} is of no use: there are regions with network.model = \"flow\" and network.epoch_s above 0 only",
+                    path.display()
+                );
+                None
+            }
+            (None, _) => None,
+        };
         let options = LoadOptions {
             threads: job.reading_threads,
             ranks: job.ranks,
@@ -218,6 +235,7 @@ impl Scene {
             platform,
             placement,
             epochs,
+            region_costs,
             load_time,
             division: None,
             blocks: None,
@@ -294,6 +312,11 @@ impl Scene {
     /// Returns how long loading took on the wall clock.
     pub fn load_time(&self) -> Duration {
         self.load_time
+    }
+
+    /// Returns what each region took in an earlier replay \[ns\], where that is known.
+    pub(crate) fn region_costs(&self) -> Option<&[u64]> {
+        self.region_costs.as_deref()
     }
 
     /// Returns the epochs in which the model runs, if it does.
@@ -484,7 +507,8 @@ impl Scene {
         plan: &EpochPlan,
         progress: &Progress,
     ) -> Result<Option<(Outcome, Option<RegionalTiming>)>, RunError> {
-        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
+        let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network)
+            .with_ranks_ahead(self.trace.ranks());
         let spool = self.spool();
         let world = self.world(&machine).with_recording(self.recording(spool.as_ref()));
         let processes = world.processes().map_err(|error| self.locate(error))?;

@@ -22,28 +22,45 @@ impl Regions {
         if self.count == 1 {
             return None;
         }
-        let least_factor = LatencyFactors::new(parameters).least();
-        let phase = |latency: f64| least_factor.of(latency);
-        let hosts = platform.hosts().len() as u32;
-        let between = |(one, other): (u32, u32)| {
-            let [one, other] = [one, other].map(HostId::new);
-            let differ = self.of_host(one) != self.of_host(other);
-            let latency = |src, dst| RouteCost::latency(platform, src, dst).ok();
-            differ.then(|| latency(one, other).into_iter().chain(latency(other, one)).reduce(f64::min))?
-        };
-        let shortest = match single_cluster(platform) {
-            Some(pairs) => pairs.into_iter().filter_map(between).reduce(f64::min),
-            None if hosts <= ALL_PAIRS_LIMIT => {
-                let pairs = (0..hosts).flat_map(|one| (one + 1..hosts).map(move |other| (one, other)));
-                pairs.filter_map(between).reduce(f64::min)
-            }
-            None => {
-                let latencies = platform.links().iter().map(|link| link.latency);
-                latencies.filter(|&latency| latency > 0.0).reduce(f64::min)
-            }
-        };
-        shortest.map(phase)
+        shortest_phase(platform, parameters, |one, other| self.of_host(one) != self.of_host(other))
     }
+}
+
+impl Platform {
+    /// Returns the shortest time that a message spends between two hosts before its data flow. `None` where there is one host.
+    ///
+    /// Approximations and costs are those of [`Regions::lookahead`].
+    pub fn shortest_phase(&self, parameters: &NetworkParameters) -> Option<SimDuration> {
+        shortest_phase(self, parameters, |_, _| true)
+    }
+}
+
+/// Returns the shortest phase between two hosts that count.
+fn shortest_phase(
+    platform: &Platform,
+    parameters: &NetworkParameters,
+    counts: impl Fn(HostId, HostId) -> bool,
+) -> Option<SimDuration> {
+    let least_factor = LatencyFactors::new(parameters).least();
+    let hosts = platform.hosts().len() as u32;
+    let between = |(one, other): (u32, u32)| {
+        let [one, other] = [one, other].map(HostId::new);
+        let latency = |src, dst| RouteCost::latency(platform, src, dst).ok();
+        counts(one, other)
+            .then(|| latency(one, other).into_iter().chain(latency(other, one)).reduce(f64::min))?
+    };
+    let shortest = match single_cluster(platform) {
+        Some(pairs) => pairs.into_iter().filter_map(between).reduce(f64::min),
+        None if hosts <= ALL_PAIRS_LIMIT => {
+            let pairs = (0..hosts).flat_map(|one| (one + 1..hosts).map(move |other| (one, other)));
+            pairs.filter_map(between).reduce(f64::min)
+        }
+        None => {
+            let latencies = platform.links().iter().map(|link| link.latency);
+            latencies.filter(|&latency| latency > 0.0).reduce(f64::min)
+        }
+    };
+    shortest.map(|latency| least_factor.of(latency))
 }
 
 /// Returns the pairs of hosts to look at where all hosts are those of one cluster.

@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::RegionIndex;
 use crate::Rank;
 
-/// Which regions each member of a cluster runs, and with them the processes that live there: blocks of regions with about
-/// as many processes each.
+/// Which regions each member of a cluster runs, and with them the processes that live there: contiguous blocks of regions.
 ///
 /// ```
 /// use pdes_core::{Rank, RegionBlocks};
@@ -31,28 +30,26 @@ impl RegionBlocks {
     /// # Panics
     /// Where `members` is zero, and where `homes` names no region.
     pub fn new(homes: Vec<RegionIndex>, regions: u32, members: usize) -> Self {
-        assert!(members > 0, "a cluster has at least one member");
-        let mut residents = vec![0_u64; regions as usize];
+        let mut residents = vec![0; regions as usize];
         homes.iter().for_each(|&home| residents[home as usize] += 1);
-        // How many live before each region.
-        let mut before = vec![0];
-        before.extend(residents.iter().scan(0, |sum, &of_region| {
-            *sum += of_region;
-            Some(*sum)
-        }));
-        let start = |member: usize| {
-            // All in parts of a process, of which there are as many as members.
-            let (parts, wanted) = (members as u64, homes.len() as u64 * member as u64);
-            // The nearest cut; of equals the first.
-            let after = before.partition_point(|&sum| sum * parts < wanted);
-            let nearest = match after.checked_sub(1) {
-                Some(first) if wanted - before[first] * parts <= before[after] * parts - wanted => first,
-                _ => after,
-            };
-            nearest as RegionIndex
-        };
-        let mut starts: Vec<RegionIndex> = (0..members).map(start).collect();
-        starts.push(regions);
+        Self::with_costs(homes, &residents, members)
+    }
+
+    /// Cuts regions into blocks that cost about as much each, in any unit; rank `i` lives in region `homes[i]`.
+    ///
+    /// ```
+    /// use pdes_core::RegionBlocks;
+    ///
+    /// let blocks = RegionBlocks::with_costs(vec![0, 1, 2, 3], &[40, 10, 20, 10], 2);
+    /// assert_eq!((blocks.regions(0), blocks.regions(1)), (0..1, 1..4));
+    /// ```
+    ///
+    /// # Panics
+    /// Where `members` is zero.
+    pub fn with_costs(homes: Vec<RegionIndex>, costs: &[u64], members: usize) -> Self {
+        assert!(members > 0, "a cluster has at least one member");
+        let mut starts = starts(costs, members);
+        starts.push(costs.len() as RegionIndex);
         Self { homes, starts }
     }
 
@@ -84,6 +81,28 @@ impl RegionBlocks {
     }
 }
 
+/// Returns where so many blocks of about the same cost begin: each at the cut that is nearest to its share of the whole, of equals the
+/// first.
+pub(super) fn starts(costs: &[u64], blocks: usize) -> Vec<RegionIndex> {
+    // What those before each region cost.
+    let mut before = vec![0];
+    before.extend(costs.iter().scan(0, |sum, &cost| {
+        *sum += u128::from(cost);
+        Some(*sum)
+    }));
+    let (parts, all) = (blocks as u128, before[costs.len()]);
+    let start = |block: u128| {
+        let wanted = all * block;
+        let after = before.partition_point(|&sum| sum * parts < wanted);
+        let nearest = match after.checked_sub(1) {
+            Some(first) if wanted - before[first] * parts <= before[after] * parts - wanted => first,
+            _ => after,
+        };
+        nearest as RegionIndex
+    };
+    (0..parts).map(start).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +125,15 @@ mod tests {
         assert_eq!(sizes(&[1, 1, 1, 9], 2), [3, 9]);
         assert_eq!(sizes(&[9, 1, 1, 1], 2), [9, 3]);
         assert_eq!(sizes(&[0, 3, 0, 3, 0], 2), [3, 3]);
+    }
+
+    #[test]
+    fn blocks_cost_about_as_much_each() {
+        assert_eq!(starts(&[1; 8], 4), [0, 2, 4, 6]);
+        assert_eq!(starts(&[7, 1, 1, 1, 2], 2), [0, 1]);
+        assert_eq!(starts(&[1, 1, 1, 7], 2), [0, 3]);
+        assert_eq!(starts(&[u64::MAX; 3], 3), [0, 1, 2]);
+        assert_eq!(starts(&[0; 3], 2), [0, 0]);
     }
 
     #[test]

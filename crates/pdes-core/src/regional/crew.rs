@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use super::balance::Balance;
 use super::domain::Domain;
 use super::gateway::Gateway;
 use super::meeting::{Meeting, Standing};
@@ -22,9 +23,9 @@ pub(super) struct Commons<'a, P: Process, R: Region<P>> {
     office: &'a PostOffice<P::Token, R::Mail>,
     /// The last phase in which each domain has been taken care of.
     claims: Box<[AtomicU64]>,
+    balance: Balance,
     meeting: Meeting,
     epoch: SimDuration,
-    workers: usize,
     /// Whether there are regions elsewhere, which the first worker speaks to.
     is_part: bool,
     progress: &'a Progress,
@@ -48,6 +49,9 @@ pub(super) struct Crew<'c, 'a, 'g, P: Process, R: Region<P>> {
     commons: &'c Commons<'a, P, R>,
     me: usize,
     phase: u64,
+    epochs: u64,
+    /// Where this worker begins.
+    first: usize,
     meetings: usize,
     /// The boundary at the end of the epoch in progress.
     end: SimTime,
@@ -78,8 +82,9 @@ impl<'a, P: Process, R: Region<P>> Commons<'a, P, R> {
         progress: &'a Progress,
     ) -> Self {
         let claims = domains.iter().map(|_| AtomicU64::new(0)).collect();
+        let balance = Balance::new(domains.len(), workers);
         let (meeting, is_part) = (Meeting::new(workers), false);
-        Self { domains, own, seats, office, claims, meeting, epoch, workers, is_part, progress }
+        Self { domains, own, seats, office, claims, balance, meeting, epoch, is_part, progress }
     }
 
     /// Has the first worker speak to regions elsewhere through its [gateway](Crew::gateway), or not.
@@ -98,6 +103,8 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
             commons,
             me,
             phase: 0,
+            epochs: 0,
+            first: commons.balance.first(me),
             meetings: 0,
             end,
             failure,
@@ -141,6 +148,10 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
             all = self.phase(Task::Enter)?;
         }
         self.commons.progress.publish(self.me, self.steps, self.end);
+        if self.commons.balance.samples(self.epochs) {
+            self.first = self.commons.balance.first(self.me);
+        }
+        self.epochs += 1;
         self.end = self.next_end(all)?;
         Some(())
     }
@@ -167,7 +178,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
         self.phase += 1;
         let count = self.commons.domains.len();
         // Each worker begins with domains of its own, and then helps others with theirs.
-        let first = count * self.me / self.commons.workers;
+        let first = self.first;
         let mut brought = Standing::NOTHING;
         for number in (first..count).chain(0..first) {
             let claim = &self.commons.claims[number];
@@ -225,7 +236,8 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
         if !is_called {
             return domain.standing();
         }
-        let started = self.stopwatch.is_some().then(Instant::now);
+        let is_sampled = self.commons.balance.samples(self.epochs);
+        let started = (is_sampled || self.stopwatch.is_some()).then(Instant::now);
         let before = domain.steps();
         if has_letters {
             office.take(self.phase, number, &mut self.letters);
@@ -244,8 +256,14 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
             office.send(self.phase, number, domain.sent.drain(), &mut self.bags)
         };
         let standing = Standing { letters, ..domain.standing() };
-        if let (Some(stopwatch), Some(started)) = (&mut self.stopwatch, started) {
-            stopwatch.stop(place, started);
+        if let Some(started) = started {
+            let taken = started.elapsed().as_nanos() as u64;
+            if let Some(stopwatch) = &mut self.stopwatch {
+                stopwatch.add(place, taken);
+            }
+            if is_sampled {
+                self.commons.balance.add(place, self.epochs, taken);
+            }
         }
         standing
     }

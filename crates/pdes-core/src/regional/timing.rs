@@ -1,6 +1,6 @@
 //! How long regions take, and how long that makes numbers of workers wait for each other.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The most workers that are looked at.
 const MOST_WORKERS: usize = 4096;
@@ -10,10 +10,17 @@ const MOST_WORKERS: usize = 4096;
 pub struct RegionalTiming {
     /// How often all workers met.
     pub meetings: u64,
-    /// What all regions took together.
-    pub busy: Duration,
+    /// What each region took.
+    pub regions: Vec<Duration>,
     /// The same for 2, 4, 8 to 4096 workers, each with a contiguous block of regions.
     pub levels: Vec<RegionalLevel>,
+}
+
+impl RegionalTiming {
+    /// Returns what all regions took together.
+    pub fn busy(&self) -> Duration {
+        self.regions.iter().sum()
+    }
 }
 
 /// What a number of workers would have taken.
@@ -44,21 +51,23 @@ impl Stopwatch {
             ends: levels().map(ends).collect(),
             timing: RegionalTiming {
                 meetings: 0,
-                busy: Duration::ZERO,
+                regions: vec![Duration::ZERO; regions],
                 levels: levels().map(level).collect(),
             },
         }
     }
 
-    /// Adds what a region has taken since an instant.
-    pub(super) fn stop(&mut self, region: usize, started: Instant) {
-        self.taken[region] += started.elapsed().as_nanos() as u64;
+    /// Adds what a region has taken \[ns\].
+    pub(super) fn add(&mut self, region: usize, taken: u64) {
+        self.taken[region] += taken;
     }
 
     /// Ends a phase: workers meet.
     pub(super) fn meet(&mut self) {
         self.timing.meetings += 1;
-        self.timing.busy += Duration::from_nanos(self.taken.iter().sum());
+        for (all, &taken) in self.timing.regions.iter_mut().zip(&self.taken) {
+            *all += Duration::from_nanos(taken);
+        }
         for (level, ends) in self.timing.levels.iter_mut().zip(&self.ends) {
             let mut start = 0;
             let block = |&end: &usize| self.taken[std::mem::replace(&mut start, end)..end].iter().sum();
@@ -84,7 +93,8 @@ mod tests {
             stopwatch.meet();
         }
         let timing = stopwatch.timing();
-        assert_eq!((timing.meetings, timing.busy), (2, Duration::from_nanos(19)));
+        assert_eq!((timing.meetings, timing.busy()), (2, Duration::from_nanos(19)));
+        assert_eq!(timing.regions.iter().map(Duration::as_nanos).collect::<Vec<_>>(), [10, 2, 3, 4]);
         let busiest: Vec<_> = timing.levels.iter().map(|level| level.busiest.as_nanos()).collect();
         assert_eq!(busiest[..3], [7 + 9, 4 + 9, 4 + 9], "2, 4 and 8 workers");
         assert_eq!(timing.levels.last().map(|level| level.workers), Some(4096));

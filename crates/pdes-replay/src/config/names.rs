@@ -296,7 +296,7 @@ mod tests {
         );
         assert_eq!(
             told("[parallel]\nzzz = 1\n"),
-            "2:1: [parallel] has no key \"zzz\"; expected \"partition\""
+            "2:1: [parallel] has no key \"zzz\"; expected \"partition\" or \"region_costs\""
         );
     }
 

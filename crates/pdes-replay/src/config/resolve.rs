@@ -86,6 +86,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
             Some("auto") => PartitionSource::Auto,
             Some(path) => PartitionSource::File(path.into()),
         },
+        region_costs: parallel.region_costs,
         run_ahead: run_ahead(&engine)?,
         fast_forward,
         waits,

@@ -98,8 +98,8 @@ pub(super) struct NetworkSection {
     /// A set of the parameters below.
     #[schemars(extend("default" = Preset::default()))]
     pub(super) preset: Option<Preset>,
-    /// When rates change: 0: whenever a message begins or ends, exactly; a time: at its multiples only; `auto`: at those of the longest time
-    /// that the regions allow. `flow` only.
+    /// When rates change: 0: whenever a message begins or ends, exactly; a time: at its multiples only; `auto`: at those of the shortest
+    /// time between a send and the flow of its data. `flow` only.
     #[schemars(schema_with = "shapes::seconds_or_auto", extend("x-unit" = "s", "default" = 0, "x-page" = "epochs.md"))]
     pub(super) epoch_s: Option<toml::Value>,
     /// How the platform is cut for epochs: `auto`, as its shape suggests; a number, into about so many regions; a file, with the name of a
@@ -274,6 +274,10 @@ pub(super) struct ParallelSection {
     /// Which worker (thread of a process) runs which rank: `blocks`, `auto`, or a file.
     #[schemars(extend("default" = "blocks", "x-page" = "parallel.md#partitions"))]
     pub(super) partition: Option<String>,
+    /// The profile (`output.profile`) of an earlier replay with epochs: regions are put on processes so that those of each took about as
+    /// long; without it, they have about as many actions.
+    #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#with-contention"))]
+    pub(super) region_costs: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
