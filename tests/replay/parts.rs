@@ -90,12 +90,7 @@ fn uneven(folder: &Folder) -> PathBuf {
 }
 
 fn region_job(trace: &Path, settings: &[&str]) -> Job {
-    let mut config = Config::default();
-    config.set_path("trace", "path", trace);
-    config.set(&epochs::platform(epochs::TREE)).unwrap();
-    config.set("network.epoch_s='auto'").unwrap();
-    settings.iter().for_each(|setting| config.set(setting).unwrap());
-    config.resolve().unwrap()
+    epochs::job(trace, epochs::TREE, &[&["network.epoch_s='auto'"], settings].concat())
 }
 
 fn costs_setting(path: &Path) -> String {
