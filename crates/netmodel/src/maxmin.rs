@@ -215,6 +215,9 @@ impl MaxMin {
             self.refill.stages.push(Stage::default());
             self.refill.lids.push(Lid::OPEN);
             self.refill.rooms.push(0.0);
+            if !self.refill.places.has_room(self.links.len()) {
+                self.refill.places.index(&self.refill.stages);
+            }
         }
         LinkIndex(self.links.len() as u32 - 1)
     }

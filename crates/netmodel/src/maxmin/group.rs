@@ -8,23 +8,34 @@
 use super::refill::TIE;
 use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
-/// The flows of a link whose home is another one.
+/// The flows of a link whose home is another one, as sums over all groups read them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
-    pub(super) home: u32,
-    pub(super) sum: Sum,
-}
-
-/// What flows take of a link.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
     /// The sum of their shares.
     pub(super) share: f64,
+    pub(super) home: u32,
+}
+
+/// What a sum of shares is kept up to date with.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
     /// What rounding has taken from the sum. Without it, a flow that takes 1/27,000 of what another one took would
     /// inherit 27,000 times the error.
     error: f64,
     flows: u32,
 }
+
+/// Where each link has its groups, by their homes: a row for each link, in which 0 is none and all others are one more than
+/// the place of the group. It has no rows where there are too many links for it.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    places: Vec<u16>,
+    /// The length of a row.
+    stride: usize,
+}
+
+/// Groups are found by [`Places`] where there are no more links: 32 MB, of which rows without groups take none.
+const INDEXED: usize = 4096;
 
 /// What a link knows of its flows while these are grouped.
 #[derive(Debug)]
@@ -33,115 +44,153 @@ pub(super) struct Stage {
     pub(super) alone: u32,
     /// The members that have their homes at other links, by these.
     pub(super) groups: Vec<Group>,
-    /// The homes of the groups, to find them by.
-    homes: Vec<u32>,
-    /// Those at home here.
-    pub(super) own: Sum,
+    tallies: Vec<Tally>,
+    /// The sum of the shares of those at home here.
+    pub(super) own: f64,
+    own_tally: Tally,
     /// No flow at home here has a lower ceiling; infinite where there is no such flow.
     pub(super) least_ceiling: f64,
     /// Whether the filling expects the link to be full.
     pub(super) is_in_turn: bool,
 }
 
-impl Sum {
-    fn join(&mut self, share: f64) {
+impl Tally {
+    fn join(&mut self, sum: &mut f64, share: f64) {
         self.flows += 1;
-        self.add(share);
+        self.add(sum, share);
     }
 
-    fn part(&mut self, share: f64) {
+    fn part(&mut self, sum: &mut f64, share: f64) {
         self.flows -= 1;
         if self.flows > 0 {
-            self.add(-share);
+            self.add(sum, -share);
         } else {
-            *self = Self::default();
+            (*sum, self.error) = (0.0, 0.0);
         }
     }
 
     /// Adds to the sum, and keeps what rounding takes from it (Knuth, "The Art of Computer Programming", vol. 2, 4.2.2,
     /// theorem B).
-    fn add(&mut self, share: f64) {
-        let sum = self.share + share;
-        let added = sum - self.share;
-        self.error += (self.share - (sum - added)) + (share - added);
-        self.share = sum + self.error;
-        self.error -= self.share - sum;
+    fn add(&mut self, before: &mut f64, share: f64) {
+        let sum = *before + share;
+        let added = sum - *before;
+        self.error += (*before - (sum - added)) + (share - added);
+        *before = sum + self.error;
+        self.error -= *before - sum;
+    }
+}
+
+impl Places {
+    /// Returns the places of the groups of a link, by their homes.
+    fn row(&mut self, link: u32) -> &mut [u16] {
+        &mut self.places[link as usize * self.stride..][..self.stride]
+    }
+
+    /// Returns whether there is a row for so many links, or is none at all.
+    pub(super) fn has_room(&self, links: usize) -> bool {
+        self.stride == 0 || links <= self.stride
+    }
+
+    /// Makes a table for so many links.
+    pub(super) fn index(&mut self, stages: &[Stage]) {
+        self.stride = if stages.len() <= INDEXED { stages.len().next_power_of_two() } else { 0 };
+        self.places = vec![0; self.stride * self.stride];
+        if self.stride > 0 {
+            for (link, stage) in (0..).zip(stages) {
+                let row = self.row(link);
+                for (place, group) in (1..).zip(&stage.groups) {
+                    row[group.home as usize] = place;
+                }
+            }
+        }
     }
 }
 
 impl Default for Stage {
     fn default() -> Self {
-        let (own, least_ceiling) = (Sum::default(), f64::INFINITY);
-        let (groups, homes) = (Vec::new(), Vec::new());
-        Self { alone: 0, groups, homes, own, least_ceiling, is_in_turn: false }
+        let (groups, tallies, own_tally) = (Vec::new(), Vec::new(), Tally::default());
+        Self {
+            alone: 0,
+            groups,
+            tallies,
+            own: 0.0,
+            own_tally,
+            least_ceiling: f64::INFINITY,
+            is_in_turn: false,
+        }
     }
 }
 
 impl Stage {
     fn clear(&mut self) {
-        let (groups, homes) = (std::mem::take(&mut self.groups), std::mem::take(&mut self.homes));
-        *self = Self { groups, homes, ..Self::default() };
+        let (groups, tallies) = (std::mem::take(&mut self.groups), std::mem::take(&mut self.tallies));
+        *self = Self { groups, tallies, ..Self::default() };
         self.groups.clear();
-        self.homes.clear();
+        self.tallies.clear();
     }
 
     /// Returns whether flows have their home at the link.
     pub(super) fn is_home(&self) -> bool {
-        self.own.flows > 0
+        self.own_tally.flows > 0
     }
 
     /// Adds the share of a flow to a link's own or to those of its home.
-    fn join_from(&mut self, home: u32, link: u32, share: f64, ceiling: f64) {
+    fn join_from(&mut self, home: u32, link: u32, share: f64, ceiling: f64, places: &mut Places) {
         if home == link {
-            self.own.join(share);
+            self.own_tally.join(&mut self.own, share);
             self.least_ceiling = self.least_ceiling.min(ceiling);
         } else {
-            self.join(home, share);
+            self.join(home, share, places.row(link));
         }
     }
 
     /// Takes the share of a flow away again from a link's own or from those of its home.
-    fn part_from(&mut self, home: u32, link: u32, share: f64) {
+    fn part_from(&mut self, home: u32, link: u32, share: f64, places: &mut Places) {
         if home != link {
-            self.part(home, share);
+            self.part(home, share, places.row(link));
             return;
         }
-        self.own.part(share);
+        self.own_tally.part(&mut self.own, share);
         if !self.is_home() {
             self.least_ceiling = f64::INFINITY;
         }
     }
 
     /// Adds the share of a flow that has its home at another link.
-    fn join(&mut self, home: u32, share: f64) {
-        let place = self.find(home).unwrap_or_else(|| {
-            self.groups.push(Group { home, sum: Sum::default() });
-            self.homes.push(home);
-            self.homes.len() - 1
+    fn join(&mut self, home: u32, share: f64, row: &mut [u16]) {
+        let place = self.find(home, row).unwrap_or_else(|| {
+            self.groups.push(Group { home, share: 0.0 });
+            self.tallies.push(Tally::default());
+            if let Some(place) = row.get_mut(home as usize) {
+                *place = self.groups.len() as u16;
+            }
+            self.groups.len() - 1
         });
-        self.groups[place].sum.join(share);
+        self.tallies[place].join(&mut self.groups[place].share, share);
     }
 
     /// Takes the share of a flow that has its home at another link away again.
-    fn part(&mut self, home: u32, share: f64) {
-        let place = self.find(home).expect("the groups of a link have all its flows");
-        self.groups[place].sum.part(share);
-        if self.groups[place].sum.flows == 0 {
+    fn part(&mut self, home: u32, share: f64, row: &mut [u16]) {
+        let place = self.find(home, row).expect("the groups of a link have all its flows");
+        self.tallies[place].part(&mut self.groups[place].share, share);
+        if self.tallies[place].flows == 0 {
             self.groups.swap_remove(place);
-            self.homes.swap_remove(place);
+            self.tallies.swap_remove(place);
+            if !row.is_empty() {
+                row[home as usize] = 0;
+                if let Some(moved) = self.groups.get(place) {
+                    row[moved.home as usize] = place as u16 + 1;
+                }
+            }
         }
     }
 
     /// Finds the group of the flows of a home.
-    fn find(&self, home: u32) -> Option<usize> {
-        // Eight at a time, without a branch for each.
-        let (eights, rest) = self.homes.as_chunks::<8>();
-        let is_among = |eight: &[u32; 8]| eight.iter().fold(false, |found, &other| found | (other == home));
-        let (first, some) = match eights.iter().position(is_among) {
-            Some(place) => (8 * place, &eights[place][..]),
-            None => (8 * eights.len(), rest),
-        };
-        some.iter().position(|&other| other == home).map(|place| first + place)
+    fn find(&self, home: u32, row: &[u16]) -> Option<usize> {
+        if row.is_empty() {
+            return self.groups.iter().position(|group| group.home == home);
+        }
+        usize::from(row[home as usize]).checked_sub(1)
     }
 }
 
@@ -151,6 +200,7 @@ impl MaxMin {
         self.refill.is_grouped = true;
         self.refill.stages.resize_with(self.links.len(), Stage::default);
         self.refill.stages.iter_mut().for_each(Stage::clear);
+        self.refill.places.index(&self.refill.stages);
         self.links.iter_mut().for_each(|link| link.home.clear());
         for index in 0..self.flows.len() as u32 {
             self.limits[index as usize] = self.flows[index as usize].ceiling;
@@ -177,8 +227,8 @@ impl MaxMin {
             flow.home = home;
             for &Use { link, share, .. } in &flow.uses {
                 let stage = &mut self.refill.stages[link as usize];
-                stage.part_from(from, link, share);
-                stage.join_from(to, link, share, flow.ceiling);
+                stage.part_from(from, link, share, &mut self.refill.places);
+                stage.join_from(to, link, share, flow.ceiling, &mut self.refill.places);
             }
             return;
         }
@@ -194,7 +244,7 @@ impl MaxMin {
             let Use { link, place, share } = self.flows[index as usize].uses[place];
             let stage = &mut self.refill.stages[link as usize];
             match home {
-                Some(home) => stage.join_from(home, link, share, ceiling),
+                Some(home) => stage.join_from(home, link, share, ceiling, &mut self.refill.places),
                 None => {
                     let first = stage.alone;
                     stage.alone += 1;
@@ -211,7 +261,7 @@ impl MaxMin {
             let Use { link, place, share } = self.flows[index as usize].uses[place];
             let stage = &mut self.refill.stages[link as usize];
             match home {
-                Some(home) => stage.part_from(home, link, share),
+                Some(home) => stage.part_from(home, link, share, &mut self.refill.places),
                 None => {
                     stage.alone -= 1;
                     let last = stage.alone;

@@ -113,9 +113,9 @@ impl MaxMin {
         let alone = &link.members[..stage.alone as usize];
         match link.sharing {
             Sharing::Shared => level_of_shared(start, |level| {
-                let own = Piece { room: link.capacity, rising: stage.own.share, ..Piece::EMPTY };
+                let own = Piece { room: link.capacity, rising: stage.own, ..Piece::EMPTY };
                 let groups =
-                    own.add_all(&stage.groups, level, |group| (group.sum.share, limit_of_home(group.home)));
+                    own.add_all(&stage.groups, level, |group| (group.share, limit_of_home(group.home)));
                 groups.add_all(alone, level, |member| (member.share, self.limits[member.flow as usize]))
             }),
             Sharing::FatPipe => level_of_fat_pipe(link.capacity, &link.members, |flow| {
@@ -130,7 +130,7 @@ impl MaxMin {
         let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
         if link.sharing == Sharing::Shared && self.marks.owed.is_empty() {
             let (Lid { level: carried, rising }, ceiling) = self.sum_of_others(link, stage, reached);
-            let all_rising = rising + stage.own.share;
+            let all_rising = rising + stage.own;
             if all_rising > 0.0 {
                 let level = (link.capacity - carried) / all_rising;
                 if reached <= level && level <= ceiling {
@@ -169,7 +169,7 @@ impl MaxMin {
         let reached = if link.level < f64::INFINITY { link.level } else { 0.0 };
         let (Lid { level: carried, rising }, _) = self.sum_of_others(link, stage, reached);
         if carried < link.capacity {
-            (link.capacity - carried) / (rising + stage.own.share)
+            (link.capacity - carried) / (rising + stage.own)
         } else {
             self.level_of_groups(index, link.level)
         }
@@ -201,7 +201,7 @@ fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
     let mut sums = [[0.0; 2]; 2];
     let mut add = |sum: usize, group: &Group| {
         let Lid { level, rising } = lids[group.home as usize];
-        sums[sum] = [sums[sum][0] + group.sum.share * level, sums[sum][1] + group.sum.share * rising];
+        sums[sum] = [sums[sum][0] + group.share * level, sums[sum][1] + group.share * rising];
     };
     let pairs = groups.chunks_exact(2);
     pairs.remainder().iter().for_each(|group| add(0, group));

@@ -12,7 +12,7 @@
 //! Should expectations be far off, all is filled from the least to the highest level: every link begins with the level that it would
 //! have alone, a lower bound, and waits whenever it turns out to be higher than the next.
 
-use super::group::Stage;
+use super::group::{Places, Stage};
 use super::repair::is_other;
 use super::{Flow, MaxMin, TOLERANCE};
 
@@ -26,6 +26,7 @@ pub(super) struct Refill {
     pub(super) is_grouped: bool,
     /// By the numbers of the links.
     pub(super) stages: Vec<Stage>,
+    pub(super) places: Places,
     /// By the numbers of the links.
     pub(super) lids: Vec<Lid>,
     /// The links that are full, by level; while they are being filled, those that are first and those to come.
@@ -34,7 +35,8 @@ pub(super) struct Refill {
     is_filled: bool,
     /// How many times its level of some solve the level of a flow may be by now: a bound for all flows.
     growth: f64,
-    /// By the numbers of the links: up to which growth a link has room that takes no turn.
+    /// By the numbers of the links: up to which growth a link has room; infinite where it has a turn or no flows, and need not be
+    /// looked at.
     pub(super) rooms: Vec<f64>,
     /// The homes of flows that a link takes in, and these flows.
     pub(super) homes: Vec<u32>,
@@ -76,6 +78,21 @@ impl Lid {
     /// Returns the level up to which the flows may rise.
     pub(super) fn limit(self) -> f64 {
         if self.rising == 0.0 { self.level } else { f64::INFINITY }
+    }
+}
+
+impl Refill {
+    /// Returns the first link from this one on that may have no room once flows have grown by so much.
+    fn without_room(&self, from: u32, growth: f64) -> Option<u32> {
+        // Eight at a time, without a branch for each.
+        let (eights, rest) = self.rooms[from as usize..].as_chunks::<8>();
+        let has_none = |eight: &[f64; 8]| eight.iter().fold(false, |found, &room| found | (room < growth));
+        let (first, some) = match eights.iter().position(has_none) {
+            Some(place) => (8 * place, &eights[place][..]),
+            None => (8 * eights.len(), rest),
+        };
+        let place = first + some.iter().position(|&room| room < growth)?;
+        Some(from + place as u32)
     }
 }
 
@@ -172,12 +189,14 @@ impl MaxMin {
             self.refill.stages[link as usize].is_in_turn = false;
         }
         let (links, stages, out) = (&self.links, &mut self.refill.stages, &mut self.refill.out);
+        let rooms = &mut self.refill.rooms;
         let mut lowest = f64::INFINITY;
         self.refill.turns.retain(|turn| {
             let stage = &mut stages[turn.link as usize];
             stage.is_in_turn &= !links[turn.link as usize].mark.left_out;
             if !stage.is_in_turn {
                 lowest = lowest.min(turn.level);
+                rooms[turn.link as usize] = 0.0;
                 out.push(turn.link);
             }
             stage.is_in_turn
@@ -208,7 +227,7 @@ impl MaxMin {
     /// Adds a turn after those of lower levels, and returns its place.
     fn add_turn(&mut self, turn: Turn) -> usize {
         self.refill.stages[turn.link as usize].is_in_turn = true;
-        self.refill.rooms[turn.link as usize] = 0.0;
+        self.refill.rooms[turn.link as usize] = f64::INFINITY;
         let place = self.refill.turns.partition_point(|other| other.level <= turn.level);
         self.refill.turns.insert(place, turn);
         place
@@ -317,6 +336,7 @@ impl MaxMin {
         if level == f64::INFINITY {
             self.refill.turns.remove(place);
             self.refill.stages[link as usize].is_in_turn = false;
+            self.refill.rooms[link as usize] = 0.0;
             self.refill.out.push(link);
             return place;
         }
@@ -346,14 +366,16 @@ impl MaxMin {
     fn wait(&mut self, place: usize, level: f64) {
         let turns = &mut self.refill.turns[place..];
         turns[0].level = level;
-        let lower = turns[1..].partition_point(|turn| turn.level < level);
+        // It hardly ever moves far.
+        let lower = turns[1..].iter().take_while(|turn| turn.level < level).count();
         turns[..=lower].rotate_left(1);
     }
 
     /// Gives a link its turn before those that are higher, and these another one after it; returns its place.
     fn go_back(&mut self, place: usize, level: f64) -> usize {
         let turns = &mut self.refill.turns[..=place];
-        let first = turns[..place].partition_point(|turn| turn.level * (1.0 - TOLERANCE) <= level);
+        let higher = turns[..place].iter().rev().take_while(|turn| turn.level * (1.0 - TOLERANCE) > level);
+        let first = place - higher.count();
         turns[first..].rotate_right(1);
         turns[first..].iter().for_each(|turn| self.refill.lids[turn.link as usize] = Lid::OPEN);
         self.refill.first_change = self.refill.first_change.min(first);
@@ -386,12 +408,15 @@ impl MaxMin {
         looked_at.clear();
         let reached = self.refill.turns.last().map_or(0.0, |turn| turn.level);
         let mut first = None;
-        for index in 0..self.links.len() as u32 {
-            if growth <= self.refill.rooms[index as usize] {
+        let mut next = 0;
+        while let Some(index) = self.refill.without_room(next, growth) {
+            next = index + 1;
+            let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
+            if stage.is_in_turn || link.members.is_empty() {
+                self.refill.rooms[index as usize] = f64::INFINITY;
                 continue;
             }
-            let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
-            if stage.is_in_turn || link.members.is_empty() || link.mark.left_out {
+            if link.mark.left_out {
                 continue;
             }
             if let Some(room) = self.room(link, stage) {
