@@ -5,7 +5,7 @@
 //! has far fewer groups than flows, and a flow is looked at by itself only when something else becomes its bottleneck.
 //! Flows at their own limits have no group: they stand first among the members of a link.
 
-use super::refill::TIE;
+use super::refill::{TIE, position};
 use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
 /// The flows of a link whose home is another one, as sums over all groups read them.
@@ -188,7 +188,7 @@ impl Stage {
     /// Finds the group of the flows of a home.
     fn find(&self, home: u32, row: &[u16]) -> Option<usize> {
         if row.is_empty() {
-            return self.groups.iter().position(|group| group.home == home);
+            return position(&self.groups, |group| group.home == home);
         }
         usize::from(row[home as usize]).checked_sub(1)
     }
@@ -339,6 +339,41 @@ impl MaxMin {
         for place in [one, other] {
             let member = members[place as usize];
             self.flows[member.flow as usize].uses[member.place as usize].place = place;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Stage;
+
+    proptest! {
+        #[test]
+        fn groups_are_the_same_with_a_table_and_without(
+            changes in proptest::collection::vec((0_u32..40, 1_u32..100, any::<bool>()), 1..300),
+        ) {
+            let (mut indexed, mut searched) = (Stage::default(), Stage::default());
+            let mut row = [0_u16; 64];
+            let mut shares: [Vec<f64>; 40] = std::array::from_fn(|_| Vec::new());
+            for (home, share, parts) in changes {
+                let flows = &mut shares[home as usize];
+                if let Some(share) = flows.pop_if(|_| parts) {
+                    indexed.part(home, share, &mut row);
+                    searched.part(home, share, &mut []);
+                } else {
+                    let share = f64::from(share) / 7.0;
+                    flows.push(share);
+                    indexed.join(home, share, &mut row);
+                    searched.join(home, share, &mut []);
+                }
+                let groups = |stage: &Stage| -> Vec<_> {
+                    stage.groups.iter().map(|group| (group.home, group.share.to_bits())).collect()
+                };
+                prop_assert_eq!(groups(&indexed), groups(&searched));
+                prop_assert_eq!(indexed.groups.len(), shares.iter().filter(|flows| !flows.is_empty()).count());
+            }
         }
     }
 }

@@ -84,16 +84,20 @@ impl Lid {
 impl Refill {
     /// Returns the first link from this one on that may have no room once flows have grown by so much.
     fn without_room(&self, from: u32, growth: f64) -> Option<u32> {
-        // Eight at a time, without a branch for each.
-        let (eights, rest) = self.rooms[from as usize..].as_chunks::<8>();
-        let has_none = |eight: &[f64; 8]| eight.iter().fold(false, |found, &room| found | (room < growth));
-        let (first, some) = match eights.iter().position(has_none) {
-            Some(place) => (8 * place, &eights[place][..]),
-            None => (8 * eights.len(), rest),
-        };
-        let place = first + some.iter().position(|&room| room < growth)?;
+        let place = position(&self.rooms[from as usize..], |&room| room < growth)?;
         Some(from + place as u32)
     }
+}
+
+/// Returns the place of the first one that is so, looking at eight at a time without a branch for each.
+pub(super) fn position<T>(all: &[T], is_so: impl Fn(&T) -> bool) -> Option<usize> {
+    let (eights, rest) = all.as_chunks::<8>();
+    let is_among = |eight: &[T; 8]| eight.iter().fold(false, |found, one| found | is_so(one));
+    let (first, some) = match eights.iter().position(is_among) {
+        Some(place) => (8 * place, &eights[place][..]),
+        None => (8 * eights.len(), rest),
+    };
+    some.iter().position(is_so).map(|place| first + place)
 }
 
 /// Flows are grouped when that has been found better so many times in a row, and no longer when the contrary has: it costs
@@ -489,6 +493,22 @@ mod tests {
             }
         }
         sharing
+    }
+
+    #[test]
+    fn links_may_come_while_flows_are_grouped() {
+        let mut sharing = dense();
+        sharing.solve();
+        let mut last = super::super::LinkIndex::new(5);
+        for capacity in 1..30 {
+            assert!(sharing.refill.is_grouped, "flows are grouped as long as all rates change");
+            let link = sharing.add_link(f64::from(capacity), Sharing::Shared);
+            let usages = [last, link].map(|link| Usage { link, weight: 1.0 });
+            sharing.add_flow(&usages, 1.0, f64::INFINITY);
+            sharing.solve();
+            assert_eq!(sharing.check(), Ok(()));
+            last = link;
+        }
     }
 
     /// The way out of a filling that does not end, which no input is known to take.
