@@ -187,10 +187,16 @@ impl Stage {
 
     /// Finds the group of the flows of a home.
     fn find(&self, home: u32, row: &[u16]) -> Option<usize> {
-        if row.is_empty() {
-            return position(&self.groups, |group| group.home == home);
+        match row.get(home as usize) {
+            Some(&place) => usize::from(place).checked_sub(1),
+            None => self.search(home),
         }
-        usize::from(row[home as usize]).checked_sub(1)
+    }
+
+    /// Does the same without a table.
+    #[cold]
+    fn search(&self, home: u32) -> Option<usize> {
+        position(&self.groups, |group| group.home == home)
     }
 }
 
