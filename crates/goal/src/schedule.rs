@@ -146,30 +146,40 @@ pub struct Schedule {
     sizes: Sizes,
 }
 
-/// The sizes of a schedule's operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The sizes of a schedule's operations, by the number of their kind: messages \[B\], computations \[ns\].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// The largest message that is sent \[B\].
-    pub(crate) send: u64,
-    /// The largest message that is sent or received \[B\].
-    pub(crate) message: u64,
-    /// Whether a message is empty.
-    pub(crate) has_empty: bool,
-    /// The longest computation \[ns\].
-    pub(crate) calculation: u64,
+    largest: [u64; 4],
+    smallest: [u64; 4],
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { largest: [0; 4], smallest: [u64::MAX; 4] }
+    }
 }
 
 impl Sizes {
     #[inline]
     fn add(&mut self, node: &Node) {
-        match node.kind() {
-            Kind::Calculate => self.calculation = self.calculation.max(node.size),
-            kind => {
-                self.has_empty |= node.size == 0;
-                self.message = self.message.max(node.size);
-                self.send = self.send.max(if kind == Kind::Send { node.size } else { 0 });
-            }
-        }
+        let kind = usize::from(node.kind & 3);
+        self.largest[kind] = self.largest[kind].max(node.size);
+        self.smallest[kind] = self.smallest[kind].min(node.size);
+    }
+
+    /// Returns the largest size of a kind, 0 where there are no such operations.
+    pub(crate) fn largest(&self, kind: Kind) -> u64 {
+        self.largest[kind as usize]
+    }
+
+    /// Returns the largest message that is sent or received \[B\].
+    pub(crate) fn message(&self) -> u64 {
+        self.largest(Kind::Send).max(self.largest(Kind::Receive))
+    }
+
+    /// Returns whether a message is empty.
+    pub(crate) fn has_empty(&self) -> bool {
+        self.smallest[Kind::Send as usize].min(self.smallest[Kind::Receive as usize]) == 0
     }
 }
 

@@ -166,7 +166,7 @@ pub fn simulate(
 
 /// Returns whether most sends wait for their receive.
 fn mostly_waits(schedule: &Schedule, parameters: &LogGops) -> bool {
-    if schedule.sizes().send <= parameters.eager_up_to {
+    if schedule.sizes().largest(Kind::Send) <= parameters.eager_up_to {
         return false;
     }
     let sends = schedule.tables().nodes.iter().filter(|node| node.kind() == Kind::Send);
@@ -183,9 +183,9 @@ const NAMED: usize = 8;
 /// messages: a look at the largest operations suffices, unless one is to be named.
 fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationError> {
     let sizes = schedule.sizes();
-    let empty = if sizes.has_empty { 0 } else { sizes.message };
-    let is_good = charges.bounds(sizes.message) && charges.bounds(empty);
-    if is_good && Charges::calculate(sizes.calculation).is_some() {
+    let empty = if sizes.has_empty() { 0 } else { sizes.message() };
+    let is_good = charges.bounds(sizes.message()) && charges.bounds(empty);
+    if is_good && Charges::calculate(sizes.largest(Kind::Calculate)).is_some() {
         return Ok(());
     }
     let good = |node: &Node| match node.kind() {

@@ -154,32 +154,42 @@ impl<'a> Tables<'a> {
     /// Checks a rank's nodes and edges, and that all of its operations can start once; measures them.
     fn check_rank(&self, rank: u32, extent: &mut Extent, sizes: &mut Sizes) -> Result<(), ScheduleError> {
         let nodes = self.nodes_of(rank);
-        let mut leads_back = false;
+        let (mut is_good, mut leads_back) = (true, false);
+        let mut numbers = 0;
         for (index, (node, edges)) in self.nodes_with_edges(rank).enumerate() {
-            self.check_node(rank, node)?;
+            if !self.fits(rank, node) {
+                return Err(ScheduleError::Table { table: "operations" });
+            }
             sizes.add(node);
-            extent.cpus = extent.cpus.max(u32::from(node.cpu) + 1);
-            extent.nics = extent.nics.max(u32::from(node.nic) + 1);
+            numbers |= node.cpu | node.nic;
             for &edge in edges {
                 let (starts, dependent) = (edge & FROM_START != 0, (edge & !FROM_START) as usize);
-                if dependent >= nodes.len() || starts && node.has_start_edges == 0 {
-                    return Err(ScheduleError::Table { table: "edges" });
-                }
+                is_good &= dependent < nodes.len() && (!starts || node.has_start_edges != 0);
                 leads_back |= dependent <= index;
+            }
+        }
+        if !is_good {
+            return Err(ScheduleError::Table { table: "edges" });
+        }
+        if numbers > 0 {
+            for node in nodes {
+                extent.cpus = extent.cpus.max(u32::from(node.cpu) + 1);
+                extent.nics = extent.nics.max(u32::from(node.nic) + 1);
             }
         }
         // Where all dependencies lead on, none lead in a circle.
         if leads_back { self.check_order(rank) } else { Ok(()) }
     }
 
-    fn check_node(&self, rank: u32, node: &Node) -> Result<(), ScheduleError> {
-        let good = match (Kind::from_number(node.kind), self.channels.get(node.channel as usize)) {
+    /// Returns whether a node is one of this rank.
+    #[inline]
+    fn fits(&self, rank: u32, node: &Node) -> bool {
+        match (Kind::from_number(node.kind), self.channels.get(node.channel as usize)) {
             (Some(Kind::Calculate), None) => node.channel == ANY,
             (Some(Kind::Send), Some(channel)) => channel.source == rank,
             (Some(Kind::Receive), Some(channel)) => channel.destination == rank,
             _ => false,
-        };
-        if good { Ok(()) } else { Err(ScheduleError::Table { table: "operations" }) }
+        }
     }
 
     /// Takes operations away as they become free, until none is left or the others wait for each other.
