@@ -107,9 +107,9 @@ impl Plan {
     /// Returns the number of an operation's lane.
     #[inline]
     pub(crate) fn number(&self, node: &Node) -> u32 {
-        match self.cpus * self.nics {
+        match self.numbers.len() {
             // Those of the first processor and interface.
-            1 => FIRST[usize::from(node.kind & 3)],
+            3 => FIRST[usize::from(node.kind & 3)],
             _ => self.numbers[self.index(node.kind(), node.cpu, node.nic)],
         }
     }

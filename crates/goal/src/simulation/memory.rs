@@ -14,3 +14,10 @@ pub(crate) fn table<T: Zeroable>(len: usize) -> Box<[T]> {
     mapping::ask_for_large_pages(&mut table);
     table
 }
+
+/// Makes room for a table that grows; pages are only taken as it does.
+pub(crate) fn growing_table<T>(capacity: usize) -> Vec<T> {
+    let mut table = Vec::with_capacity(capacity);
+    mapping::ask_for_large_pages(table.spare_capacity_mut());
+    table
+}

@@ -35,7 +35,7 @@ impl<'a> Ordered<'a> {
             charges: Charges::new(parameters),
             hosts,
             matching: Matching::new(&tables),
-            pool: Pool::default(),
+            pool: Pool::new(),
             queued: vec![(NEVER, 0); tables.ranks() as usize],
             queue: Queue::default(),
             stamp: 0,

@@ -3,6 +3,7 @@
 //! Of a schedule's operations only a few are free at a time. They alone have a place with all that changes, which is
 //! given on to the next ones while it is still in the caches; the schedule itself is only read.
 
+use super::memory::growing_table;
 use super::program::Sort;
 
 /// An operation that is free, or the message that a send has become.
@@ -94,20 +95,27 @@ impl Stack {
 }
 
 /// All slots.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool {
     slots: Vec<Slot>,
-    spare: Stack,
+    /// Slots that may be taken. Taking one does not read it: in large schedules it is hardly ever in the caches.
+    spare: Vec<u32>,
 }
 
+/// Makes room for so many slots, as thousands of hosts have free at a time.
+const USUAL: usize = 1 << 17;
+
 impl Pool {
+    pub(crate) fn new() -> Self {
+        Self { slots: growing_table(USUAL), spare: Vec::new() }
+    }
+
     /// Takes a slot.
     ///
     /// There are never more than operations, whose number fits 32 bits.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> u32 {
-        let mut spare = self.spare;
-        let place = match spare.pop(self) {
+        match self.spare.pop() {
             Some(place) => {
                 self.slots[place as usize] = slot;
                 place
@@ -116,17 +124,13 @@ impl Pool {
                 self.slots.push(slot);
                 self.slots.len() as u32 - 1
             }
-        };
-        self.spare = spare;
-        place
+        }
     }
 
     /// Gives a slot back that is in no list.
     #[inline]
     pub(crate) fn give(&mut self, place: u32) {
-        let mut spare = self.spare;
-        spare.push(place, self);
-        self.spare = spare;
+        self.spare.push(place);
     }
 }
 

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::lane::Plan;
-use super::memory::table;
+use super::memory::{growing_table, table};
 use super::pool::Slot;
 use crate::order::Keyed;
 use crate::parameters::NANOSECOND;
@@ -82,7 +82,9 @@ pub(crate) struct Program<'a> {
 
 impl<'a> Program<'a> {
     pub(crate) fn new(tables: Tables<'a>) -> Self {
-        Self { tables, links: table(tables.nodes.len()), several: Vec::new(), begun: 0 }
+        // Of two edges and more, and their number.
+        let several = growing_table(tables.edges.len() / 2 * 3);
+        Self { tables, links: table(tables.nodes.len()), several, begun: 0 }
     }
 
     /// Counts the dependencies of a host's operations, and adds those that wait for nothing.
@@ -163,7 +165,7 @@ impl<'a> Program<'a> {
     pub(crate) fn ended(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) -> Option<Freed> {
         match slot.sort.edges() {
             0 => None,
-            1 if freed.is_empty() => self.resolve_edge(first, slot.edge, 0),
+            1 if freed.is_empty() => resolve_edge(&self.tables, &mut self.links, first, slot.edge, 0),
             _ => {
                 self.resolve(first, slot, 0, freed);
                 None
@@ -172,28 +174,30 @@ impl<'a> Program<'a> {
     }
 
     fn resolve(&mut self, first: u32, slot: &Slot, from: u32, freed: &mut Vec<Freed>) {
-        match slot.sort.edges() {
-            0 => {}
-            1 => freed.extend(self.resolve_edge(first, slot.edge, from)),
+        let edges = match slot.sort.edges() {
+            0 => &[],
+            1 => std::slice::from_ref(&slot.edge),
             _ => {
-                let place = slot.edge as usize;
-                for at in place + 1..=place + self.several[place] as usize {
-                    freed.extend(self.resolve_edge(first, self.several[at], from));
-                }
+                let (count, edges) = (self.several[slot.edge as usize], slot.edge as usize + 1);
+                &self.several[edges..edges + count as usize]
+            }
+        };
+        for &edge in edges {
+            if let Some(one) = resolve_edge(&self.tables, &mut self.links, first, edge, from) {
+                freed.push(one);
             }
         }
     }
+}
 
-    /// Counts one dependency less, if it leaves the start or the end as wanted; returns what that frees.
-    #[inline]
-    fn resolve_edge(&mut self, first: u32, edge: u32, from: u32) -> Option<Freed> {
-        if edge & FROM_START != from {
-            return None;
-        }
-        let node = first + (edge & !FROM_START);
-        let open = &mut self.links[node as usize].open;
-        *open -= 1;
-        (*open << (u32::BITS - EDGES) == 0)
-            .then(|| Freed { node, kind: self.tables.nodes[node as usize].kind })
+/// Counts one dependency less, if it leaves the start or the end as wanted; returns what that frees.
+#[inline]
+fn resolve_edge(tables: &Tables<'_>, links: &mut [Links], first: u32, edge: u32, from: u32) -> Option<Freed> {
+    if edge & FROM_START != from {
+        return None;
     }
+    let node = first + (edge & !FROM_START);
+    let open = &mut links[node as usize].open;
+    *open -= 1;
+    (*open << (u32::BITS - EDGES) == 0).then(|| Freed { node, kind: tables.nodes[node as usize].kind })
 }

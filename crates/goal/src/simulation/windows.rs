@@ -32,7 +32,7 @@ use crate::parameters::{Charges, LIMIT, LogGops};
 use crate::schedule::{Extent, Schedule};
 
 /// What so many hosts need for their next operation stays in the caches between their visits.
-const CACHED: usize = 512;
+const CACHED: usize = 2048;
 
 /// Hosts whose memory is read together.
 const TOGETHER: usize = 16;
@@ -41,7 +41,7 @@ const TOGETHER: usize = 16;
 const NO_VISIT: u64 = u64::MAX;
 
 /// A window has at least as many days, where it has as many picoseconds.
-const DAYS: u64 = 2;
+const DAYS: u64 = 8;
 
 /// The engine for hosts with so many lanes.
 pub(crate) struct Windows<'a, const LANES: usize> {

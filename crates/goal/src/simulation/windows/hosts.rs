@@ -126,13 +126,30 @@ impl<const LANES: usize> Host<LANES> {
     /// Returns when something comes next in the lanes, and in which one.
     #[inline]
     pub(super) fn next(&self, pool: &Pool, records: &mut Records) -> (u64, usize) {
+        match self.occupied {
+            0 => (u64::MAX, 0),
+            one if one.is_power_of_two() => {
+                let number = one.trailing_zeros() as usize;
+                (self.time(number), number)
+            }
+            _ => self.first_of_several(pool, records),
+        }
+    }
+
+    /// Returns when something comes next in a lane in which something waits.
+    #[inline]
+    fn time(&self, number: usize) -> u64 {
+        let busy = if number == RECEIVES { 0 } else { self.cpu };
+        self.lanes[number].ready.max(busy)
+    }
+
+    fn first_of_several(&self, pool: &Pool, records: &mut Records) -> (u64, usize) {
         let mut occupied = self.occupied;
         let mut next = (u64::MAX, 0);
         while occupied != 0 {
             let number = occupied.trailing_zeros() as usize;
             occupied &= occupied - 1;
-            let busy = if number == RECEIVES { 0 } else { self.cpu };
-            let time = self.lanes[number].ready.max(busy);
+            let time = self.time(number);
             if time < next.0 || time == next.0 && self.is_before(number, next.1, pool, records) {
                 next = (time, number);
             }

@@ -5,13 +5,60 @@ use std::collections::BinaryHeap;
 
 use super::super::SimulationError;
 use super::Windows;
+use super::records::Records;
 use crate::parameters::LIMIT;
 
-/// What such a day needs.
+/// What comes next at hosts; entries may be outdated.
 #[derive(Debug, Default)]
 pub(super) struct InOrder {
-    /// Time and rank of what comes next at a host, and the host; entries may be outdated.
-    queue: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// What comes later, by time.
+    later: BinaryHeap<Reverse<(u64, Entry)>>,
+    /// What comes at one time, the first one last.
+    now: Vec<Entry>,
+    /// That time \[ps\].
+    time: u64,
+}
+
+/// What comes next at a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    stamp: u64,
+    host: u32,
+}
+
+impl InOrder {
+    fn push(&mut self, time: u64, entry: Entry, records: &mut Records) {
+        if self.now.is_empty() || time != self.time {
+            return self.later.push(Reverse((time, entry)));
+        }
+        let place = self.now.partition_point(|other| !other.is_before(&entry, records));
+        self.now.insert(place, entry);
+    }
+
+    fn pop(&mut self, records: &mut Records) -> Option<(u64, Entry)> {
+        if self.now.is_empty() {
+            self.time = self.later.peek()?.0.0;
+            while let Some(&Reverse((_, entry))) = self.later.peek().filter(|next| next.0.0 == self.time) {
+                self.now.push(entry);
+                self.later.pop();
+            }
+            if self.now.len() > 1 {
+                self.now.sort_unstable_by(|one, other| records.compare(other.stamp, one.stamp));
+            }
+        }
+        self.now.pop().map(|entry| (self.time, entry))
+    }
+
+    /// Returns whether something may come up to a time.
+    fn is_due(&self, time: u64) -> bool {
+        !self.now.is_empty() || self.later.peek().is_some_and(|next| next.0.0 <= time)
+    }
+}
+
+impl Entry {
+    fn is_before(&self, other: &Self, records: &mut Records) -> bool {
+        records.is_before(self.stamp, other.stamp)
+    }
 }
 
 impl<const LANES: usize> Windows<'_, LANES> {
@@ -20,8 +67,6 @@ impl<const LANES: usize> Windows<'_, LANES> {
     pub(super) fn run_in_order(&mut self, hosts: &mut Vec<u32>, day: u64) -> Result<(), SimulationError> {
         let end = ((day << self.day) + self.window).min(LIMIT);
         self.reached = end;
-        self.work.records.place();
-        self.work.records.is_in_order = true;
         while let Some(next) = self.calendar.next().filter(|next| next << self.day < end) {
             self.calendar.turn(next, hosts);
         }
@@ -33,13 +78,12 @@ impl<const LANES: usize> Windows<'_, LANES> {
             self.work.open_mail(&mut self.hosts[host as usize], end);
             self.enqueue(host, end);
         }
-        while let Some(Reverse((time, rank, host))) = self.in_order.queue.pop() {
-            let next = self.next(host).filter(|next| (next.0, next.1) == (time, rank));
+        while let Some((time, entry)) = self.in_order.pop(&mut self.work.records) {
+            let next = self.next(entry.host).filter(|next| (next.0, next.1) == (time, entry));
             if let Some((time, _, lane)) = next {
-                self.run_ahead(host, time, lane, hosts, day);
+                self.run_ahead(entry.host, time, lane, hosts, day);
             }
         }
-        self.work.records.is_in_order = false;
         for &host in &*hosts {
             let time = self.next(host).map_or(u64::MAX, |(time, ..)| time);
             self.plan_visit(host, time)?;
@@ -64,9 +108,8 @@ impl<const LANES: usize> Windows<'_, LANES> {
                 self.enqueue(ended.host, end);
             }
             let Some(next) = self.next(host).filter(|next| next.0 < end) else { return };
-            let entry = Reverse((next.0, next.1, host));
-            if self.in_order.queue.peek().is_some_and(|first| entry < *first) {
-                return self.in_order.queue.push(entry);
+            if self.in_order.is_due(next.0) {
+                return self.in_order.push(next.0, next.1, &mut self.work.records);
             }
             (time, lane) = (next.0, next.2);
         }
@@ -74,16 +117,16 @@ impl<const LANES: usize> Windows<'_, LANES> {
 
     /// Tells the queue what comes next at a host, if it comes before a time.
     fn enqueue(&mut self, host: u32, end: u64) {
-        if let Some((time, rank, _)) = self.next(host).filter(|next| next.0 < end) {
-            self.in_order.queue.push(Reverse((time, rank, host)));
+        if let Some((time, entry, _)) = self.next(host).filter(|next| next.0 < end) {
+            self.in_order.push(time, entry, &mut self.work.records);
         }
     }
 
-    /// Returns what comes next at a host: when, its rank, and its lane.
-    fn next(&mut self, host: u32) -> Option<(u64, u64, usize)> {
+    /// Returns what comes next at a host: when, what, and its lane.
+    fn next(&mut self, host: u32) -> Option<(u64, Entry, usize)> {
         let own = &self.hosts[host as usize];
         let (time, lane) = own.next(&self.work.pool, &mut self.work.records);
         let first = own.first_in(lane).filter(|_| time != u64::MAX)?;
-        Some((time, self.work.records.rank(self.work.pool[first].stamp), lane))
+        Some((time, Entry { stamp: self.work.pool[first].stamp, host }, lane))
     }
 }

@@ -1,7 +1,9 @@
 //! The order of what is created, found where it is asked for.
 
+use std::cmp::Ordering;
+
+use super::super::memory::growing_table;
 use super::sorting::sort;
-use crate::mapping;
 
 /// Names something that is created: by its record and its number there.
 pub(crate) fn stamp(record: u32, number: u32) -> u64 {
@@ -40,10 +42,8 @@ pub(crate) struct Records {
     placed: usize,
     /// How many have places.
     places: u32,
-    /// Whether places were asked for: then they are given in time, few at once.
-    is_wanted: bool,
-    /// Whether events are added in the order of all events.
-    pub(crate) is_in_order: bool,
+    /// Comparisons that have led to another one since places were given.
+    steps: usize,
     /// All events before this time have been added \[ps\].
     complete_until: u64,
     /// All events before this time have places \[ps\].
@@ -53,18 +53,10 @@ pub(crate) struct Records {
     scratch: Vec<(u64, u32)>,
 }
 
-/// So many records get places at once where these were asked for before: they fit the caches.
-const BATCH: usize = 1 << 14;
-
-/// After so many comparisons that have led to another one, records get places.
-const FAR: u32 = 12;
-
 impl Records {
-    /// Makes room for so many records, of which pages are only taken as they are filled.
+    /// Makes room for so many records.
     pub(crate) fn with_capacity(records: usize) -> Self {
-        let mut log = Vec::with_capacity(records);
-        mapping::ask_for_large_pages(log.spare_capacity_mut());
-        Self { log, ..Self::default() }
+        Self { log: growing_table(records), ..Self::default() }
     }
 
     /// Adds an event before all others, behind those that there are, and returns the number of its record.
@@ -83,18 +75,11 @@ impl Records {
     /// Adds an event, which has created something.
     #[inline]
     pub(crate) fn add(&mut self, time: u64, stamp: u64) {
-        let stamp = if self.is_in_order {
-            self.places += 1;
-            PLACED | u64::from(self.places - 1)
-        } else {
-            stamp
-        };
         self.log.push(Record { time, stamp });
     }
 
     /// Returns whether one thing was created before another one.
     pub(crate) fn is_before(&mut self, mut one: u64, mut other: u64) -> bool {
-        let mut steps = 0;
         loop {
             let [a, b] = [one, other].map(|stamp| (stamp >> 32) as usize);
             if a == b {
@@ -109,30 +94,36 @@ impl Records {
                 (true, true) => return a.stamp < b.stamp,
                 (is_placed, _) => return is_placed,
             }
-            steps += 1;
-            if steps == FAR {
+            self.steps += 1;
+            if self.steps > self.log.len() - self.placed {
                 self.place();
             }
         }
     }
 
-    /// Returns what stamps are compared by where all records have places.
+    /// Returns which of two things was created first.
+    pub(crate) fn compare(&mut self, one: u64, other: u64) -> Ordering {
+        match one == other {
+            true => Ordering::Equal,
+            false if self.is_before(one, other) => Ordering::Less,
+            false => Ordering::Greater,
+        }
+    }
+
+    /// Returns what stamps are compared by whose records have places.
     #[inline]
-    pub(crate) fn rank(&self, stamp: u64) -> u64 {
+    fn rank(&self, stamp: u64) -> u64 {
         self.log[(stamp >> 32) as usize].stamp << 32 | stamp & u64::from(u32::MAX)
     }
 
     /// Says that all events before a time have been added.
     pub(crate) fn complete(&mut self, time: u64) {
         self.complete_until = time;
-        if self.is_wanted && self.log.len() - self.placed > BATCH {
-            self.place();
-        }
     }
 
     /// Gives all events a place that are complete.
-    pub(crate) fn place(&mut self) {
-        self.is_wanted = true;
+    fn place(&mut self) {
+        self.steps = 0;
         if self.placed_until == self.complete_until {
             return;
         }

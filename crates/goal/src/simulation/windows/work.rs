@@ -1,7 +1,5 @@
 //! What happens at hosts, and what it changes besides them.
 
-use std::cmp::Ordering;
-
 use super::super::lane::{Plan, What};
 use super::super::matching::Matching;
 use super::super::pool::{Pool, Slot};
@@ -54,7 +52,7 @@ impl<'a> Work<'a> {
             program: Program::new(tables),
             charges: Charges::new(parameters),
             matching: Matching::new(&tables),
-            pool: Pool::default(),
+            pool: Pool::new(),
             records: Records::with_capacity(tables.ranks() as usize + tables.nodes.len()),
             sent: Vec::new(),
             sorted: Vec::new(),
@@ -108,11 +106,8 @@ impl<'a> Work<'a> {
         }
         if self.sorted.len() > 1 {
             let records = &mut self.records;
-            self.sorted.sort_unstable_by(|one, other| match one.0.cmp(&other.0) {
-                Ordering::Equal if one.1 == other.1 => Ordering::Equal,
-                Ordering::Equal if records.is_before(one.1, other.1) => Ordering::Less,
-                Ordering::Equal => Ordering::Greater,
-                order => order,
+            self.sorted.sort_unstable_by(|one, other| {
+                one.0.cmp(&other.0).then_with(|| records.compare(one.1, other.1))
             });
         }
         for (time, _, place) in self.sorted.drain(..) {
