@@ -33,8 +33,9 @@ impl Record {
 /// happened.
 ///
 /// Of two things, that comes first whose event happened first; where both happened at one time, that of which the event
-/// handled what was created first. So one comparison may lead to another one, and so on; usually not far. Where it does, as
-/// between hosts that all do the same at the same times, all records get places, with which comparisons end.
+/// handled what was created first. So one comparison may lead to another one, and so on; usually not far. Where it has
+/// led far too often, as between hosts that all do the same at the same times, all records get places, with which comparisons
+/// end.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     log: Vec<Record>,
@@ -95,6 +96,7 @@ impl Records {
                 (is_placed, _) => return is_placed,
             }
             self.steps += 1;
+            // So far comparing has cost about as much as places would have.
             if self.steps > self.log.len() - self.placed {
                 self.place();
             }
