@@ -108,7 +108,7 @@ impl Plan {
     #[inline]
     pub(crate) fn number(&self, node: &Node) -> u32 {
         match self.numbers.len() {
-            // Those of the first processor and interface.
+            // One for each kind: those of the first processor and interface.
             3 => FIRST[usize::from(node.kind & 3)],
             _ => self.numbers[self.index(node.kind(), node.cpu, node.nic)],
         }

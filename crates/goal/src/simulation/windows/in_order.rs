@@ -31,7 +31,7 @@ impl InOrder {
         if self.now.is_empty() || time != self.time {
             return self.later.push(Reverse((time, entry)));
         }
-        let place = self.now.partition_point(|other| !other.is_before(&entry, records));
+        let place = self.now.partition_point(|other| records.compare(other.stamp, entry.stamp).is_gt());
         self.now.insert(place, entry);
     }
 
@@ -52,12 +52,6 @@ impl InOrder {
     /// Returns whether something may come up to a time.
     fn is_due(&self, time: u64) -> bool {
         !self.now.is_empty() || self.later.peek().is_some_and(|next| next.0.0 <= time)
-    }
-}
-
-impl Entry {
-    fn is_before(&self, other: &Self, records: &mut Records) -> bool {
-        records.is_before(self.stamp, other.stamp)
     }
 }
 
