@@ -289,7 +289,10 @@ impl Words {
 
     /// Adds the times of all ranks, if there are some.
     fn add_times(&mut self, times: &[Option<WrittenTimes>]) {
-        for times in times.iter().filter(|_| times.iter().any(Option::is_some)) {
+        if times.iter().all(Option::is_none) {
+            return;
+        }
+        for times in times {
             let row = times.as_ref().map(|WrittenTimes { blocks, columns }| {
                 [*blocks, self.add_columns(columns), columns.len() as u64]
             });
