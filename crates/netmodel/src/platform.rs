@@ -1,6 +1,6 @@
 //! A machine: its hosts and links, and the route between two hosts.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::{
     Host, HostId, Link, LinkId, MissingRoute, PlatformDescription, PlatformError, RouteError, RoutingRule,
@@ -31,7 +31,7 @@ pub struct Platform {
     hosts: Vec<Host>,
     links: Vec<Link>,
     /// Hosts, routers and zones by their names.
-    nodes: HashMap<String, Node>,
+    nodes: FxHashMap<String, Node>,
     /// The place of each host.
     places: Vec<Place>,
     zones: Vec<Zone>,

@@ -1,7 +1,8 @@
 //! A platform under construction: names are resolved and checked as they are declared.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::Platform;
 use super::description::{CableSharing, HostDescription, LinkDescription};
@@ -37,11 +38,11 @@ pub(crate) struct Assembly {
     origin: Arc<str>,
     hosts: Vec<Host>,
     links: Vec<Link>,
-    link_names: HashMap<String, LinkName>,
+    link_names: FxHashMap<String, LinkName>,
     /// The places of the hosts.
     places: Vec<Place>,
     /// Hosts, routers and zones have one space of names.
-    nodes: HashMap<String, Node>,
+    nodes: FxHashMap<String, Node>,
     zones: Vec<Zone>,
     /// The zones that are not closed yet, the outermost first.
     open: Vec<ZoneId>,
@@ -59,9 +60,9 @@ impl Assembly {
             origin: origin.into(),
             hosts: Vec::new(),
             links: Vec::new(),
-            link_names: HashMap::new(),
+            link_names: FxHashMap::default(),
             places: Vec::new(),
-            nodes: HashMap::new(),
+            nodes: FxHashMap::default(),
             zones: Vec::new(),
             open: Vec::new(),
             warnings: Vec::new(),
@@ -167,6 +168,12 @@ impl Assembly {
         self.places.push(place);
         self.hosts.push(Host { name: host.name, speed: host.speed, cores: host.cores });
         Ok(place)
+    }
+
+    /// Makes room for so many more links.
+    pub(crate) fn reserve_links(&mut self, links: usize, names: usize) {
+        self.links.reserve(links);
+        self.link_names.reserve(names);
     }
 
     /// Adds a link that is not checked further: its cluster has done so.

@@ -125,6 +125,9 @@ fn wire(
     let duplex = cluster.sharing == CableSharing::SplitDuplex;
     let plan = topology.cables(&cluster.name);
     advance_numbers(assembly, cluster, plan.len() as u64);
+    // The two halves of a split-duplex link have names of their own.
+    let (links, names) = if duplex { (2, 3) } else { (1, 1) };
+    assembly.reserve_links(links * plan.len(), names * plan.len());
     for cable in plan {
         let bandwidth = cluster.bandwidth * f64::from(cable.multiple);
         let link = Link { name: cable.name, bandwidth, latency: cluster.latency, sharing: Sharing::Shared };
