@@ -4,6 +4,7 @@ mod arguments;
 mod calibrate;
 mod goal;
 mod manual;
+mod pages;
 mod platform;
 mod processes;
 mod progress;

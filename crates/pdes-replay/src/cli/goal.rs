@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use pdes_replay::{Config, ConfigError, RankEnd, peak_rss_bytes, write_json};
 use serde::Serialize;
 
-use super::Misuse;
+use super::{Misuse, pages};
 
 /// The name of the model in configurations.
 const MODEL: &str = "loggops";
@@ -44,6 +44,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let Some(path) = path(config) else {
         return Err(Misuse("no trace: give --trace PATH of a GOAL schedule".to_owned()).into());
     };
+    pages::use_large(true);
     tracing::info!("reading {}", path.display());
     let start = Instant::now();
     let schedule = Schedule::load(&path).context("the schedule")?;

@@ -8,10 +8,12 @@ use pdes_replay::{Config, Epoch, Job, Model, Outcome, Report, RunError, Scene, S
 
 use super::arguments::RunArguments;
 use super::processes::agree;
-use super::{Misuse, goal, progress, summary, timeline};
+use super::{Misuse, goal, pages, progress, summary, timeline};
 
 /// The exit status of a command that a signal ended, as shells have it.
 const INTERRUPTED: i32 = 130;
+/// What fewer ranks keep lies in the caches of a core: large pages would take memory and save nothing.
+const MANY_RANKS: u32 = 512;
 
 /// Replays what the arguments say and prints the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
@@ -88,6 +90,7 @@ fn announce(scene: &Scene, processes: usize) {
         tracing::warn!("{warning}");
     }
     let (job, trace) = (scene.job(), scene.trace());
+    pages::use_large(trace.ranks() >= MANY_RANKS);
     tracing::info!(
         "replaying {} actions of {} ranks on {} ({}), {processes} process(es) with {} thread(s)",
         trace.actions(),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use pdes_replay::{Results, Sweep, write_csv, write_parquet};
 
 use super::arguments::SweepArguments;
-use super::{Misuse, progress};
+use super::{Misuse, pages, progress};
 
 /// Runs what the file says, writes the results and prints them.
 pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
@@ -17,6 +17,7 @@ pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (at_once, done) = (arguments.jobs.map_or(cores, NonZeroUsize::get), AtomicU64::new(0));
     tracing::info!("{} runs, {at_once} at the same time", sweep.len());
+    pages::use_large(true);
     let results = progress::watch_count(&done, sweep.len() as u64, "runs", || {
         sweep.run(&arguments.output, at_once, arguments.fresh, &done)
     })?;
