@@ -11,8 +11,7 @@ pub(super) fn use_large(wanted: bool) {
 }
 
 /// Begins with small pages: the runtime allocates before `main`, and what is in a large page stays there.
-///
-/// SAFETY: what the loader calls gets no more than it declares, and the one system call needs nothing of the runtime.
+// SAFETY: the loader calls what stands in this section as such functions, and the one system call needs nothing of the runtime.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 #[unsafe(link_section = ".init_array")]

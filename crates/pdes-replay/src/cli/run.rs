@@ -90,7 +90,6 @@ fn announce(scene: &Scene, processes: usize) {
         tracing::warn!("{warning}");
     }
     let (job, trace) = (scene.job(), scene.trace());
-    pages::use_large(trace.ranks() >= MANY_RANKS);
     tracing::info!(
         "replaying {} actions of {} ranks on {} ({}), {processes} process(es) with {} thread(s)",
         trace.actions(),
@@ -123,6 +122,7 @@ fn announce(scene: &Scene, processes: usize) {
 }
 
 fn replay<T>(scene: &Scene, quiet: bool, replay: impl FnOnce(&Progress) -> Result<T, RunError>) -> Result<T> {
+    pages::use_large(scene.trace().ranks() >= MANY_RANKS);
     let counters = Progress::new(scene.job().threads);
     Ok(progress::watch_replay(&counters, scene.trace().actions(), quiet, || replay(&counters))?)
 }
