@@ -127,6 +127,11 @@ impl Pool {
         }
     }
 
+    /// Yields the stamps of all slots.
+    pub(crate) fn stamps(&mut self) -> impl Iterator<Item = &mut u64> {
+        self.slots.iter_mut().map(|slot| &mut slot.stamp)
+    }
+
     /// Gives a slot back that is in no list.
     #[inline]
     pub(crate) fn give(&mut self, place: u32) {

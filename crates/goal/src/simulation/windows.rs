@@ -96,7 +96,7 @@ impl<'a, const LANES: usize> Windows<'a, LANES> {
         let mut next = Some(0);
         while let Some(day) = next {
             let start = day << self.day;
-            self.work.records.complete(start);
+            self.work.complete(start);
             if self.work.waiting == 0 {
                 self.reached = (start + self.window).min(LIMIT);
             }

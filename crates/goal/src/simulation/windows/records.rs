@@ -3,11 +3,22 @@
 use std::cmp::Ordering;
 
 use super::super::memory::growing_table;
+use super::super::pool::Pool;
 use super::sorting::sort;
 
 /// Names something that is created: by its record and its number there.
 pub(crate) fn stamp(record: u32, number: u32) -> u64 {
     u64::from(record) << 32 | u64::from(number)
+}
+
+/// Returns the record of a stamp.
+fn record_of(stamp: u64) -> usize {
+    (stamp >> 32) as usize
+}
+
+/// Returns a stamp with the new number of its record.
+fn renumbered(stamp: u64, numbers: &[u32]) -> u64 {
+    u64::from(numbers[record_of(stamp)]) << 32 | stamp & u64::from(u32::MAX)
 }
 
 /// An event that has created something.
@@ -36,6 +47,10 @@ impl Record {
 /// handled what was created first. So one comparison may lead to another one, and so on; usually not far. Where it has
 /// led far too often, as between hosts that all do the same at the same times, all records get places, with which comparisons
 /// end.
+///
+/// Only what has not happened yet is compared. Of the records before that, a few are therefore enough, with their places; once
+/// there are many others, these are [forgotten](Records::forget), so that records take the memory of what waits, and not of all
+/// that has happened.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     log: Vec<Record>,
@@ -49,15 +64,26 @@ pub(crate) struct Records {
     complete_until: u64,
     /// All events before this time have places \[ps\].
     placed_until: u64,
+    /// Records are forgotten where there are more.
+    limit: usize,
     /// Events as they are sorted: by what, and their number.
     order: Vec<(u64, u32)>,
     scratch: Vec<(u64, u32)>,
+    /// The new numbers of records.
+    numbers: Vec<u32>,
 }
+
+/// So few records are not forgotten; in debug builds far fewer, so that tests forget, too.
+const FEW: usize = if cfg!(debug_assertions) { 64 } else { 1 << 19 };
+
+/// The number of a record that is forgotten, and of one that is kept and has none yet.
+const FORGOTTEN: u32 = u32::MAX;
+const KEPT: u32 = FORGOTTEN - 1;
 
 impl Records {
     /// Makes room for so many records.
     pub(crate) fn with_capacity(records: usize) -> Self {
-        Self { log: growing_table(records), ..Self::default() }
+        Self { log: growing_table(records), limit: FEW, ..Self::default() }
     }
 
     /// Adds an event before all others, behind those that there are, and returns the number of its record.
@@ -82,7 +108,7 @@ impl Records {
     /// Returns whether one thing was created before another one.
     pub(crate) fn is_before(&mut self, mut one: u64, mut other: u64) -> bool {
         loop {
-            let [a, b] = [one, other].map(|stamp| (stamp >> 32) as usize);
+            let [a, b] = [one, other].map(record_of);
             if a == b {
                 return one < other;
             }
@@ -115,7 +141,7 @@ impl Records {
     /// Returns what stamps are compared by whose records have places.
     #[inline]
     fn rank(&self, stamp: u64) -> u64 {
-        self.log[(stamp >> 32) as usize].stamp << 32 | stamp & u64::from(u32::MAX)
+        self.log[record_of(stamp)].stamp << 32 | stamp & u64::from(u32::MAX)
     }
 
     /// Says that all events before a time have been added.
@@ -158,7 +184,7 @@ impl Records {
         while !group.is_empty() {
             for (rank, number) in group.iter_mut() {
                 let stamp = self.log[*number as usize].stamp;
-                let is_known = self.log[(stamp >> 32) as usize].is_placed();
+                let is_known = self.log[record_of(stamp)].is_placed();
                 *rank = if is_known { self.rank(stamp) } else { UNKNOWN };
             }
             sort(group, &mut self.scratch);
@@ -167,6 +193,70 @@ impl Records {
             first.iter().for_each(|&(_, number)| self.give_place(number));
             group = rest;
         }
+    }
+
+    /// Returns whether there are many records.
+    #[inline]
+    pub(crate) fn are_many(&self) -> bool {
+        self.log.len() > self.limit
+    }
+
+    /// Forgets the records of complete events to which no stamp in the pool leads, and gives the others other numbers, also in the
+    /// pool. All stamps that are compared later have to be there. `O(n)` for `n` records and slots, but for the order of complete
+    /// events of one time.
+    pub(crate) fn forget(&mut self, pool: &mut Pool) {
+        let mut numbers = std::mem::take(&mut self.numbers);
+        numbers.clear();
+        numbers.resize(self.log.len(), FORGOTTEN);
+        let kept = self.sort_kept(pool, &mut numbers);
+        let mut log = Vec::with_capacity(kept.len());
+        for (place, &(time, number)) in (0_u32..).zip(&kept) {
+            numbers[number as usize] = place;
+            log.push(Record { time, stamp: PLACED | u64::from(place) });
+        }
+        self.order = kept;
+        (self.placed, self.places) = (log.len(), log.len() as u32);
+        self.placed_until = self.complete_until;
+        for (number, record) in numbers.iter_mut().zip(&self.log) {
+            if !self.is_complete(record) {
+                *number = log.len() as u32;
+                log.push(*record);
+            }
+        }
+        for record in &mut log[self.placed..] {
+            record.stamp = renumbered(record.stamp, &numbers);
+        }
+        pool.stamps().for_each(|stamp| *stamp = renumbered(*stamp, &numbers));
+        self.log.clear();
+        self.log.extend(log);
+        self.numbers = numbers;
+        self.limit = FEW + 8 * self.log.len();
+    }
+
+    /// Returns whether all events before one have been added.
+    fn is_complete(&self, record: &Record) -> bool {
+        record.is_placed() || record.time < self.complete_until
+    }
+
+    /// Returns the records of complete events that are kept, each with its time, in the order of all events.
+    fn sort_kept(&mut self, pool: &mut Pool, numbers: &mut [u32]) -> Vec<(u64, u32)> {
+        let mut kept = std::mem::take(&mut self.order);
+        kept.clear();
+        let incomplete = self.log.iter().filter(|record| !self.is_complete(record));
+        let stamps = incomplete.map(|record| record.stamp).chain(pool.stamps().map(|stamp| *stamp));
+        for number in stamps.map(record_of) {
+            if self.is_complete(&self.log[number]) && numbers[number] == FORGOTTEN {
+                numbers[number] = KEPT;
+                kept.push((self.log[number].time, number as u32));
+            }
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        sort(&mut kept, &mut scratch);
+        self.scratch = scratch;
+        for group in kept.chunk_by_mut(|one, other| one.0 == other.0) {
+            group.sort_unstable_by(|one, other| self.compare(stamp(one.1, 0), stamp(other.1, 0)));
+        }
+        kept
     }
 }
 
@@ -183,6 +273,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::super::pool::{Pool, Slot};
     use super::{Records, stamp};
 
     const SEEDS: u32 = 4;
@@ -213,23 +304,13 @@ mod tests {
         /// Things are compared as in the order of all events, whichever of the events have places.
         #[test]
         fn what_was_created_first_comes_first(
-            steps in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![9 => Just(0), 1 => 1_u64..3]), 1..60),
+            steps in steps(),
             is_chain in any::<bool>(),
         ) {
-            let mut events: Vec<(u64, u32, u32)> = Vec::new();
-            for (number, (parent, delay)) in (0..).zip(steps) {
-                // Chains that go on side by side, at equal times, are compared back to their beginning.
-                let parent = if is_chain { number } else { parent.index(events.len() + SEEDS as usize) as u32 };
-                let before = parent.checked_sub(SEEDS).map_or(0, |event| events[event as usize].0);
-                events.push((before + if is_chain { 1 } else { delay }, parent, number));
-            }
+            let events = events(steps, is_chain);
             let places = places(&events);
-            let mut records = Records::default();
-            (0..SEEDS).for_each(|_| { records.seed(); });
-            for &(time, parent, number) in &events {
-                records.add(time, stamp(parent, number));
-            }
-            let end = events.iter().map(|event| event.0).max().unwrap_or(0) + 1;
+            let mut records = records(&events);
+            let end = end(&events);
             for complete in [0, end / 2, end] {
                 records.complete(complete);
                 if complete > 0 {
@@ -243,5 +324,69 @@ mod tests {
                 }
             }
         }
+
+        /// What waits is compared as before once records are forgotten, of which there are no more than of what waits and of
+        /// incomplete ones.
+        #[test]
+        fn what_waits_is_compared_without_what_is_forgotten(
+            steps in steps(),
+            is_chain in any::<bool>(),
+            waiting in prop::collection::vec(any::<prop::sample::Index>(), 1..20),
+        ) {
+            let events = events(steps, is_chain);
+            let places = places(&events);
+            let mut records = records(&events);
+            let waiting: Vec<usize> = waiting.iter().map(|one| one.index(places.len())).collect();
+            let mut pool = Pool::new();
+            for &record in &waiting {
+                pool.take(Slot { stamp: stamp(record as u32, 1), ..Slot::default() });
+            }
+            let end = end(&events);
+            for complete in [end / 3, end / 2, end] {
+                records.complete(complete);
+                records.forget(&mut pool);
+                let incomplete = events.iter().filter(|event| event.0 >= complete).count();
+                prop_assert!(records.log.len() <= 2 * incomplete + waiting.len() + SEEDS as usize);
+                for (one, &record) in (0..).zip(&waiting) {
+                    for (other, &other_record) in (0..).zip(&waiting) {
+                        let [one, other] = [one, other].map(|place| pool[place].stamp);
+                        let expected = places[record].cmp(&places[other_record]);
+                        prop_assert_eq!(records.compare(one, other), expected);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Events by the ones that have created them, and after which time.
+    fn steps() -> impl Strategy<Value = Vec<(prop::sample::Index, u64)>> {
+        prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![9 => Just(0), 1 => 1_u64..3]), 1..60)
+    }
+
+    fn events(steps: Vec<(prop::sample::Index, u64)>, is_chain: bool) -> Vec<(u64, u32, u32)> {
+        let mut events: Vec<(u64, u32, u32)> = Vec::new();
+        for (number, (parent, delay)) in (0..).zip(steps) {
+            // Chains that go on side by side, at equal times, are compared back to their beginning.
+            let parent = if is_chain { number } else { parent.index(events.len() + SEEDS as usize) as u32 };
+            let before = parent.checked_sub(SEEDS).map_or(0, |event| events[event as usize].0);
+            events.push((before + if is_chain { 1 } else { delay }, parent, number));
+        }
+        events
+    }
+
+    fn records(events: &[(u64, u32, u32)]) -> Records {
+        let mut records = Records::default();
+        for _ in 0..SEEDS {
+            records.seed();
+        }
+        for &(time, parent, number) in events {
+            records.add(time, stamp(parent, number));
+        }
+        records
+    }
+
+    /// Returns a time after all events.
+    fn end(events: &[(u64, u32, u32)]) -> u64 {
+        events.iter().map(|event| event.0).max().unwrap_or(0) + 1
     }
 }

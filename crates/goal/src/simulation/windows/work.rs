@@ -71,6 +71,14 @@ impl<'a> Work<'a> {
         self.release(own, record, 0);
     }
 
+    /// Says that all events before a time have happened.
+    pub(super) fn complete(&mut self, time: u64) {
+        self.records.complete(time);
+        if self.records.are_many() {
+            self.records.forget(&mut self.pool);
+        }
+    }
+
     /// Ends a simulation in which nothing happens any more, with the ends of all hosts.
     pub(super) fn finish(self, ends: Vec<u64>) -> Result<Outcome, SimulationError> {
         finish(&self.program, ends, &self.matching, &self.pool, self.outcome)
