@@ -204,48 +204,45 @@ impl Records {
     /// Forgets the records of complete events to which no stamp in the pool leads, and gives the others other numbers, also in the
     /// pool. All stamps that are compared later have to be there. `O(n)` for `n` records and slots, but for the order of complete
     /// events of one time.
+    #[cold]
     pub(crate) fn forget(&mut self, pool: &mut Pool) {
+        let until = self.complete_until;
+        let mut incomplete: Vec<(u32, Record)> = Vec::new();
+        for (number, record) in self.log.iter().enumerate() {
+            if record.time >= until && !record.is_placed() {
+                incomplete.push((number as u32, *record));
+            }
+        }
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.clear();
         numbers.resize(self.log.len(), FORGOTTEN);
-        let kept = self.sort_kept(pool, &mut numbers);
-        let mut log = Vec::with_capacity(kept.len());
-        for (place, &(time, number)) in (0_u32..).zip(&kept) {
-            numbers[number as usize] = place;
-            log.push(Record { time, stamp: PLACED | u64::from(place) });
+        for (number, _) in &incomplete {
+            numbers[*number as usize] = KEPT;
         }
-        self.order = kept;
-        (self.placed, self.places) = (log.len(), log.len() as u32);
-        self.placed_until = self.complete_until;
-        for (number, record) in numbers.iter_mut().zip(&self.log) {
-            if !self.is_complete(record) {
-                *number = log.len() as u32;
-                log.push(*record);
-            }
+        let stamps = incomplete.iter().map(|(_, record)| record.stamp);
+        let order = self.sort_kept(stamps.chain(pool.stamps().map(|stamp| *stamp)), &mut numbers);
+        self.log.clear();
+        for &(time, number) in &order {
+            numbers[number as usize] = self.next();
+            self.log.push(Record { time, stamp: PLACED | u64::from(self.next()) });
         }
-        for record in &mut log[self.placed..] {
-            record.stamp = renumbered(record.stamp, &numbers);
+        (self.order, self.placed, self.places) = (order, self.log.len(), self.next());
+        self.placed_until = until;
+        for (number, record) in incomplete {
+            numbers[number as usize] = self.next();
+            self.log.push(Record { stamp: renumbered(record.stamp, &numbers), ..record });
         }
         pool.stamps().for_each(|stamp| *stamp = renumbered(*stamp, &numbers));
-        self.log.clear();
-        self.log.extend(log);
         self.numbers = numbers;
         self.limit = FEW + 8 * self.log.len();
     }
 
-    /// Returns whether all events before one have been added.
-    fn is_complete(&self, record: &Record) -> bool {
-        record.is_placed() || record.time < self.complete_until
-    }
-
-    /// Returns the records of complete events that are kept, each with its time, in the order of all events.
-    fn sort_kept(&mut self, pool: &mut Pool, numbers: &mut [u32]) -> Vec<(u64, u32)> {
+    /// Returns the records of complete events to which stamps lead, each with its time, in the order of all events.
+    fn sort_kept(&mut self, stamps: impl Iterator<Item = u64>, numbers: &mut [u32]) -> Vec<(u64, u32)> {
         let mut kept = std::mem::take(&mut self.order);
         kept.clear();
-        let incomplete = self.log.iter().filter(|record| !self.is_complete(record));
-        let stamps = incomplete.map(|record| record.stamp).chain(pool.stamps().map(|stamp| *stamp));
         for number in stamps.map(record_of) {
-            if self.is_complete(&self.log[number]) && numbers[number] == FORGOTTEN {
+            if numbers[number] == FORGOTTEN {
                 numbers[number] = KEPT;
                 kept.push((self.log[number].time, number as u32));
             }
