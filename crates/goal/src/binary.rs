@@ -22,7 +22,8 @@
 //! | 31..39 | operations that wait for its start, likewise |
 //! | 39..104 | only in LogGOPSim 2: fields of operations that are neither of the three |
 //!
-//! Nothing says which of the two layouts a file has: it is the one in which the lists end where the rank ends.
+//! Nothing says which of the two layouts a file has: it is the one in which the lists of all ranks end where the rank ends.
+//! Where that is so in both, it is the one in which all operations are of the three kinds.
 
 use crate::error::{BinaryError, ScheduleError};
 use crate::schedule::{ANY, After, FROM_START, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
@@ -60,19 +61,42 @@ pub fn read_binary(bytes: &[u8]) -> Result<Schedule, BinaryError> {
     if (bytes.len() - JUMPS) / 16 < ranks as usize {
         return Err(truncated("file", "the places of all ranks"));
     }
-    let mut schedule = ScheduleBuilder::new(ranks);
-    let mut operations = RankBuilder::default();
-    for rank in 0..ranks {
+    let body = |rank: u32| {
         let at = JUMPS + 16 * rank as usize;
         let [start, end] = [word(bytes, at), word(bytes, at + 8)].map(|place| usize::try_from(place).ok());
         let body = start.zip(end).and_then(|(start, end)| bytes[ORIGIN..].get(start..end));
-        let body = body.ok_or_else(|| truncated("file", "a rank where its place points to"))?;
-        let reader = RankReader::new(rank, body)?;
+        body.ok_or_else(|| truncated("file", "a rank where its place points to"))
+    };
+    let bodies: Vec<&[u8]> = (0..ranks).map(body).collect::<Result<_, _>>()?;
+    let mut schedule = ScheduleBuilder::new(ranks);
+    let mut operations = RankBuilder::default();
+    for reader in readers(&bodies)? {
         operations.clear();
         reader.read([bytes[12], bytes[13]], magic == VALID, &mut operations)?;
         schedule.push(&operations)?;
     }
     Ok(schedule.finish()?)
+}
+
+/// Splits the ranks of a file into their parts, by the layout that the file has.
+fn readers<'a>(bodies: &[&'a [u8]]) -> Result<Vec<RankReader<'a>>, BinaryError> {
+    let mut layouts = LAYOUTS.map(|layout| Some((layout, Vec::with_capacity(bodies.len()))));
+    for (rank, body) in (0..).zip(bodies) {
+        let nodes = RankReader::count(body)?;
+        for fitting in &mut layouts {
+            *fitting = fitting.take().and_then(|(layout, mut readers)| {
+                readers.push(RankReader::split(rank, body, layout)?);
+                Some((layout, readers))
+            });
+        }
+        if layouts.iter().all(Option::is_none) {
+            return Err(BinaryError::Layout { rank, bytes: body.len() as u64, nodes });
+        }
+    }
+    let mut fitting: Vec<_> = layouts.into_iter().flatten().map(|(_, readers)| readers).collect();
+    let is_known = |readers: &Vec<RankReader<'_>>| readers.iter().all(RankReader::knows_all_kinds);
+    let place = if fitting.len() > 1 { fitting.iter().position(is_known) } else { None };
+    Ok(fitting.swap_remove(place.unwrap_or(0)))
 }
 
 /// The bytes of a rank, split into its parts.
@@ -86,23 +110,33 @@ struct RankReader<'a> {
 }
 
 impl<'a> RankReader<'a> {
-    fn new(rank: u32, body: &'a [u8]) -> Result<Self, BinaryError> {
+    /// Returns the number of a rank's operations.
+    fn count(body: &[u8]) -> Result<u32, BinaryError> {
         if body.len() < 8 {
             let what = "its numbers of operations and roots";
             return Err(BinaryError::Truncated { at: body.len() as u64, of: "rank", what });
         }
-        let (nodes, roots) = (half(body, 0), half(body, 4));
-        if nodes >= FROM_START {
-            return Err(ScheduleError::TooLarge { table: "operations", entries: nodes.into() }.into());
+        match half(body, 0) {
+            FROM_START.. => {
+                let entries = half(body, 0).into();
+                Err(ScheduleError::TooLarge { table: "operations", entries }.into())
+            }
+            nodes => Ok(nodes),
         }
-        let split = |layout: usize| {
-            let (roots, rest) = body[8..].split_at_checked((roots as usize).checked_mul(4)?)?;
-            let (nodes, list) = rest.split_at_checked((nodes as usize).checked_mul(layout)?)?;
-            let listed: u64 = nodes.chunks_exact(layout).map(listed).sum();
-            (listed * 4 == list.len() as u64).then_some(Self { rank, roots, nodes, list, layout })
-        };
-        let unknown = || BinaryError::Layout { rank, bytes: body.len() as u64, nodes };
-        LAYOUTS.into_iter().find_map(split).ok_or_else(unknown)
+    }
+
+    /// Splits a rank with operations of so many bytes, if its lists end with it.
+    fn split(rank: u32, body: &'a [u8], layout: usize) -> Option<Self> {
+        let (nodes, roots) = (half(body, 0), half(body, 4));
+        let (roots, rest) = body[8..].split_at_checked((roots as usize).checked_mul(4)?)?;
+        let (nodes, list) = rest.split_at_checked((nodes as usize).checked_mul(layout)?)?;
+        let listed: u64 = nodes.chunks_exact(layout).map(listed).sum();
+        (listed * 4 == list.len() as u64).then_some(Self { rank, roots, nodes, list, layout })
+    }
+
+    /// Returns whether all operations are of the kinds that there are.
+    fn knows_all_kinds(&self) -> bool {
+        self.nodes.chunks_exact(self.layout).all(|node| Kind::from_number(node[4]).is_some())
     }
 
     /// Adds the operations and dependencies; `last` are the largest numbers of a processor and an interface.

@@ -86,6 +86,20 @@ fn a_file_whose_dependencies_were_counted_down_is_read_all_the_same() {
     assert_eq!(error, expected);
 }
 
+/// Four operations of 104 bytes, of which the second sends to rank 65: read as operations of 39 bytes, they name 65 dependents,
+/// and so many numbers stand behind them.
+#[test]
+fn a_file_whose_lists_end_in_both_layouts_has_the_one_with_known_operations() {
+    let sends = "calc 1\nsend 8b to 65\ncalc 1\ncalc 1\n";
+    let ranks = (0..66).map(|rank| format!("rank {rank} {{\n{}}}\n", if rank == 0 { sends } else { "" }));
+    let text = format!("num_ranks 66\n{}", ranks.collect::<String>());
+    let schedule = read_text(text.as_bytes()).expect("the text is good");
+    for layout in [39, 104] {
+        let read = read_binary(&encode(&schedule, layout)).expect("the file is good");
+        assert_eq!(read, schedule);
+    }
+}
+
 #[test]
 fn errors_name_rank_and_operation() {
     let bytes = encode(&small(), 39);
