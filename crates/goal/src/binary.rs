@@ -116,13 +116,11 @@ impl<'a> RankReader<'a> {
             let what = "its numbers of operations and roots";
             return Err(BinaryError::Truncated { at: body.len() as u64, of: "rank", what });
         }
-        match half(body, 0) {
-            FROM_START.. => {
-                let entries = half(body, 0).into();
-                Err(ScheduleError::TooLarge { table: "operations", entries }.into())
-            }
-            nodes => Ok(nodes),
+        let nodes = half(body, 0);
+        if nodes >= FROM_START {
+            return Err(ScheduleError::TooLarge { table: "operations", entries: nodes.into() }.into());
         }
+        Ok(nodes)
     }
 
     /// Splits a rank with operations of so many bytes, if its lists end with it.
