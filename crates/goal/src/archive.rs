@@ -25,6 +25,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::thread;
 
 use bytemuck::Pod;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -167,13 +168,19 @@ impl Mapped {
     }
 }
 
-/// Checks all of an archive: header, checksum, tables.
+/// Checks all of an archive: header, checksum and, at the same time, tables.
 pub(crate) fn from_map(map: memmap2::Mmap) -> Result<Schedule, ArchiveError> {
     let tables = check_header(&map)?;
-    if xxh3_64(&map[HEADER..]) != u64::from_le_bytes(field(&map, 56)) {
+    let mapped = Mapped { map, tables };
+    let (checksum, checked) = thread::scope(|scope| {
+        let checksum = scope.spawn(|| xxh3_64(&mapped.map[HEADER..]));
+        let checked = mapped.tables().check();
+        (checksum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), checked)
+    });
+    if checksum != u64::from_le_bytes(field(&mapped.map, 56)) {
         return Err(ArchiveError::Data);
     }
-    Ok(Schedule::new(Storage::Mapped(Mapped { map, tables }))?)
+    Ok(Schedule::checked(Storage::Mapped(mapped), checked?))
 }
 
 fn check_header(bytes: &[u8]) -> Result<[Range<usize>; 6], ArchiveError> {

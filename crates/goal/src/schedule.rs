@@ -212,13 +212,18 @@ impl fmt::Display for Extent {
 }
 
 impl Schedule {
-    /// Makes a schedule of tables that were just built or mapped, and checks all of them: O(operations + edges).
+    /// Makes a schedule of tables that were just built, and checks all of them: O(operations + edges).
     ///
     /// # Errors
     /// Where an index leads nowhere or operations wait for each other in a circle.
     pub(crate) fn new(storage: Storage) -> Result<Self, ScheduleError> {
-        let (extent, sizes) = storage.tables().check()?;
-        Ok(Self { storage, extent, sizes })
+        let checked = storage.tables().check()?;
+        Ok(Self::checked(storage, checked))
+    }
+
+    /// Makes a schedule of tables, of which a check has found how large they are.
+    pub(crate) fn checked(storage: Storage, (extent, sizes): (Extent, Sizes)) -> Self {
+        Self { storage, extent, sizes }
     }
 
     /// Returns how large the schedule is.

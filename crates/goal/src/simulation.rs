@@ -6,7 +6,7 @@
 //! HPDC 2010). `docs/goal.md` has the equations.
 
 use crate::parameters::{Charges, LIMIT, LogGops};
-use crate::schedule::{Kind, Node, Schedule, Tables};
+use crate::schedule::{Kind, Node, Schedule};
 
 mod host;
 mod lane;
@@ -22,7 +22,7 @@ use host::Hosts;
 use lane::Plan;
 use matching::Matching;
 use pool::Pool;
-use program::{MOST_DEPENDENCIES, Program};
+use program::Program;
 use windows::Windows;
 
 /// What a simulation found.
@@ -62,14 +62,6 @@ pub enum SimulationError {
         operation: u32,
         /// Its size.
         size: u64,
-    },
-    /// A rank has more dependencies than are counted.
-    #[error("rank {rank} has {dependencies} dependencies, expected fewer than 1073741824")]
-    Dependencies {
-        /// The rank.
-        rank: u32,
-        /// Its dependencies.
-        dependencies: u32,
     },
     /// Simulated time leaves its range.
     #[error("rank {rank}: simulated time leaves its range of 53 days")]
@@ -140,14 +132,13 @@ pub enum Engine {
 /// Simulates a schedule, with LogGOPSim's answer.
 ///
 /// # Errors
-/// Where receives or messages are left over, a rank has 2^30 dependencies or more, or a time leaves its range.
+/// Where receives or messages are left over, or a time leaves its range.
 pub fn simulate(
     schedule: &Schedule,
     parameters: &LogGops,
     engine: Engine,
 ) -> Result<Outcome, SimulationError> {
     check_costs(schedule, &Charges::new(*parameters))?;
-    check_dependencies(&schedule.tables())?;
     let by_windows = match engine {
         Engine::Auto => !mostly_waits(schedule, parameters),
         Engine::Windows => true,
@@ -202,18 +193,6 @@ fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationE
     Ok(())
 }
 
-/// Checks that the dependencies of each operation can be counted.
-fn check_dependencies(tables: &Tables<'_>) -> Result<(), SimulationError> {
-    for rank in 0..tables.ranks() {
-        let own = tables.range(rank);
-        let dependencies = tables.first_edge[own.end] - tables.first_edge[own.start];
-        if dependencies >= MOST_DEPENDENCIES {
-            return Err(SimulationError::Dependencies { rank, dependencies });
-        }
-    }
-    Ok(())
-}
-
 /// Ends a simulation in which nothing happens any more: either everything has ended, or something waits for ever.
 fn finish(
     program: &Program<'_>,
@@ -235,28 +214,4 @@ fn finish(
 /// A time as long as it is in range.
 fn in_range(rank: u32, time: u64) -> Result<u64, SimulationError> {
     if time < LIMIT { Ok(time) } else { Err(SimulationError::Time { rank }) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{MOST_DEPENDENCIES, SimulationError, check_dependencies};
-    use crate::schedule::Tables;
-
-    #[test]
-    fn dependencies_are_counted_up_to_a_limit() {
-        let tables = |last: u32| -> Result<(), SimulationError> {
-            let first_edge = [0, 5, 5 + last];
-            check_dependencies(&Tables {
-                first_node: &[0, 1, 2],
-                first_channel: &[0, 0, 0],
-                nodes: &[],
-                first_edge: &first_edge,
-                edges: &[],
-                channels: &[],
-            })
-        };
-        assert_eq!(tables(MOST_DEPENDENCIES - 1), Ok(()));
-        let error = SimulationError::Dependencies { rank: 1, dependencies: MOST_DEPENDENCIES };
-        assert_eq!(tables(MOST_DEPENDENCIES), Err(error));
-    }
 }

@@ -2,15 +2,17 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use rustc_hash::FxHashMap;
+
 use super::lane::Plan;
-use super::memory::{growing_table, table};
+use super::memory::table;
 use super::pool::Slot;
 use crate::order::Keyed;
 use crate::parameters::NANOSECOND;
 use crate::schedule::{FROM_START, Kind, Tables};
 
-/// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bits 3 and 4 how many
-/// edges leave it, where 2 is several, the others are the number of its lane.
+/// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bits 3 and 4 are its
+/// [`Leaving`], the others the number of its lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sort(u32);
 
@@ -28,7 +30,7 @@ impl Sort {
     }
 
     #[inline]
-    fn edges(self) -> u32 {
+    fn leaving(self) -> u32 {
         self.0 >> 3 & 3
     }
 
@@ -52,21 +54,78 @@ impl Keyed for Freed {
     }
 }
 
-/// What becomes of an operation before it is free, and after it.
+/// What becomes of an operation before it is free, and after it: bits 0 to 7 count dependencies that are still open, bits 8 and
+/// 9 say what edges leave it, the others are a [`Near`] edge.
+///
+/// All operations have theirs in memory, from the beginning: each byte counts.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct Links {
-    /// Dependencies that are still open; in bits 30 and 31 how many edges leave it, where 2 is several.
-    open: u32,
-    /// The only edge that leaves it, of several the place of their number, behind which they stand.
-    edge: u32,
+#[repr(transparent)]
+struct Links(u32);
+
+/// What edges leave an operation: none, one that is [`Near`], or those that the schedule has.
+const NONE: u32 = 0;
+const ONE: u32 = 1;
+const SEVERAL: u32 = 2;
+
+impl Links {
+    /// The most open dependencies that are counted here; in debug builds far fewer, so that tests count beyond.
+    const MOST_OPEN: u32 = if cfg!(debug_assertions) { 2 } else { u8::MAX as u32 };
+
+    fn new(index: u32, edges: &[u32]) -> Self {
+        let (leaving, near) = match edges {
+            [] => (NONE, 0),
+            [only] => Near::new(index, *only).map_or((SEVERAL, 0), |near| (ONE, near.0)),
+            _ => (SEVERAL, 0),
+        };
+        Self(leaving << 8 | near << 10)
+    }
+
+    #[inline]
+    fn open(self) -> u32 {
+        self.0 & u32::from(u8::MAX)
+    }
+
+    #[inline]
+    fn leaving(self) -> u32 {
+        self.0 >> 8 & 3
+    }
+
+    #[inline]
+    fn near(self) -> Near {
+        Near(self.0 >> 10)
+    }
 }
 
-/// The lowest bit above the number of open dependencies.
-const EDGES: u32 = 30;
+/// An edge to an operation that is not far from the one that it leaves: how much further that is, from a bias on, and above that
+/// whether it leaves the start.
+#[derive(Clone, Copy, Debug)]
+struct Near(u32);
 
-/// So many dependencies of one operation cannot be counted.
-pub(crate) const MOST_DEPENDENCIES: u32 = 1 << EDGES;
+impl Near {
+    /// The bits of a distance; in debug builds far fewer than there is room for, so that tests have longer ones.
+    const BITS: u32 = if cfg!(debug_assertions) { 4 } else { 21 };
+    const BIAS: u32 = 1 << (Self::BITS - 1);
+
+    /// Makes that of an edge from an operation, if it is not far.
+    fn new(index: u32, edge: u32) -> Option<Self> {
+        let distance = (edge & !FROM_START).wrapping_sub(index).wrapping_add(Self::BIAS);
+        let starts = u32::from(edge & FROM_START != 0) << Self::BITS;
+        (distance < 1 << Self::BITS).then_some(Self(distance | starts))
+    }
+
+    /// Returns where the edge leads from an operation.
+    #[inline]
+    fn dependent(self, node: u32) -> u32 {
+        let distance = self.0 & ((1 << Self::BITS) - 1);
+        node.wrapping_add(distance).wrapping_sub(Self::BIAS)
+    }
+
+    /// Returns what marks the edge: [`FROM_START`], or 0.
+    #[inline]
+    fn from(self) -> u32 {
+        self.0 >> Self::BITS << FROM_START.trailing_zeros()
+    }
+}
 
 /// The operations of all hosts. They are read where they are mapped. What is needed beside them lies in large pages: hosts take
 /// turns, and each access is to another page.
@@ -74,17 +133,15 @@ pub(crate) const MOST_DEPENDENCIES: u32 = 1 << EDGES;
 pub(crate) struct Program<'a> {
     pub(crate) tables: Tables<'a>,
     links: Box<[Links]>,
-    /// The edges of operations that several leave.
-    several: Vec<u32>,
+    /// How many dependencies are open beside those that [`Links`] count.
+    more_open: FxHashMap<u32, u32>,
     /// Operations that have started.
     pub(crate) begun: u64,
 }
 
 impl<'a> Program<'a> {
     pub(crate) fn new(tables: Tables<'a>) -> Self {
-        // Of two edges and more, and their number.
-        let several = growing_table(tables.edges.len() / 2 * 3);
-        Self { tables, links: table(tables.nodes.len()), several, begun: 0 }
+        Self { tables, links: table(tables.nodes.len()), more_open: FxHashMap::default(), begun: 0 }
     }
 
     /// Counts the dependencies of a host's operations, and adds those that wait for nothing.
@@ -92,21 +149,18 @@ impl<'a> Program<'a> {
         let (own, tables) = (self.tables.range(host), self.tables);
         let links = &mut self.links[own.clone()];
         for (index, edges) in tables.edges_of_each(&own).enumerate() {
-            let edge = match edges {
-                [] => 0,
-                [only] => *only,
-                several => {
-                    let place = self.several.len() as u32;
-                    self.several.push(several.len() as u32);
-                    self.several.extend(several);
-                    place
+            links[index].0 |= Links::new(index as u32, edges).0;
+            for edge in edges {
+                let dependent = edge & !FROM_START;
+                let links = &mut links[dependent as usize];
+                if links.open() < Links::MOST_OPEN {
+                    links.0 += 1;
+                } else {
+                    *self.more_open.entry(own.start as u32 + dependent).or_default() += 1;
                 }
-            };
-            links[index].edge = edge;
-            links[index].open |= (edges.len().min(2) as u32) << EDGES;
-            edges.iter().for_each(|&edge| links[(edge & !FROM_START) as usize].open += 1);
+            }
         }
-        for (node, _) in own.zip(links).filter(|(_, links)| links.open << (u32::BITS - EDGES) == 0) {
+        for (node, _) in own.zip(links).filter(|(_, links)| links.open() == 0) {
             freed.push(Freed { node: node as u32, kind: tables.nodes[node].kind });
         }
     }
@@ -121,14 +175,15 @@ impl<'a> Program<'a> {
     #[inline]
     pub(crate) fn slot(&self, node: u32, plan: &Plan, time: u64, stamp: u64) -> Slot {
         let operation = &self.tables.nodes[node as usize];
-        let Links { open, edge } = self.links[node as usize];
-        let edges = open >> EDGES;
-        let flags = u32::from(operation.has_start_edges != 0) << 2 | edges << 3;
+        let links = self.links[node as usize];
+        let leaving = links.leaving();
+        let flags = u32::from(operation.has_start_edges != 0) << 2 | leaving << 3;
         let sort = Sort(u32::from(operation.kind) | flags | plan.number(operation) << 5);
         let size = match operation.kind() {
             Kind::Calculate => operation.size * NANOSECOND,
             Kind::Send | Kind::Receive => operation.size,
         };
+        let edge = if leaving == SEVERAL { self.tables.first_edge[node as usize] } else { links.near().0 };
         Slot { time, stamp, size, node, channel: operation.channel, behind: 0, sort, edge }
     }
 
@@ -136,17 +191,16 @@ impl<'a> Program<'a> {
     #[inline]
     pub(crate) fn read(&self, first: u32, slot: &Slot) -> u32 {
         // What a message frees is known when it meets its receive; what is read for it here may be anything.
-        let (one, other) = match slot.sort.edges() {
-            0 => (0, 0),
-            1 => (slot.edge, slot.edge),
-            _ => {
-                let place = slot.edge as usize;
-                (self.several[place + 1], self.several[place + self.several[place] as usize])
-            }
+        let [one, other] = match slot.sort.leaving() {
+            SEVERAL => match self.several(slot) {
+                [one, .., other] => [one, other].map(|edge| first + (edge & !FROM_START)),
+                _ => [slot.node; 2],
+            },
+            _ => [Near(slot.edge).dependent(slot.node); 2],
         };
-        let [one, other] = [one, other].map(|edge| (first + (edge & !FROM_START)) as usize);
+        let [one, other] = [one, other].map(|node| node as usize);
         match (self.tables.nodes.get(one), self.links.get(one), self.links.get(other)) {
-            (Some(node), Some(one), Some(other)) => node.channel ^ one.open ^ other.open,
+            (Some(node), Some(one), Some(other)) => node.channel ^ one.0 ^ other.0,
             _ => 0,
         }
     }
@@ -163,9 +217,9 @@ impl<'a> Program<'a> {
     /// Adds what the end of an operation frees. Where that is the only operation yet, it may return it instead.
     #[inline]
     pub(crate) fn ended(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) -> Option<Freed> {
-        match slot.sort.edges() {
-            0 => None,
-            1 if freed.is_empty() => resolve_edge(&self.tables, &mut self.links, first, slot.edge, 0),
+        match slot.sort.leaving() {
+            NONE => None,
+            ONE if freed.is_empty() => self.resolve_near(slot, 0),
             _ => {
                 self.resolve(first, slot, 0, freed);
                 None
@@ -174,30 +228,45 @@ impl<'a> Program<'a> {
     }
 
     fn resolve(&mut self, first: u32, slot: &Slot, from: u32, freed: &mut Vec<Freed>) {
-        let edges = match slot.sort.edges() {
-            0 => &[],
-            1 => std::slice::from_ref(&slot.edge),
+        match slot.sort.leaving() {
+            NONE => {}
+            ONE => freed.extend(self.resolve_near(slot, from)),
             _ => {
-                let (count, edges) = (self.several[slot.edge as usize], slot.edge as usize + 1);
-                &self.several[edges..edges + count as usize]
-            }
-        };
-        for &edge in edges {
-            if let Some(one) = resolve_edge(&self.tables, &mut self.links, first, edge, from) {
-                freed.push(one);
+                for &edge in self.several(slot).iter().filter(|edge| **edge & FROM_START == from) {
+                    freed.extend(self.resolve_one(first + (edge & !FROM_START)));
+                }
             }
         }
     }
+
+    /// Returns the edges that leave the operation of a slot, of which the slot has the place.
+    #[inline]
+    fn several(&self, slot: &Slot) -> &'a [u32] {
+        &self.tables.edges[slot.edge as usize..self.tables.first_edge[slot.node as usize + 1] as usize]
+    }
+
+    #[inline]
+    fn resolve_near(&mut self, slot: &Slot, from: u32) -> Option<Freed> {
+        let near = Near(slot.edge);
+        (near.from() == from).then(|| self.resolve_one(near.dependent(slot.node))).flatten()
+    }
+
+    /// Counts one dependency of an operation less; returns it if that frees it.
+    #[inline]
+    fn resolve_one(&mut self, node: u32) -> Option<Freed> {
+        let links = &mut self.links[node as usize];
+        if links.open() == Links::MOST_OPEN && take_one(&mut self.more_open, node) {
+            return None;
+        }
+        links.0 -= 1;
+        (links.open() == 0).then(|| Freed { node, kind: self.tables.nodes[node as usize].kind })
+    }
 }
 
-/// Counts one dependency less, if it leaves the start or the end as wanted; returns what that frees.
-#[inline]
-fn resolve_edge(tables: &Tables<'_>, links: &mut [Links], first: u32, edge: u32, from: u32) -> Option<Freed> {
-    if edge & FROM_START != from {
-        return None;
-    }
-    let node = first + (edge & !FROM_START);
-    let open = &mut links[node as usize].open;
-    *open -= 1;
-    (*open << (u32::BITS - EDGES) == 0).then(|| Freed { node, kind: tables.nodes[node as usize].kind })
+/// Counts one less, if there is one.
+#[cold]
+fn take_one(counts: &mut FxHashMap<u32, u32>, node: u32) -> bool {
+    let Some(left) = counts.get_mut(&node).and_then(|count| count.checked_sub(1)) else { return false };
+    counts.insert(node, left);
+    true
 }
