@@ -195,8 +195,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         } else {
             self.sharing.skip_solve();
         }
-        let times = [self.agenda.next(), self.progress.next(), self.cpus.next()];
-        self.upcoming = times.into_iter().flatten().min();
+        self.upcoming = earlier(earlier(self.agenda.next(), self.progress.next()), self.cpus.next());
         self.upcoming
     }
 
@@ -280,6 +279,15 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         if let Some(record) = &mut self.record {
             record.note_solve(self.now, &self.sharing);
         }
+    }
+}
+
+/// Returns the earlier one of two instants that there may be.
+#[inline]
+fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<SimTime> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
     }
 }
 

@@ -233,15 +233,15 @@ impl MaxMin {
         assert!(!usages.is_empty(), "a flow uses at least one link");
         self.mark_beginning(usages.iter().map(|usage| usage.link.0));
         let index = self.vacant_flow(penalty, penalty * bound);
-        for (place, &Usage { link, weight }) in usages.iter().enumerate() {
+        let (links, flow) = (&mut self.links, &mut self.flows[index as usize]);
+        flow.uses.extend((0..).zip(usages).map(|(place, &Usage { link, weight })| {
             assert!(weight > 0.0, "a weight of {weight}");
-            let members = &mut self.links[link.index()].members;
+            let members = &mut links[link.index()].members;
             let share = weight / penalty;
-            let member = Member { flow: index, place: place as u32, share };
-            self.flows[index as usize].uses.push(Use { link: link.0, place: members.len() as u32, share });
-            members.push(member);
-            self.disturbed.push(link.0);
-        }
+            members.push(Member { flow: index, place, share });
+            Use { link: link.0, place: members.len() as u32 - 1, share }
+        }));
+        self.disturbed.extend(usages.iter().map(|usage| usage.link.0));
         if self.refill.is_grouped {
             self.enter(index);
             usages.iter().for_each(|usage| self.refill.rooms[usage.link.index()] = 0.0);
@@ -275,14 +275,13 @@ impl MaxMin {
     /// # Panics
     /// Where the flow was removed before and its number not used again.
     pub fn remove_flow(&mut self, flow: FlowIndex) {
-        let count = self.flows[flow.index()].uses.len();
-        assert!(count > 0, "flow {} is removed twice", flow.0);
+        assert!(!self.flows[flow.index()].uses.is_empty(), "flow {} is removed twice", flow.0);
         if self.refill.is_grouped {
             self.leave(flow.0);
         }
-        for place in 0..count {
-            let Use { link, place, .. } = self.flows[flow.index()].uses[place];
-            self.mark_links(std::iter::once(link));
+        let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
+        self.mark_links(uses.iter().map(|used| used.link));
+        for &Use { link, place, .. } in &uses {
             let members = &mut self.links[link as usize].members;
             members.swap_remove(place as usize);
             if let Some(&moved) = members.get(place as usize) {
@@ -299,7 +298,8 @@ impl MaxMin {
         } else {
             self.move_home(flow.0, None);
         }
-        self.flows[flow.index()].uses.clear();
+        uses.clear();
+        self.flows[flow.index()].uses = uses;
         self.vacant.push(flow.0);
     }
 

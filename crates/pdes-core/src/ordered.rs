@@ -107,6 +107,9 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
 
     /// Hands the orders to the arbiter.
     fn file_orders(&mut self) {
+        if self.turns.outbox.orders.is_empty() {
+            return;
+        }
         let now = self.now;
         for Filed { at, from, order, .. } in self.turns.take_orders() {
             assert!(at >= now, "rank {from} files an order at {at} s, before the present of {now} s");

@@ -80,17 +80,25 @@ fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
+impl Link {
+    /// Returns whether its only flow fills it below a limit.
+    #[inline]
+    pub(super) fn is_filled_by(&self, only: &Member, limit: f64) -> bool {
+        only.share * limit > self.capacity * (1.0 + TOLERANCE)
+    }
+}
+
 impl MaxMin {
     /// Returns the level at which the link is full, if its flows rise together up to their limits; infinite where they
     /// do not fill it.
     ///
     /// One pass over the flows of the link where the level has not moved past the limit of any, else a few.
     pub(super) fn level_of(&self, link: u32) -> f64 {
-        let Link { capacity, sharing, ref members, ref mark, .. } = self.links[link as usize];
+        let link = &self.links[link as usize];
+        let &Link { capacity, sharing, ref members, ref mark, .. } = link;
         match (sharing, &members[..]) {
             (Sharing::Shared, [only]) => {
-                let limit = self.limits[only.flow as usize];
-                let fills = only.share * limit > capacity * (1.0 + TOLERANCE);
+                let fills = link.is_filled_by(only, self.limits[only.flow as usize]);
                 if fills { capacity / only.share } else { f64::INFINITY }
             }
             (Sharing::Shared, members) => {

@@ -18,8 +18,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{FlowIndex, MaxMin, TOLERANCE, UNCHANGED, Use};
+use super::{FlowIndex, Link, MaxMin, TOLERANCE, UNCHANGED, Use};
 use crate::Sharing;
+
+/// How many flows a link may have that is asked whether it has room for all of them each time that one rises.
+const FEW: usize = 4;
 
 /// The state of a sweep; kept between sweeps for its memory.
 #[derive(Debug, Default)]
@@ -63,19 +66,37 @@ pub(super) struct Mark {
     evaluated_at: u64,
 }
 
-/// Ordered by level, fills before releases, then by link.
+/// Ordered by level, fills before releases, then by link: one number, which is compared in no time. Above are the bits of the
+/// level, which is not negative, so that they are ordered as the levels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
-    /// The bits of a level, which is not negative: they are ordered as the levels are.
-    level: u64,
-    kind: Kind,
-    link: u32,
-}
+struct Event(u128);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Fill,
     Release,
+}
+
+/// What a release has and a fill has not.
+const RELEASE: u64 = 1 << 32;
+
+impl Event {
+    fn new(level: f64, kind: Kind, link: u32) -> Self {
+        let kind = if kind == Kind::Release { RELEASE } else { 0 };
+        Self(u128::from(level.to_bits()) << 64 | u128::from(kind | u64::from(link)))
+    }
+
+    fn level(self) -> f64 {
+        f64::from_bits((self.0 >> 64) as u64)
+    }
+
+    fn kind(self) -> Kind {
+        if self.0 as u64 & RELEASE == 0 { Kind::Fill } else { Kind::Release }
+    }
+
+    fn link(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 impl MaxMin {
@@ -93,10 +114,10 @@ impl MaxMin {
         for index in 0..self.sweep.touched.len() {
             self.evaluate(self.sweep.touched[index]);
         }
-        while let Some(Reverse(Event { level, kind, link })) = self.sweep.events.pop() {
-            match kind {
-                Kind::Fill => self.fill(link, f64::from_bits(level)),
-                Kind::Release => self.release(link),
+        while let Some(Reverse(event)) = self.sweep.events.pop() {
+            match event.kind() {
+                Kind::Fill => self.fill(event.link(), event.level()),
+                Kind::Release => self.release(event.link()),
             }
         }
         self.end_sweep();
@@ -119,23 +140,22 @@ impl MaxMin {
         self.begun = begun;
     }
 
-    /// Lets the flows that have begun rise: at once to their ceilings, if no link of theirs is full then.
+    /// Lets the flows that have begun rise: at once to their ceilings, if no link of theirs is full then. The links without
+    /// room for that are due.
     fn begin_rising(&mut self) {
         let mut begun = std::mem::take(&mut self.sweep.rising);
         begun.retain(|&flow| {
             let uses = self.flows[flow as usize].uses.len();
-            let is_free = (0..uses).all(|place| {
+            let mut is_free = true;
+            for place in 0..uses {
                 let link = self.flows[flow as usize].uses[place].link;
-                self.find_room_for_all(link)
-            });
+                is_free &= self.find_room_for_all(link);
+            }
             if is_free {
                 self.flows[flow as usize].frozen_in = self.sweep.number;
             }
             !is_free
         });
-        for used in begun.iter().flat_map(|&flow| &self.flows[flow as usize].uses) {
-            self.links[used.link as usize].mark.due_in = self.sweep.number;
-        }
         self.sweep.rising = begun;
     }
 
@@ -158,14 +178,14 @@ impl MaxMin {
         if link.level != f64::INFINITY || link.mark.left_out {
             return false;
         }
-        match link.sharing {
-            Sharing::Shared => {
-                let carried =
-                    link.members.iter().map(|member| member.share * self.limits[member.flow as usize]);
+        match (link.sharing, &link.members[..]) {
+            // One flow that just fills the pipe keeps all others down.
+            (Sharing::FatPipe, _) => self.level_of(index) == f64::INFINITY,
+            (Sharing::Shared, [only]) => !link.is_filled_by(only, self.limits[only.flow as usize]),
+            (Sharing::Shared, members) => {
+                let carried = members.iter().map(|member| member.share * self.limits[member.flow as usize]);
                 carried.sum::<f64>() <= link.capacity
             }
-            // One flow that just fills the pipe keeps all others down.
-            Sharing::FatPipe => self.level_of(index) == f64::INFINITY,
         }
     }
 
@@ -198,8 +218,8 @@ impl MaxMin {
                 self.sweep.rising.push(flow);
             }
             // A level that is equal but for rounding fills before it releases.
-            let level = (link.level * (1.0 + TOLERANCE)).to_bits();
-            self.sweep.events.push(Reverse(Event { level, kind: Kind::Release, link: index }));
+            let level = link.level * (1.0 + TOLERANCE);
+            self.sweep.events.push(Reverse(Event::new(level, Kind::Release, index)));
         }
         true
     }
@@ -212,7 +232,7 @@ impl MaxMin {
         let mark = &mut self.links[index as usize].mark;
         (mark.level, mark.stale, mark.evaluated_at) = (level, false, self.sweep.step);
         if level.is_finite() {
-            self.sweep.events.push(Reverse(Event { level: level.to_bits(), kind: Kind::Fill, link: index }));
+            self.sweep.events.push(Reverse(Event::new(level, Kind::Fill, index)));
         }
     }
 
@@ -273,15 +293,28 @@ impl MaxMin {
             self.note_move(index);
             self.move_home(index, home);
         }
-        let changes = is_other(level, before);
+        let (changes, rises) = (is_other(level, before), level > before);
         for place in 0..self.flows[index as usize].uses.len() {
             let Use { link, .. } = self.flows[index as usize].uses[place];
-            if changes && self.mark(link) {
+            if changes && self.may_fill(link, rises) && self.mark(link) {
                 self.evaluate(link);
             } else {
-                self.links[link as usize].mark.stale = true;
+                let Link { members, mark, .. } = &mut self.links[link as usize];
+                mark.stale = true;
+                if members.len() == 1 && mark.sweep == self.sweep.number {
+                    // Its only flow does not fill it any more.
+                    mark.level = f64::INFINITY;
+                }
             }
         }
+    }
+
+    /// Returns whether a link that is not marked may fill at another level now that a flow of it rises or falls. One that is not
+    /// full has room for what a flow no longer takes; where it has few flows it is faster to see that it has room for one that
+    /// rises than to mark it.
+    fn may_fill(&self, index: u32, rises: bool) -> bool {
+        let link = &self.links[index as usize];
+        link.level.is_finite() || rises && (link.members.len() > FEW || !self.has_room_for_all(index))
     }
 
     /// Lets the flows that a link froze rise beyond its old level.
@@ -296,7 +329,7 @@ impl MaxMin {
                 let link = self.flows[flow as usize].uses[place].link;
                 let mark = &self.links[link as usize].mark;
                 if mark.sweep != self.sweep.number {
-                    if self.mark(link) {
+                    if self.may_fill(link, true) && self.mark(link) {
                         self.evaluate(link);
                     }
                 } else if link != index && !mark.full && mark.evaluated_at < marked_at {
