@@ -231,8 +231,8 @@ impl MaxMin {
     pub fn add_flow(&mut self, usages: &[Usage], penalty: f64, bound: f64) -> FlowIndex {
         assert!(penalty > 0.0 && bound > 0.0, "a flow of penalty {penalty} and bound {bound}");
         assert!(!usages.is_empty(), "a flow uses at least one link");
-        self.mark_beginning(usages.iter().map(|usage| usage.link.0));
         let index = self.vacant_flow(penalty, penalty * bound);
+        self.mark_beginning(index, usages.iter().map(|usage| usage.link.0));
         let (links, flow) = (&mut self.links, &mut self.flows[index as usize]);
         flow.uses.extend((0..).zip(usages).map(|(place, &Usage { link, weight })| {
             assert!(weight > 0.0, "a weight of {weight}");
@@ -279,6 +279,7 @@ impl MaxMin {
         if self.refill.is_grouped {
             self.leave(flow.0);
         }
+        self.follow_before_late();
         let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
         self.mark_links(uses.iter().map(|used| used.link));
         for &Use { link, place, .. } in &uses {

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MaxMin, Member};
+use crate::Sharing;
 
 /// Which links a solve takes into account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,8 @@ pub(super) struct Marks {
     open: Vec<u32>,
     /// Links that flows brought with them and that were not marked then.
     missed: Vec<u32>,
+    /// The flow that missed marks last, where links were open then: it is not followed from these.
+    late: Option<u32>,
     /// Links that have been left out of a solve, and not been solved since.
     pub(super) owed: Vec<u32>,
 }
@@ -77,66 +80,99 @@ impl MaxMin {
         }
     }
 
-    /// Marks what a flow marks that begins now, before it is on its links.
-    pub(super) fn mark_beginning(&mut self, links: impl Iterator<Item = u32> + Clone) {
+    /// Marks what a flow marks that begins now with this number, before it is on its links.
+    pub(super) fn mark_beginning(&mut self, flow: u32, links: impl Iterator<Item = u32> + Clone) {
         if self.marks.scope == Scope::Complete {
             return;
         }
+        if let Some(followed) = self.marks.flows.get_mut(flow as usize) {
+            // Another flow may have had the number in this round.
+            *followed = 0;
+        }
+        self.follow_before_late();
         self.follow_roots(links.clone(), self.marks.missed.is_empty());
-        if links.clone().next().is_some_and(|first| self.marks.is_marked(first)) {
-            for link in links {
-                if !self.marks.is_marked(link) {
-                    self.marks.missed.push(link);
-                }
-            }
-        } else {
+        if !links.clone().next().is_some_and(|first| self.marks.is_marked(first)) {
             self.marks.roots.extend(links);
+            return;
+        }
+        let known = self.marks.missed.len();
+        for link in links {
+            if !self.marks.is_marked(link) {
+                self.marks.missed.push(link);
+            }
+        }
+        if self.marks.missed.len() > known && !self.marks.open.is_empty() {
+            self.marks.flows.resize(self.flows.len(), 0);
+            self.marks.follow(flow);
+            self.marks.late = Some(flow);
         }
     }
 
-    /// Marks the roots and what flows reach from there, until it is known which of these links are marked: in dense traffic
-    /// all are, as a few flows show. What is left is followed when it is asked for; a flow that begins meanwhile has only
-    /// links that are marked, and one that ends makes all its links roots. It is faster where no flow has begun in this round
-    /// that missed a mark.
-    fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>, none_missed: bool) {
+    /// Follows what was open when the last flow began that missed a mark, before other links are marked, from which that flow is
+    /// followed, or flows leave their links.
+    pub(super) fn follow_before_late(&mut self) {
+        let Some(late) = self.marks.late.take() else { return };
+        while self.follow_one() {}
+        self.marks.flows[late as usize] = 0;
+    }
+
+    /// Follows the flows of a link that is open, if there is one.
+    fn follow_one(&mut self) -> bool {
         let Self { links, flows, marks, .. } = self;
-        if marks.roots.is_empty() && marks.open.is_empty() {
+        let Some(link) = marks.open.pop() else { return false };
+        for member in &links[link as usize].members {
+            if marks.follow(member.flow) {
+                for reached in &flows[member.flow as usize].uses {
+                    if marks.mark(reached.link) {
+                        marks.open.push(reached.link);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Marks the roots and what flows reach from there, until it is known which of these links are marked: in dense traffic
+    /// all are, as a few flows show, and a link without flows is reached from nowhere. What is left is followed when it is asked
+    /// for; a flow that begins meanwhile has only links that are marked, or is [late](Marks::late), and one that ends makes all
+    /// its links roots. It is faster where no flow has begun in this round that missed a mark.
+    fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>, none_missed: bool) {
+        if self.marks.roots.is_empty() && self.marks.open.is_empty() {
             return;
         }
-        marks.links.resize(links.len(), 0);
-        marks.flows.resize(flows.len(), 0);
-        let mut open = std::mem::take(&mut marks.open);
-        let mut roots = std::mem::take(&mut marks.roots);
-        open.extend(roots.drain(..).filter(|&root| marks.mark(root)));
-        marks.roots = roots;
+        self.marks.links.resize(self.links.len(), 0);
+        self.marks.flows.resize(self.flows.len(), 0);
+        let mut roots = std::mem::take(&mut self.marks.roots);
+        for root in roots.drain(..) {
+            if self.marks.mark(root) {
+                self.marks.open.push(root);
+            }
+        }
+        self.marks.roots = roots;
         for wanted in wanted {
-            if marks.is_marked(wanted) {
+            let Self { links, flows, marks, .. } = self;
+            let members = &links[wanted as usize].members;
+            if marks.is_marked(wanted) || members.is_empty() {
                 continue;
             }
             // A flow that reaches a marked link is reached from there, unless that was marked before the flow began.
             let is_reached = |member: &Member| {
                 flows[member.flow as usize].uses.iter().any(|used| marks.is_marked(used.link))
             };
-            let members = &links[wanted as usize].members;
             if none_missed && members.iter().take(LOOKED_AT).any(is_reached) && marks.mark(wanted) {
-                open.push(wanted);
+                marks.open.push(wanted);
             }
-            while !open.is_empty() && !marks.is_marked(wanted) {
-                let followed = open.pop().into_iter().flat_map(|link| &links[link as usize].members);
-                for member in followed {
-                    if marks.follow(member.flow) {
-                        let reached = flows[member.flow as usize].uses.iter().map(|reached| reached.link);
-                        open.extend(reached.filter(|&link| marks.mark(link)));
-                    }
-                }
-            }
+            while !self.marks.is_marked(wanted) && self.follow_one() {}
         }
-        marks.open = open;
     }
 
     /// Decides which links the solve leaves out, and which of those left out before it makes good.
     pub(super) fn limit_scope(&mut self) {
+        let mut missed = std::mem::take(&mut self.marks.missed);
+        missed.retain(|&link| !self.has_room_at_ceilings(link));
+        self.marks.missed = missed;
         if !self.marks.missed.is_empty() || !self.marks.owed.is_empty() {
+            self.follow_before_late();
             let mut owed = std::mem::take(&mut self.marks.owed);
             let missed = std::mem::take(&mut self.marks.missed);
             self.follow_roots(owed.iter().chain(&missed).copied(), missed.is_empty());
@@ -156,10 +192,141 @@ impl MaxMin {
         self.forget_marks();
     }
 
+    /// Returns whether a link keeps no flow down, whatever others do: to leave it out changes nothing until another flow begins
+    /// there, which marks it or misses it once more.
+    fn has_room_at_ceilings(&self, index: u32) -> bool {
+        let link = &self.links[index as usize];
+        let ceiling = |member: &Member| self.flows[member.flow as usize].ceiling;
+        match (link.sharing, &link.members[..]) {
+            (Sharing::FatPipe, _) => false,
+            (Sharing::Shared, [only]) => !link.is_filled_by(only, ceiling(only)),
+            (Sharing::Shared, members) => {
+                let mut room = link.capacity;
+                members.iter().all(|member| {
+                    room -= member.share * ceiling(member);
+                    room >= 0.0
+                })
+            }
+        }
+    }
+
     /// Ends a round.
     pub(super) fn forget_marks(&mut self) {
         self.marks.roots.clear();
         self.marks.open.clear();
+        self.marks.late = None;
         self.marks.round += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::super::{FlowIndex, LinkIndex, MaxMin, Usage};
+    use super::Scope;
+    use crate::Sharing;
+
+    /// Marks as SimGrid does: at once.
+    #[derive(Default)]
+    struct Eager {
+        flows: BTreeMap<FlowIndex, Vec<u32>>,
+        marked: BTreeSet<u32>,
+        missed: Vec<u32>,
+        owed: BTreeSet<u32>,
+    }
+
+    impl Eager {
+        fn mark(&mut self, links: &[u32]) {
+            let mut open = links.to_vec();
+            while let Some(link) = open.pop() {
+                if self.marked.insert(link) {
+                    open.extend(self.flows.values().filter(|links| links.contains(&link)).flatten());
+                }
+            }
+        }
+
+        fn begin(&mut self, flow: FlowIndex, links: &[u32]) {
+            self.flows.insert(flow, links.to_vec());
+            if self.marked.contains(&links[0]) {
+                self.missed.extend(links.iter().filter(|link| !self.marked.contains(link)));
+            } else {
+                self.mark(&links[..1]);
+            }
+        }
+
+        fn solve(&mut self, sharing: &MaxMin) {
+            self.owed.extend(self.missed.drain(..).filter(|&link| !sharing.has_room_at_ceilings(link)));
+            self.owed.retain(|link| !self.marked.contains(link));
+            self.marked.clear();
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Begin(Vec<u32>, bool),
+        Announce(Vec<u32>),
+        End(prop::sample::Index),
+        Solve,
+    }
+
+    const LINKS: u32 = 12;
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let links = || {
+            let some = prop::collection::btree_set(0..LINKS, 1..4).prop_map(Vec::from_iter);
+            some.prop_shuffle()
+        };
+        let step = prop_oneof![
+            5 => (links(), any::<bool>()).prop_map(|(links, is_bounded)| Step::Begin(links, is_bounded)),
+            1 => links().prop_map(Step::Announce),
+            3 => any::<prop::sample::Index>().prop_map(Step::End),
+            2 => Just(Step::Solve),
+        ];
+        prop::collection::vec(step, 1..80)
+    }
+
+    proptest! {
+        /// What is left out of a solve is what SimGrid does not mark, however late it is followed.
+        #[test]
+        fn links_are_left_out_that_are_not_marked(steps in steps()) {
+            let mut sharing = MaxMin::new(Scope::Marked);
+            for _ in 0..LINKS {
+                sharing.add_link(10.0, Sharing::Shared);
+            }
+            let mut eager = Eager::default();
+            let usages = |links: &[u32]| -> Vec<Usage> {
+                links.iter().map(|&link| Usage { link: LinkIndex::new(link), weight: 1.0 }).collect()
+            };
+            for step in steps {
+                match step {
+                    Step::Begin(links, is_bounded) => {
+                        let bound = if is_bounded { 3.0 } else { f64::INFINITY };
+                        let flow = sharing.add_flow(&usages(&links), 1.0, bound);
+                        eager.begin(flow, &links);
+                    }
+                    Step::Announce(links) => {
+                        sharing.announce(&usages(&links));
+                        eager.mark(&links);
+                    }
+                    Step::End(flow) if !eager.flows.is_empty() => {
+                        let place = flow.index(eager.flows.len());
+                        let flow = eager.flows.keys().nth(place).copied();
+                        let (flow, links) = flow.and_then(|flow| eager.flows.remove_entry(&flow)).unwrap();
+                        sharing.remove_flow(flow);
+                        eager.mark(&links);
+                    }
+                    Step::End(_) => {}
+                    Step::Solve => {
+                        eager.solve(&sharing);
+                        sharing.solve();
+                        let owed: BTreeSet<u32> = sharing.marks.owed.iter().copied().collect();
+                        prop_assert_eq!(&owed, &eager.owed);
+                    }
+                }
+            }
+        }
     }
 }
