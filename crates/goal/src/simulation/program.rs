@@ -1,7 +1,6 @@
 //! The operations as they run: what waits for them, and when they become free.
 
 use bytemuck::{Pod, Zeroable};
-
 use rustc_hash::FxHashMap;
 
 use super::lane::Plan;
@@ -11,8 +10,8 @@ use crate::order::Keyed;
 use crate::parameters::NANOSECOND;
 use crate::schedule::{FROM_START, Kind, Tables};
 
-/// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bits 3 and 4 are its
-/// [`Leaving`], the others the number of its lane.
+/// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bits 3 and 4
+/// say what edges leave it as in [`Links`], the others are the number of its lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sort(u32);
 
@@ -266,7 +265,11 @@ impl<'a> Program<'a> {
 /// Counts one less, if there is one.
 #[cold]
 fn take_one(counts: &mut FxHashMap<u32, u32>, node: u32) -> bool {
-    let Some(left) = counts.get_mut(&node).and_then(|count| count.checked_sub(1)) else { return false };
-    counts.insert(node, left);
-    true
+    match counts.get_mut(&node) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    }
 }

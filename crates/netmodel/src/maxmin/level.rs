@@ -86,6 +86,19 @@ impl Link {
     pub(super) fn is_filled_by(&self, only: &Member, limit: f64) -> bool {
         only.share * limit > self.capacity * (1.0 + TOLERANCE)
     }
+
+    /// Returns whether the link, which is shared, has room for all its flows at these limits.
+    #[inline]
+    pub(super) fn has_room(&self, limit: impl Fn(&Member) -> f64) -> bool {
+        if let [only] = &self.members[..] {
+            return !self.is_filled_by(only, limit(only));
+        }
+        let mut carried = 0.0;
+        self.members.iter().all(|member| {
+            carried += member.share * limit(member);
+            carried <= self.capacity
+        })
+    }
 }
 
 impl MaxMin {

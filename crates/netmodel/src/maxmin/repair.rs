@@ -178,14 +178,10 @@ impl MaxMin {
         if link.level != f64::INFINITY || link.mark.left_out {
             return false;
         }
-        match (link.sharing, &link.members[..]) {
+        match link.sharing {
+            Sharing::Shared => link.has_room(|member| self.limits[member.flow as usize]),
             // One flow that just fills the pipe keeps all others down.
-            (Sharing::FatPipe, _) => self.level_of(index) == f64::INFINITY,
-            (Sharing::Shared, [only]) => !link.is_filled_by(only, self.limits[only.flow as usize]),
-            (Sharing::Shared, members) => {
-                let carried = members.iter().map(|member| member.share * self.limits[member.flow as usize]);
-                carried.sum::<f64>() <= link.capacity
-            }
+            Sharing::FatPipe => self.level_of(index) == f64::INFINITY,
         }
     }
 

@@ -170,18 +170,15 @@ impl MaxMin {
     pub(super) fn limit_scope(&mut self) {
         let mut missed = std::mem::take(&mut self.marks.missed);
         missed.retain(|&link| !self.has_room_at_ceilings(link));
-        self.marks.missed = missed;
-        if !self.marks.missed.is_empty() || !self.marks.owed.is_empty() {
+        if !missed.is_empty() || !self.marks.owed.is_empty() {
             self.follow_before_late();
             let mut owed = std::mem::take(&mut self.marks.owed);
-            let missed = std::mem::take(&mut self.marks.missed);
             self.follow_roots(owed.iter().chain(&missed).copied(), missed.is_empty());
-            self.marks.missed = missed;
             for &link in owed.iter().filter(|&&link| self.marks.is_marked(link)) {
                 self.disturbed.push(link);
                 self.links[link as usize].mark.due_in = self.sweep.number + 1;
             }
-            owed.append(&mut self.marks.missed);
+            owed.append(&mut missed);
             owed.iter().for_each(|&link| self.links[link as usize].mark.left_out = false);
             owed.retain(|&link| {
                 let owes = !self.marks.is_marked(link);
@@ -189,6 +186,7 @@ impl MaxMin {
             });
             self.marks.owed = owed;
         }
+        self.marks.missed = missed;
         self.forget_marks();
     }
 
@@ -196,18 +194,7 @@ impl MaxMin {
     /// there, which marks it or misses it once more.
     fn has_room_at_ceilings(&self, index: u32) -> bool {
         let link = &self.links[index as usize];
-        let ceiling = |member: &Member| self.flows[member.flow as usize].ceiling;
-        match (link.sharing, &link.members[..]) {
-            (Sharing::FatPipe, _) => false,
-            (Sharing::Shared, [only]) => !link.is_filled_by(only, ceiling(only)),
-            (Sharing::Shared, members) => {
-                let mut room = link.capacity;
-                members.iter().all(|member| {
-                    room -= member.share * ceiling(member);
-                    room >= 0.0
-                })
-            }
-        }
+        link.sharing == Sharing::Shared && link.has_room(|member| self.flows[member.flow as usize].ceiling)
     }
 
     /// Ends a round.
