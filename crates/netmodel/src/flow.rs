@@ -215,9 +215,11 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         due.extend(
             std::iter::from_fn(|| self.agenda.take_before(end)).map(|(at, plan)| (at, Due::Plan(plan))),
         );
-        // Stable: at one instant messages arrive before others begin.
-        due.sort_by_key(|&(at, _)| at);
-        for (_, event) in due.drain(..) {
+        if due.len() > 1 {
+            // Stable: at one instant messages arrive before others begin.
+            due.sort_by_key(|&(at, _)| at);
+        }
+        for &(_, event) in &due {
             match event {
                 Due::Arrival(flow) => {
                     done.push(self.pending.end(self.messages[flow.index()]));
@@ -234,6 +236,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
                 },
             }
         }
+        due.clear();
         self.due = due;
     }
 

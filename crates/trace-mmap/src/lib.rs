@@ -135,6 +135,7 @@ pub mod generate;
 mod link;
 mod load;
 mod measured;
+mod prefetch;
 mod provenance;
 mod record;
 mod side;

@@ -5,6 +5,24 @@ use std::collections::BinaryHeap;
 
 use pdes_core::SimTime;
 
+/// A time and a number, ordered by both: one number, which is compared in no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment(u128);
+
+impl Moment {
+    fn new(at: SimTime, number: u64) -> Self {
+        Self(u128::from(at.as_picos()) << 64 | u128::from(number))
+    }
+
+    fn at(self) -> SimTime {
+        SimTime::from_picos((self.0 >> 64) as u64)
+    }
+
+    fn number(self) -> u64 {
+        self.0 as u64
+    }
+}
+
 /// Plans for instants that do not change, by time and then by the order in which they were made.
 #[derive(Debug)]
 pub(crate) struct Agenda<P> {
@@ -12,23 +30,16 @@ pub(crate) struct Agenda<P> {
     made: u64,
 }
 
-/// Ordered by time and number, which no two entries share.
+/// Ordered by its time and number, which no two entries share.
 #[derive(Clone, Copy, Debug)]
 struct Entry<P> {
-    at: SimTime,
-    number: u64,
+    moment: Moment,
     plan: P,
-}
-
-impl<P> Entry<P> {
-    fn key(&self) -> (SimTime, u64) {
-        (self.at, self.number)
-    }
 }
 
 impl<P> PartialEq for Entry<P> {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        self.moment == other.moment
     }
 }
 
@@ -42,7 +53,7 @@ impl<P> PartialOrd for Entry<P> {
 
 impl<P> Ord for Entry<P> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
+        self.moment.cmp(&other.moment)
     }
 }
 
@@ -56,7 +67,7 @@ impl<P> Agenda<P> {
     /// Adds a plan. `O(log n)`.
     pub(crate) fn add(&mut self, at: SimTime, plan: P) {
         self.made += 1;
-        self.queue.push(Reverse(Entry { at, number: self.made, plan }));
+        self.queue.push(Reverse(Entry { moment: Moment::new(at, self.made), plan }));
     }
 
     /// Returns how many plans have been added.
@@ -71,12 +82,12 @@ impl<P> Agenda<P> {
 
     /// Returns the instant of the first plan.
     pub(crate) fn next(&self) -> Option<SimTime> {
-        self.queue.peek().map(|entry| entry.0.at)
+        self.queue.peek().map(|entry| entry.0.moment.at())
     }
 
     /// Takes the first plan, if it is for an instant before `end` and one of the first so many that were added. `O(log n)`.
     pub(crate) fn take_early(&mut self, end: SimTime, made: u64) -> Option<(SimTime, P)> {
-        if self.queue.peek()?.0.number > made {
+        if self.queue.peek()?.0.moment.number() > made {
             return None;
         }
         self.take_before(end)
@@ -87,7 +98,7 @@ impl<P> Agenda<P> {
         if self.next()? >= end {
             return None;
         }
-        self.queue.pop().map(|Reverse(Entry { at, plan, .. })| (at, plan))
+        self.queue.pop().map(|Reverse(Entry { moment, plan })| (moment.at(), plan))
     }
 }
 
@@ -96,7 +107,7 @@ impl<P> Agenda<P> {
 pub(crate) struct Earliest {
     /// By time and group: none is before the one at half its place, counted from 1. An event that moves a little, as all do
     /// where a change reaches everything, mostly stays where it is.
-    heap: Vec<(SimTime, u32)>,
+    heap: Vec<Moment>,
     /// The place of the event of each group, or [`NONE`].
     places: Vec<u32>,
 }
@@ -116,17 +127,18 @@ impl Earliest {
         let place = self.places[group as usize];
         match at {
             Some(at) if place == NONE => {
-                self.heap.push((at, group));
-                self.rise(self.heap.len() - 1, (at, group));
+                let event = Moment::new(at, group.into());
+                self.heap.push(event);
+                self.rise(self.heap.len() - 1, event);
             }
-            Some(at) => self.settle(place as usize, (at, group)),
+            Some(at) => self.settle(place as usize, Moment::new(at, group.into())),
             None if place == NONE => {}
             None => self.remove(place as usize),
         }
     }
 
     fn remove(&mut self, place: usize) {
-        self.places[self.heap[place].1 as usize] = NONE;
+        self.places[self.heap[place].number() as usize] = NONE;
         if let Some(last) = self.heap.pop()
             && place < self.heap.len()
         {
@@ -135,7 +147,7 @@ impl Earliest {
     }
 
     /// Puts an event where it belongs, from the place of another one.
-    fn settle(&mut self, place: usize, event: (SimTime, u32)) {
+    fn settle(&mut self, place: usize, event: Moment) {
         if place > 0 && event < self.heap[(place - 1) / 2] {
             self.rise(place, event);
         } else {
@@ -143,7 +155,7 @@ impl Earliest {
         }
     }
 
-    fn rise(&mut self, mut place: usize, event: (SimTime, u32)) {
+    fn rise(&mut self, mut place: usize, event: Moment) {
         while place > 0 {
             let above = (place - 1) / 2;
             if self.heap[above] < event {
@@ -155,14 +167,10 @@ impl Earliest {
         self.put(place, event);
     }
 
-    fn sink(&mut self, mut place: usize, event: (SimTime, u32)) {
-        while let Some(&(mut first)) = self.heap.get(2 * place + 1) {
-            let mut below = 2 * place + 1;
-            if let Some(&other) = self.heap.get(below + 1)
-                && other < first
-            {
-                (below, first) = (below + 1, other);
-            }
+    fn sink(&mut self, mut place: usize, event: Moment) {
+        while let Some(&one) = self.heap.get(2 * place + 1) {
+            let other = self.heap.get(2 * place + 2).copied().unwrap_or(one);
+            let (below, first) = (2 * place + 1 + usize::from(other < one), one.min(other));
             if event < first {
                 break;
             }
@@ -172,20 +180,21 @@ impl Earliest {
         self.put(place, event);
     }
 
-    fn put(&mut self, place: usize, event: (SimTime, u32)) {
+    fn put(&mut self, place: usize, event: Moment) {
         self.heap[place] = event;
-        self.places[event.1 as usize] = place as u32;
+        self.places[event.number() as usize] = place as u32;
     }
 
     /// Returns the earliest event of all.
     pub(crate) fn next(&self) -> Option<SimTime> {
-        self.heap.first().map(|&(at, _)| at)
+        self.heap.first().map(|event| event.at())
     }
 
     /// Takes the earliest event of all, if it is before `end`; returns its group, which then has none. Of events at one
     /// instant, that of the first group is taken. `O(log n)`.
     pub(crate) fn take_before(&mut self, end: SimTime) -> Option<u32> {
-        let &(_, group) = self.heap.first().filter(|&&(at, _)| at < end)?;
+        let event = self.heap.first().filter(|event| event.at() < end)?;
+        let group = event.number() as u32;
         self.remove(0);
         Some(group)
     }

@@ -24,7 +24,7 @@ struct Cores<I> {
     since: SimTime,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Computation<I> {
     id: I,
     /// What was left at the last change [flop].
@@ -51,6 +51,12 @@ impl<I: Copy> Cpus<I> {
     /// Begins a computation. Costs the number of those that run on the host.
     pub(crate) fn begin(&mut self, now: SimTime, host: u32, flops: f64, id: I) {
         let cores = &mut self.hosts[host as usize];
+        if cores.running.is_empty() {
+            (cores.rate, cores.since) = (cores.speed, now);
+            let end = cores.end_of(flops);
+            cores.running.push(Computation { id, left: flops, end });
+            return self.ends.set(host, Some(end));
+        }
         cores.progress(now);
         cores.running.push(Computation { id, left: flops, end: now });
         cores.divide();
@@ -71,6 +77,11 @@ impl<I: Copy> Cpus<I> {
     pub(crate) fn finish(&mut self, now: SimTime, end: SimTime, mut done: impl FnMut(I)) {
         while let Some(host) = self.ends.take_before(end) {
             let cores = &mut self.hosts[host as usize];
+            if let [only] = cores.running[..] {
+                done(only.id);
+                cores.running.clear();
+                continue;
+            }
             cores.progress(now);
             cores.running.retain(|computation| {
                 if computation.end < end {
@@ -96,9 +107,14 @@ impl<I> Cores<I> {
     /// Divides the cores among the computations (cpu_cas01.cpp: a core each, or equal parts of all cores).
     fn divide(&mut self) {
         self.rate = self.speed * (self.cores / self.running.len() as f64).min(1.0);
-        for computation in &mut self.running {
-            computation.end = later(self.since, (computation.left / self.rate).max(0.0));
+        for place in 0..self.running.len() {
+            self.running[place].end = self.end_of(self.running[place].left);
         }
+    }
+
+    /// Returns when a computation ends of which so much is left.
+    fn end_of(&self, left: f64) -> SimTime {
+        later(self.since, (left / self.rate).max(0.0))
     }
 
     fn earliest(&self) -> Option<SimTime> {

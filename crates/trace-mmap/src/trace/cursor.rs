@@ -5,9 +5,14 @@ use std::slice;
 use crate::action::Action;
 use crate::archive::{ArchivedRank, Damage, Head, Inserts, Reached, Walk};
 use crate::column::{ABSENT, Ahead};
+use crate::prefetch::soon;
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
 use crate::store::{CHUNK, Records};
 use crate::trace::Mark;
+
+/// Records are fetched into the caches so many before they are read: where many ranks take turns, the processor does not find out
+/// by itself that each reads on.
+const AHEAD: usize = 8;
 
 /// Reads the actions of a rank in order.
 ///
@@ -385,6 +390,7 @@ impl Iterator for Cursor<'_> {
                 let bits = std::mem::replace(&mut self.state.inserted, ABSENT);
                 return (bits != ABSENT).then(|| Action::Compute { flops: f64::from_bits(bits) });
             };
+            soon(self.rest.as_slice().as_ptr().wrapping_add(AHEAD));
             // One comparison tells actions from all that is in programs of archives only, and that the kind is known.
             if record.kind() < COLUMN {
                 if self.limits.is_none_or(|limits| limits.admit(record)) {
