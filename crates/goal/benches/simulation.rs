@@ -23,22 +23,27 @@ fn schedule(pattern: &str) -> Schedule {
     schedule.expect("the schedule is small")
 }
 
-fn run(bencher: Bencher<'_, '_>, pattern: &str, engine: Engine) {
+fn run(bencher: Bencher<'_, '_>, pattern: &str, engine: Engine, threads: usize) {
     let schedule = schedule(pattern);
     let parameters = LogGops::default();
-    let simulate = || simulate(&schedule, &parameters, engine).expect("the schedule ends");
+    let simulate = || simulate(&schedule, &parameters, engine, threads).expect("the schedule ends");
     let events = simulate().events;
     bencher.counter(ItemsCount::new(events)).bench(simulate);
 }
 
 #[divan::bench(args = PATTERNS)]
 fn windows(bencher: Bencher<'_, '_>, pattern: &str) {
-    run(bencher, pattern, Engine::Windows);
+    run(bencher, pattern, Engine::Windows, 1);
+}
+
+#[divan::bench(args = PATTERNS)]
+fn windows_on_two_threads(bencher: Bencher<'_, '_>, pattern: &str) {
+    run(bencher, pattern, Engine::Windows, 2);
 }
 
 #[divan::bench(args = PATTERNS)]
 fn ordered(bencher: Bencher<'_, '_>, pattern: &str) {
-    run(bencher, pattern, Engine::Ordered);
+    run(bencher, pattern, Engine::Ordered, 1);
 }
 
 #[divan::bench(args = PATTERNS)]

@@ -9,7 +9,7 @@
 //! use goal::{Engine, LogGops, read_text, simulate};
 //!
 //! let schedule = read_text(b"num_ranks 2\nrank 0 {\n send 1b to 1\n}\nrank 1 {\n recv 1b from 0\n}\n")?;
-//! let outcome = simulate(&schedule, &LogGops::default(), Engine::Auto)?;
+//! let outcome = simulate(&schedule, &LogGops::default(), Engine::Auto, 1)?;
 //! // o for the send; o, L and o again for the receive: 1500 ns, and 1500 + 2500 + 1500 ns.
 //! assert_eq!(outcome.ends, [1_500_000, 5_500_000]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -5,7 +5,7 @@
 //! receiver as soon as both are idle, whether a receive was posted or not (Hoefler, Schneider, Lumsdaine: LogGOPSim,
 //! HPDC 2010). `docs/goal.md` has the equations.
 
-use crate::parameters::{Charges, LIMIT, LogGops};
+use crate::parameters::{Charges, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
 
 mod host;
@@ -20,10 +20,7 @@ mod windows;
 
 use host::Hosts;
 use lane::Plan;
-use matching::Matching;
-use pool::Pool;
-use program::Program;
-use windows::Windows;
+use matching::{Left, Matching};
 
 /// What a simulation found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +63,7 @@ pub enum SimulationError {
     /// Simulated time leaves its range.
     #[error("rank {rank}: simulated time leaves its range of 53 days")]
     Time {
-        /// The rank.
+        /// The first rank at which something happens later.
         rank: u32,
     },
     /// Receives or messages are left over at the end.
@@ -129,15 +126,23 @@ pub enum Engine {
     Ordered,
 }
 
-/// Simulates a schedule, with LogGOPSim's answer.
+/// Simulates a schedule, with LogGOPSim's answer, on up to so many threads; the answer is the same for any number.
+///
+/// By windows, hosts are divided among the threads where no message is above S, at least 64 to each. With fewer, and otherwise, one
+/// thread is as fast or faster.
 ///
 /// # Errors
 /// Where receives or messages are left over, or a time leaves its range.
+///
+/// # Panics
+/// Where `threads` is 0.
 pub fn simulate(
     schedule: &Schedule,
     parameters: &LogGops,
     engine: Engine,
+    threads: usize,
 ) -> Result<Outcome, SimulationError> {
+    assert!(threads > 0, "a simulation takes a thread at least");
     check_costs(schedule, &Charges::new(*parameters))?;
     let by_windows = match engine {
         Engine::Auto => !mostly_waits(schedule, parameters),
@@ -147,8 +152,8 @@ pub fn simulate(
     if by_windows && windows::fits(schedule, parameters) {
         let plan = Plan::new(&schedule.tables(), &schedule.extent());
         match plan.lanes.len() {
-            0..=4 => return Windows::<4>::new(schedule, &plan, *parameters).run(),
-            5..=32 => return Windows::<32>::new(schedule, &plan, *parameters).run(),
+            0..=4 => return windows::simulate::<4>(schedule, &plan, *parameters, threads),
+            5..=32 => return windows::simulate::<32>(schedule, &plan, *parameters, threads),
             _ => {}
         }
     }
@@ -193,25 +198,19 @@ fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationE
     Ok(())
 }
 
-/// Ends a simulation in which nothing happens any more: either everything has ended, or something waits for ever.
+/// Ends a simulation of so many operations in which nothing happens any more: either all of them have begun, and nothing is left,
+/// or something waits for ever.
 fn finish(
-    program: &Program<'_>,
-    ends: Vec<u64>,
-    matching: &Matching,
-    pool: &Pool,
+    operations: usize,
+    begun: u64,
+    left: Left,
     mut outcome: Outcome,
 ) -> Result<Outcome, SimulationError> {
-    let (receives, messages, left) = matching.left(program, pool, NAMED);
-    let operations = program.tables.nodes.len() as u64 - program.begun;
+    let Left { receives, messages, named } = left;
+    let operations = operations as u64 - begun;
     if operations + receives + messages > 0 {
-        return Err(SimulationError::Unmatched { operations, receives, messages, left });
+        return Err(SimulationError::Unmatched { operations, receives, messages, left: named });
     }
-    outcome.ends = ends;
-    outcome.events = program.begun + outcome.messages;
+    outcome.events = begun + outcome.messages;
     Ok(outcome)
-}
-
-/// A time as long as it is in range.
-fn in_range(rank: u32, time: u64) -> Result<u64, SimulationError> {
-    if time < LIMIT { Ok(time) } else { Err(SimulationError::Time { rank }) }
 }

@@ -89,7 +89,7 @@ proptest! {
         let path = directory.path().join("hostile.pdt");
         fs::write(&path, &bytes).expect("the file is written");
         if let Ok(schedule) = Schedule::load(&path) {
-            let _ = goal::simulate(&schedule, &goal::LogGops::default(), goal::Engine::Auto);
+            let _ = goal::simulate(&schedule, &goal::LogGops::default(), goal::Engine::Auto, 1);
         }
     }
 }

@@ -50,7 +50,7 @@ proptest! {
             bytes[at] = value;
         }
         if let Ok(schedule) = read_binary(&bytes) {
-            let _ = simulate(&schedule, &LogGops::default(), Engine::Auto);
+            let _ = simulate(&schedule, &LogGops::default(), Engine::Auto, 2);
         }
     }
 

@@ -21,15 +21,20 @@ prop_compose! {
 }
 
 /// What engines must agree on: the outcome, or that there is none.
-fn outcome(schedule: &goal::Schedule, parameters: &LogGops, engine: Engine) -> Result<goal::Outcome, String> {
-    simulate(schedule, parameters, engine).map_err(|error| error.to_string())
+fn outcome(
+    schedule: &goal::Schedule,
+    parameters: &LogGops,
+    engine: Engine,
+    threads: usize,
+) -> Result<goal::Outcome, String> {
+    simulate(schedule, parameters, engine, threads).map_err(|error| error.to_string())
 }
 
 fn agree(schedule: &goal::Schedule, parameters: &LogGops) -> Result<(), TestCaseError> {
-    prop_assert_eq!(
-        outcome(schedule, parameters, Engine::Windows),
-        outcome(schedule, parameters, Engine::Ordered)
-    );
+    let ordered = outcome(schedule, parameters, Engine::Ordered, 1);
+    for threads in [1, 2, 3] {
+        prop_assert_eq!(&outcome(schedule, parameters, Engine::Windows, threads), &ordered);
+    }
     Ok(())
 }
 
@@ -85,7 +90,24 @@ fn windows_agree_on_many_hosts() {
     for schedule in patterns {
         let schedule = schedule.expect("the schedule is small");
         let parameters = LogGops::default();
-        let windows = simulate(&schedule, &parameters, Engine::Windows);
-        assert_eq!(windows, simulate(&schedule, &parameters, Engine::Ordered), "{}", schedule.extent());
+        let ordered = simulate(&schedule, &parameters, Engine::Ordered, 1);
+        for threads in [1, 2, 4, 64] {
+            let windows = simulate(&schedule, &parameters, Engine::Windows, threads);
+            assert_eq!(windows, ordered, "{}, {threads} threads", schedule.extent());
+        }
+    }
+}
+
+/// Two ranks compute for longer than there is time; whatever the engine, the first of them is named.
+#[test]
+fn the_first_rank_is_named_where_time_leaves_its_range() {
+    let long = "{\n a: calc 4000000000000000\n b: calc 4000000000000000\n b requires a\n c: calc 1\n c requires b\n}\n";
+    let text = format!("num_ranks 4\nrank 0 {{\n}}\nrank 1 {{\n calc 5\n}}\nrank 2 {long}rank 3 {long}");
+    let schedule = goal::read_text(text.as_bytes()).expect("the text is good");
+    for (engine, threads) in
+        [(Engine::Windows, 1), (Engine::Windows, 2), (Engine::Windows, 4), (Engine::Ordered, 1)]
+    {
+        let found = simulate(&schedule, &LogGops::default(), engine, threads);
+        assert_eq!(found, Err(goal::SimulationError::Time { rank: 2 }), "{engine:?}, {threads} threads");
     }
 }

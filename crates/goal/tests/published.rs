@@ -5,14 +5,17 @@ use goal::pattern::{
 };
 use goal::{Engine, LogGops, NANOSECOND, Schedule, read_text, simulate};
 
-/// The ends of all hosts \[ns\], from both engines.
+/// The ends of all hosts \[ns\], from both engines, and from threads.
 fn ends(schedule: &Schedule) -> Vec<u64> {
-    let [one, other] = [Engine::Windows, Engine::Ordered].map(|engine| {
-        let outcome = simulate(schedule, &LogGops::default(), engine).expect("the schedule ends");
-        assert_eq!(outcome.across_threshold, 0);
-        outcome.ends.iter().map(|end| end / NANOSECOND).collect::<Vec<_>>()
-    });
-    assert_eq!(one, other);
+    let [one, threads, ordered] =
+        [(Engine::Windows, 1), (Engine::Windows, 3), (Engine::Ordered, 1)].map(|(engine, threads)| {
+            let outcome =
+                simulate(schedule, &LogGops::default(), engine, threads).expect("the schedule ends");
+            assert_eq!(outcome.across_threshold, 0);
+            outcome.ends.iter().map(|end| end / NANOSECOND).collect::<Vec<_>>()
+        });
+    assert_eq!(one, threads);
+    assert_eq!(one, ordered);
     one
 }
 
@@ -57,7 +60,7 @@ fn every_parameter_is_charged_where_it_belongs() {
         overhead_per_byte: 1_000,
         ..LogGops::default()
     };
-    let outcome = simulate(&schedule, &parameters, Engine::Auto).expect("the schedule ends");
+    let outcome = simulate(&schedule, &parameters, Engine::Auto, 1).expect("the schedule ends");
     // The second send starts when g + 10 G = 120 ns are over, and takes o + 10 O = 20 ns. It arrives after o + L =
     // 1010 ns, and takes o + 10 max(O, G) = 30 ns.
     assert_eq!(outcome.ends, [120_000 + 20_000, 120_000 + 1_010_000 + 30_000]);
@@ -71,7 +74,7 @@ fn a_send_above_the_threshold_waits_for_its_receive() {
     let schedule = read_text(text).expect("the text is good");
     let end = |eager_up_to| {
         let parameters = LogGops { eager_up_to, ..LogGops::default() };
-        let outcome = simulate(&schedule, &parameters, Engine::Auto).expect("the schedule ends");
+        let outcome = simulate(&schedule, &parameters, Engine::Auto, 1).expect("the schedule ends");
         outcome.ends[0] / NANOSECOND
     };
     assert_eq!(end(9), 1505);

@@ -5,8 +5,8 @@ mod blocks;
 mod crew;
 mod domain;
 mod gateway;
-mod meeting;
 mod post;
+mod standing;
 mod timing;
 
 use std::sync::Mutex;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
+
 use crate::job::Job;
 use sections::Sections;
 
@@ -182,7 +184,19 @@ impl Config {
     /// # Errors
     /// Where a key is unknown, or a value of the wrong type.
     pub fn loggops(&self) -> Result<LogGopsSection, ConfigError> {
-        let table = self.section("loggops").cloned().unwrap_or_default();
+        self.read("loggops")
+    }
+
+    /// Returns the number of threads.
+    ///
+    /// # Errors
+    /// Where a key beside it is unknown, or a value of the wrong type or out of its range.
+    pub fn threads(&self) -> Result<usize, ConfigError> {
+        resolve::threads(&self.read("engine")?)
+    }
+
+    fn read<T: DeserializeOwned>(&self, section: &str) -> Result<T, ConfigError> {
+        let table = self.section(section).cloned().unwrap_or_default();
         table.try_into().map_err(|error: toml::de::Error| ConfigError::Merged(error.message().to_owned()))
     }
 

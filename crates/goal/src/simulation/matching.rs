@@ -4,19 +4,24 @@
 //! that is a queue per channel, of receives or of messages, never of both. At a host where a receive leaves source or tag
 //! open, or a message matches any tag, two lists are searched instead.
 
+use std::ops::Range;
+
 use bytemuck::{Pod, Zeroable};
 
-use super::Unmatched;
 use super::memory::table;
 use super::pool::{List, Pool};
-use super::program::Program;
+use super::{NAMED, Unmatched};
 use crate::schedule::{ANY, Channel, Kind, Tables};
 
-/// What waits at the hosts for its counterpart.
+/// What waits at hosts for its counterpart.
 #[derive(Debug)]
-pub(crate) struct Matching {
+pub(crate) struct Matching<'a> {
+    tables: Tables<'a>,
+    ranks: Range<u32>,
+    /// The first channel that leads to these hosts.
+    first: u32,
     channels: Box<[Waiting]>,
-    /// The lists of the hosts that have some, by their rank; none at all where no host has some.
+    /// The lists of the hosts that have some; none at all where no host has some.
     open: Vec<Option<Box<Lists>>>,
 }
 
@@ -36,77 +41,77 @@ struct Lists {
     messages: Vec<u32>,
 }
 
-impl Matching {
-    pub(crate) fn new(tables: &Tables<'_>) -> Self {
-        let own = |rank: u32| {
-            let rank = rank as usize;
-            &tables.channels[tables.first_channel[rank] as usize..tables.first_channel[rank + 1] as usize]
-        };
+/// What is left at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) receives: u64,
+    pub(crate) messages: u64,
+    /// The first ones.
+    pub(crate) named: Vec<Unmatched>,
+}
+
+impl<'a> Matching<'a> {
+    /// Makes that of some of the ranks.
+    pub(crate) fn new(tables: Tables<'a>, ranks: Range<u32>) -> Self {
+        let own = |rank| &tables.channels[channels_to(&tables, &(rank..rank + 1))];
         let lists = |rank| own(rank).iter().any(Channel::is_open).then(Box::<Lists>::default);
-        let any = tables.channels.iter().any(Channel::is_open);
-        let open = if any { (0..tables.ranks()).map(lists).collect() } else { Vec::new() };
-        let mut channels: Box<[Waiting]> = table(tables.channels.len());
-        for (waiting, channel) in channels.iter_mut().zip(tables.channels) {
+        let range = channels_to(&tables, &ranks);
+        let own = &tables.channels[range.clone()];
+        let any = own.iter().any(Channel::is_open);
+        let open = if any { ranks.clone().map(lists).collect() } else { Vec::new() };
+        let mut channels: Box<[Waiting]> = table(own.len());
+        for (waiting, channel) in channels.iter_mut().zip(own) {
             (waiting.source, waiting.destination) = (channel.source, channel.destination);
         }
-        Self { channels, open }
+        Self { tables, ranks, first: range.start as u32, channels, open }
     }
 
-    /// Returns the rank from which the messages of a channel come; it is that of all sends in a channel.
+    /// Returns where what waits in a channel stands.
+    #[inline]
+    fn place(&self, channel: u32) -> usize {
+        channel.wrapping_sub(self.first) as usize
+    }
+
+    /// Returns the rank from which the messages of a channel to these hosts come; it is that of all sends in a channel.
     #[inline]
     pub(crate) fn source(&self, channel: u32) -> u32 {
-        self.channels[channel as usize].source
+        self.channels[self.place(channel)].source
     }
 
-    /// Returns the rank to which the messages of a channel go.
+    /// Returns the rank to which the messages of a channel go, of any host.
     #[inline]
     pub(crate) fn destination(&self, channel: u32) -> u32 {
-        self.channels[channel as usize].destination
+        match self.channels.get(self.place(channel)) {
+            Some(waiting) => waiting.destination,
+            None => self.tables.channels[channel as usize].destination,
+        }
     }
 
-    /// The same, unless it is that of a computation, which has none.
+    /// Returns the rank to which the messages of a channel go, if that is one of these hosts; computations have no channel.
     #[inline]
     pub(crate) fn leads_to(&self, channel: u32) -> Option<u32> {
-        self.channels.get(channel as usize).map(|waiting| waiting.destination)
+        self.channels.get(self.place(channel)).map(|waiting| waiting.destination)
     }
 
     /// Returns the receive that takes a message, or lets the message wait.
     #[inline]
-    pub(crate) fn arrive(
-        &mut self,
-        program: &Program<'_>,
-        pool: &mut Pool,
-        host: u32,
-        message: u32,
-    ) -> Option<u32> {
-        self.meet(program, pool, host, message, Kind::Receive)
+    pub(crate) fn arrive(&mut self, pool: &mut Pool, host: u32, message: u32) -> Option<u32> {
+        self.meet(pool, host, message, Kind::Receive)
     }
 
     /// Returns the message that a receive takes, or lets the receive wait.
     #[inline]
-    pub(crate) fn post(
-        &mut self,
-        program: &Program<'_>,
-        pool: &mut Pool,
-        host: u32,
-        receive: u32,
-    ) -> Option<u32> {
-        self.meet(program, pool, host, receive, Kind::Send)
+    pub(crate) fn post(&mut self, pool: &mut Pool, host: u32, receive: u32) -> Option<u32> {
+        self.meet(pool, host, receive, Kind::Send)
     }
 
     #[inline]
-    fn meet(
-        &mut self,
-        program: &Program<'_>,
-        pool: &mut Pool,
-        host: u32,
-        slot: u32,
-        other: Kind,
-    ) -> Option<u32> {
-        if self.open.get(host as usize).is_some_and(Option::is_some) {
-            return self.search(program, pool, host, slot, other);
+    fn meet(&mut self, pool: &mut Pool, host: u32, slot: u32, other: Kind) -> Option<u32> {
+        if self.open.get((host - self.ranks.start) as usize).is_some_and(Option::is_some) {
+            return self.search(pool, host, slot, other);
         }
-        let waiting = &mut self.channels[pool[slot].channel as usize].list;
+        let place = self.place(pool[slot].channel);
+        let waiting = &mut self.channels[place].list;
         if waiting.first().is_some_and(|first| pool[first].sort.kind() == other as u8) {
             return waiting.pop(pool);
         }
@@ -115,16 +120,10 @@ impl Matching {
     }
 
     #[cold]
-    fn search(
-        &mut self,
-        program: &Program<'_>,
-        pool: &Pool,
-        host: u32,
-        slot: u32,
-        other: Kind,
-    ) -> Option<u32> {
-        let channel = |slot: u32| program.tables.channels[pool[slot].channel as usize];
-        let lists = self.open.get_mut(host as usize)?.as_mut()?;
+    fn search(&mut self, pool: &Pool, host: u32, slot: u32, other: Kind) -> Option<u32> {
+        let channels = self.tables.channels;
+        let channel = |slot: u32| channels[pool[slot].channel as usize];
+        let lists = self.open.get_mut((host - self.ranks.start) as usize)?.as_mut()?;
         let (theirs, ours) = match other {
             Kind::Receive => (&mut lists.receives, &mut lists.messages),
             _ => (&mut lists.messages, &mut lists.receives),
@@ -138,25 +137,31 @@ impl Matching {
         }
     }
 
-    /// Returns how many receives and messages wait, and the first ones.
-    pub(crate) fn left(&self, program: &Program<'_>, pool: &Pool, most: usize) -> (u64, u64, Vec<Unmatched>) {
-        let (mut receives, mut messages, mut left) = (0, 0, Vec::new());
-        let mut count = |slot: u32| {
+    /// Adds the receives and messages that wait, host after host.
+    pub(crate) fn add_left(&self, pool: &Pool, left: &mut Left) {
+        let mut add = |slot: u32| {
             let node = pool[slot].node;
-            let is_message = program.tables.nodes[node as usize].kind() == Kind::Send;
-            *(if is_message { &mut messages } else { &mut receives }) += 1;
-            if left.len() < most {
-                left.push(unmatched(&program.tables, node, is_message));
+            let is_message = self.tables.nodes[node as usize].kind() == Kind::Send;
+            *(if is_message { &mut left.messages } else { &mut left.receives }) += 1;
+            if left.named.len() < NAMED {
+                left.named.push(unmatched(&self.tables, node, is_message));
             }
         };
-        for waiting in self.channels.iter() {
-            waiting.list.iter(pool).for_each(&mut count);
+        for rank in self.ranks.clone() {
+            let own = channels_to(&self.tables, &(rank..rank + 1));
+            for channel in own {
+                self.channels[self.place(channel as u32)].list.iter(pool).for_each(&mut add);
+            }
+            if let Some(Some(lists)) = self.open.get((rank - self.ranks.start) as usize) {
+                lists.receives.iter().chain(&lists.messages).copied().for_each(&mut add);
+            }
         }
-        for lists in self.open.iter().flatten() {
-            lists.receives.iter().chain(&lists.messages).copied().for_each(&mut count);
-        }
-        (receives, messages, left)
     }
+}
+
+/// Returns the channels that lead to ranks.
+fn channels_to(tables: &Tables<'_>, ranks: &Range<u32>) -> Range<usize> {
+    tables.first_channel[ranks.start as usize] as usize..tables.first_channel[ranks.end as usize] as usize
 }
 
 fn unmatched(tables: &Tables<'_>, node: u32, is_message: bool) -> Unmatched {

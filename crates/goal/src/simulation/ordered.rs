@@ -2,19 +2,20 @@
 
 use super::host::{NEVER, Next};
 use super::lane::{Lane, What};
+use super::matching::Left;
 use super::pool::{Pool, Slot};
 use super::program::{Freed, Program};
 use super::queue::Queue;
-use super::{Hosts, Matching, Outcome, SimulationError, finish, in_range};
+use super::{Hosts, Matching, Outcome, SimulationError, finish};
 use crate::order;
-use crate::parameters::{Charges, LogGops};
+use crate::parameters::{Charges, LIMIT, LogGops};
 use crate::schedule::Schedule;
 
 pub(crate) struct Ordered<'a> {
     program: Program<'a>,
     charges: Charges,
     hosts: Hosts,
-    matching: Matching,
+    matching: Matching<'a>,
     pool: Pool,
     /// What comes next at each host, and in which lane, as it stands in the queue.
     queued: Vec<(Next, usize)>,
@@ -31,10 +32,10 @@ impl<'a> Ordered<'a> {
         let tables = schedule.tables();
         let hosts = Hosts::new(&tables, &schedule.extent());
         Self {
-            program: Program::new(tables),
+            program: Program::new(tables, &(0..tables.ranks())),
             charges: Charges::new(parameters),
             hosts,
-            matching: Matching::new(&tables),
+            matching: Matching::new(tables, 0..tables.ranks()),
             pool: Pool::new(),
             queued: vec![(NEVER, 0); tables.ranks() as usize],
             queue: Queue::default(),
@@ -49,12 +50,19 @@ impl<'a> Ordered<'a> {
         self.free_roots();
         while let Some((next, host)) = self.queue.pop() {
             // What came earlier was queued as well: this entry is outdated.
-            if self.queued[host as usize].0 == next {
-                self.step(host)?;
+            if self.queued[host as usize].0 != next {
+                continue;
             }
+            if next.time >= LIMIT {
+                let late = self.queued.iter().position(|queued| queued.0 != NEVER);
+                return Err(SimulationError::Time { rank: late.map_or(host, |rank| rank as u32) });
+            }
+            self.step(host);
         }
-        let ends = (0..self.program.tables.ranks()).map(|host| self.hosts.end(host)).collect();
-        finish(&self.program, ends, &self.matching, &self.pool, self.outcome)
+        self.outcome.ends = (0..self.program.tables.ranks()).map(|host| self.hosts.end(host)).collect();
+        let mut left = Left::default();
+        self.matching.add_left(&self.pool, &mut left);
+        finish(self.program.tables.nodes.len(), self.program.begun, left, self.outcome)
     }
 
     /// Frees all operations that wait for nothing.
@@ -68,10 +76,9 @@ impl<'a> Ordered<'a> {
 
     /// Does what comes next at a host.
     #[inline]
-    fn step(&mut self, host: u32) -> Result<(), SimulationError> {
+    fn step(&mut self, host: u32) {
         let (Next { time, .. }, lane) = self.queued[host as usize];
-        let Some(slot) = self.hosts.pop(host, lane, &mut self.pool) else { return Ok(()) };
-        let time = in_range(host, time)?;
+        let Some(slot) = self.hosts.pop(host, lane, &mut self.pool) else { return };
         let released = match self.hosts.plan.lanes[lane].what {
             What::Calculate => self.calculate(host, lane, slot, time),
             What::Send => self.send(host, lane, slot, time),
@@ -92,7 +99,6 @@ impl<'a> Ordered<'a> {
             None => self.release(host, false),
         }
         self.requeue(host);
-        Ok(())
     }
 
     fn calculate(&mut self, host: u32, lane: usize, place: u32, time: u64) -> Option<u32> {
@@ -130,7 +136,7 @@ impl<'a> Ordered<'a> {
         let slot = self.pool[place];
         let first = self.program.first(host);
         self.program.started(first, &slot, &mut self.freed);
-        let message = self.matching.post(&self.program, &mut self.pool, host, place)?;
+        let message = self.matching.post(&mut self.pool, host, place)?;
         // LogGOPSim holds the sender's resources that have the receive's numbers here, not those of the send.
         let resources = self.program.tables.nodes[slot.node as usize];
         let released = self.taken(host, message, place, time, (resources.cpu, resources.nic));
@@ -141,7 +147,7 @@ impl<'a> Ordered<'a> {
     fn arrive(&mut self, host: u32, lane: usize, place: u32, time: u64) -> Option<u32> {
         let Slot { size, .. } = self.pool[place];
         self.hosts.occupy(host, lane, time + self.charges.receive(size), time + self.charges.gap(size));
-        let receive = self.matching.arrive(&self.program, &mut self.pool, host, place)?;
+        let receive = self.matching.arrive(&mut self.pool, host, place)?;
         let slot = self.pool[receive];
         let Lane { cpu, nic, .. } = self.hosts.plan.lanes[lane];
         let released = self.taken(host, place, receive, time, (cpu, nic));

@@ -1,5 +1,7 @@
 //! The operations as they run: what waits for them, and when they become free.
 
+use std::ops::Range;
+
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxHashMap;
 
@@ -126,11 +128,13 @@ impl Near {
     }
 }
 
-/// The operations of all hosts. They are read where they are mapped. What is needed beside them lies in large pages: hosts take
+/// The operations of hosts. They are read where they are mapped. What is needed beside them lies in large pages: hosts take
 /// turns, and each access is to another page.
 #[derive(Debug)]
 pub(crate) struct Program<'a> {
     pub(crate) tables: Tables<'a>,
+    /// The first operation of these hosts.
+    first: u32,
     links: Box<[Links]>,
     /// How many dependencies are open beside those that [`Links`] count.
     more_open: FxHashMap<u32, u32>,
@@ -139,14 +143,24 @@ pub(crate) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    pub(crate) fn new(tables: Tables<'a>) -> Self {
-        Self { tables, links: table(tables.nodes.len()), more_open: FxHashMap::default(), begun: 0 }
+    /// Makes those of some of the ranks.
+    pub(crate) fn new(tables: Tables<'a>, ranks: &Range<u32>) -> Self {
+        let [first, end] = [ranks.start, ranks.end].map(|rank| tables.first_node[rank as usize]);
+        let links = table((end - first) as usize);
+        Self { tables, first: first as u32, links, more_open: FxHashMap::default(), begun: 0 }
+    }
+
+    /// Returns where what becomes of an operation stands.
+    #[inline]
+    fn place(&self, node: u32) -> usize {
+        node.wrapping_sub(self.first) as usize
     }
 
     /// Counts the dependencies of a host's operations, and adds those that wait for nothing.
     pub(crate) fn begin(&mut self, host: u32, freed: &mut Vec<Freed>) {
         let (own, tables) = (self.tables.range(host), self.tables);
-        let links = &mut self.links[own.clone()];
+        let first = self.first as usize;
+        let links = &mut self.links[own.start - first..own.end - first];
         for (index, edges) in tables.edges_of_each(&own).enumerate() {
             links[index].0 |= Links::new(index as u32, edges).0;
             for edge in edges {
@@ -174,7 +188,7 @@ impl<'a> Program<'a> {
     #[inline]
     pub(crate) fn slot(&self, node: u32, plan: &Plan, time: u64, stamp: u64) -> Slot {
         let operation = &self.tables.nodes[node as usize];
-        let links = self.links[node as usize];
+        let links = self.links[self.place(node)];
         let leaving = links.leaving();
         let flags = u32::from(operation.has_start_edges != 0) << 2 | leaving << 3;
         let sort = Sort(u32::from(operation.kind) | flags | plan.number(operation) << 5);
@@ -197,8 +211,8 @@ impl<'a> Program<'a> {
             },
             _ => [Near(slot.edge).dependent(slot.node); 2],
         };
-        let [one, other] = [one, other].map(|node| node as usize);
-        match (self.tables.nodes.get(one), self.links.get(one), self.links.get(other)) {
+        let links = [one, other].map(|node| self.links.get(self.place(node)));
+        match (self.tables.nodes.get(one as usize), links[0], links[1]) {
             (Some(node), Some(one), Some(other)) => node.channel ^ one.0 ^ other.0,
             _ => 0,
         }
@@ -253,7 +267,8 @@ impl<'a> Program<'a> {
     /// Counts one dependency of an operation less; returns it if that frees it.
     #[inline]
     fn resolve_one(&mut self, node: u32) -> Option<Freed> {
-        let links = &mut self.links[node as usize];
+        let place = self.place(node);
+        let links = &mut self.links[place];
         if links.open() == Links::MOST_OPEN && take_one(&mut self.more_open, node) {
             return None;
         }

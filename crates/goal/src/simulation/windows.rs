@@ -11,53 +11,37 @@
 //! That is exact where time never runs backwards (one processor per host) and where no send waits for its receive: such a
 //! wait ends at another host in no time. While a message above S bytes is under way or waits, days are therefore run event
 //! by event, in the order of all events, as soon as all hosts have come as far as any.
+//!
+//! Hosts are divided among threads by the same rule: in a window no part can learn of what another one does in it. So all
+//! parts run a window by themselves, [meet](pdes_core::Meeting), take what the others have sent, and begin the next window at the
+//! first event of any. What is created is compared as above, by records that other parts may have written in windows before;
+//! the answer is therefore that of one thread.
 
 mod calendar;
+mod crew;
 mod hosts;
 mod in_order;
+mod part;
+mod places;
 mod records;
 mod sorting;
 mod work;
 
-use calendar::Calendar;
-use hosts::Host;
-use in_order::InOrder;
-use records::MOST;
-use work::Work;
+use std::ops::Range;
+
+use part::Part;
+use places::{Due, Places};
+use records::{Log, MOST};
 
 use super::lane::Plan;
-use super::pool::Slot;
-use super::{Outcome, SimulationError};
+use super::matching::Left;
+use super::{Outcome, SimulationError, finish};
 use crate::parameters::{Charges, LIMIT, LogGops};
-use crate::schedule::{Extent, Schedule};
+use crate::schedule::{Extent, Kind, Schedule, Tables};
 
-/// What so many hosts need for their next operation stays in the caches between their visits.
-const CACHED: usize = 2048;
-
-/// Hosts whose memory is read together.
-const TOGETHER: usize = 16;
-
-/// The day of a host that waits for nothing but mail.
-const NO_VISIT: u64 = u64::MAX;
-
-/// A window has at least as many days, where it has as many picoseconds.
-const DAYS: u64 = 8;
-
-/// The engine for hosts with so many lanes.
-pub(crate) struct Windows<'a, const LANES: usize> {
-    hosts: Vec<Host<LANES>>,
-    work: Work<'a>,
-    calendar: Calendar,
-    in_order: InOrder,
-    /// The logarithm of the length of a day \[ps\].
-    day: u32,
-    /// The length of a window: as many days as o + L has \[ps\].
-    window: u64,
-    /// No host has come further than here \[ps\].
-    reached: u64,
-    /// First operations of hosts that are visited next, and what stands first there.
-    fetched: Vec<(u32, u32)>,
-}
+/// A thread more is used where there are so many hosts for each: fewer seldom have enough to do in a window. In debug builds one
+/// suffices, so that tests use threads.
+pub(crate) const HOSTS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 64 };
 
 /// Returns whether the engine gives LogGOPSim's answer for a schedule, where each host has one processor.
 pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
@@ -68,124 +52,84 @@ pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
     cpus == 1 && charges.flight > 0 && is_countable
 }
 
-impl<'a, const LANES: usize> Windows<'a, LANES> {
-    /// Prepares the simulation of a schedule that fits.
-    pub(crate) fn new(schedule: &'a Schedule, plan: &'a Plan, parameters: LogGops) -> Self {
-        let tables = schedule.tables();
-        let work = Work::new(tables, plan, parameters);
-        let day = (work.charges.flight / DAYS).checked_ilog2().unwrap_or(0);
-        let hosts = tables.first_node[..tables.ranks() as usize].iter().map(|&first| Host::new(first as u32));
-        Self {
-            hosts: hosts.collect(),
-            day,
-            window: work.charges.flight >> day << day,
-            reached: 0,
-            work,
-            calendar: Calendar::new(),
-            in_order: InOrder::default(),
-            fetched: Vec::new(),
-        }
+/// Simulates a schedule that fits, of which hosts have so many lanes at most, on up to so many threads.
+pub(crate) fn simulate<const LANES: usize>(
+    schedule: &Schedule,
+    plan: &Plan,
+    parameters: LogGops,
+    threads: usize,
+) -> Result<Outcome, SimulationError> {
+    let tables = schedule.tables();
+    let waits = schedule.sizes().largest(Kind::Send) > parameters.eager_up_to;
+    let parts = if waits { 1 } else { threads.min(tables.ranks() as usize / HOSTS_PER_THREAD).max(1) };
+    let ranks = divide(&tables, parts);
+    let log = Log::new(ranks.iter().map(|ranks| 2 * operations(&tables, ranks) + ranks.len()));
+    let places = Places::new(&log, tables.ranks());
+    let part = |number: usize| Part::<LANES>::new(tables, plan, parameters, &log, (number, &ranks));
+    let parts = match parts {
+        1 => vec![alone(part(0), places)],
+        _ => crew::run(part, parts, places),
+    };
+    if let Some(rank) = parts.iter().filter_map(|part| part.late).min() {
+        return Err(SimulationError::Time { rank });
     }
+    let (mut outcome, mut left, mut begun) = (Outcome::default(), Left::default(), 0);
+    for part in parts {
+        begun += part.finish(&mut outcome, &mut left);
+    }
+    finish(tables.nodes.len(), begun, left, outcome)
+}
 
-    pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
-        let mut hosts: Vec<u32> = (0..self.hosts.len() as u32).collect();
-        for (own, &host) in self.hosts.iter_mut().zip(&hosts) {
-            self.work.begin(own, host);
-        }
-        let is_large = self.hosts.len() > CACHED;
-        let mut next = Some(0);
-        while let Some(day) = next {
-            let start = day << self.day;
-            self.work.complete(start);
-            if self.work.waiting == 0 {
-                self.reached = (start + self.window).min(LIMIT);
+/// Divides ranks into ranges that have about as many operations each, and a rank at least.
+fn divide(tables: &Tables<'_>, parts: usize) -> Vec<Range<u32>> {
+    let mut start = 0;
+    let mut ranges = Vec::with_capacity(parts);
+    for number in 1..=parts {
+        let share = (tables.nodes.len() as u128 * number as u128 / parts as u128) as u64;
+        let end = tables.first_node.partition_point(|&first| first < share) as u32;
+        let last = tables.ranks() - (parts - number) as u32;
+        let end = if number == parts { last } else { end.clamp(start + 1, last) };
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
+
+/// Returns how many operations ranks have.
+fn operations(tables: &Tables<'_>, ranks: &Range<u32>) -> usize {
+    (tables.first_node[ranks.end as usize] - tables.first_node[ranks.start as usize]) as usize
+}
+
+/// Runs all hosts to their end, on one thread.
+fn alone<'a, const LANES: usize>(mut part: Part<'a, LANES>, mut places: Places<'a>) -> Part<'a, LANES> {
+    part.begin();
+    let mut hosts = Vec::new();
+    while let Some(day) = part.calendar.next() {
+        part.calendar.turn(day, &mut hosts);
+        let start = day << part.day;
+        let records = &mut part.work.records;
+        match Due::new(records.count(), records.steps, places.thresholds()) {
+            Due::Nothing => {}
+            Due::Places => {
+                places.place(&[records.next], start);
+                records.steps = 0;
             }
-            if start < self.reached {
-                self.run_day(&hosts, day, is_large)?;
-            } else {
-                self.run_in_order(&mut hosts, day)?;
-            }
-            hosts.clear();
-            next = self.calendar.next();
-            next.iter().for_each(|&day| self.calendar.turn(day, &mut hosts));
-        }
-        let ends = self.hosts.iter().map(|host| host.cpu).collect();
-        self.work.finish(ends)
-    }
-
-    /// Visits the hosts of a day, each until the end of the window.
-    fn run_day(&mut self, hosts: &[u32], day: u64, is_large: bool) -> Result<(), SimulationError> {
-        for hosts in hosts.chunks(TOGETHER) {
-            if is_large {
-                self.fetch(hosts);
-            }
-            for &host in hosts {
-                if self.hosts[host as usize].visit == day {
-                    self.visit(host)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what the next visits will need.
-    ///
-    /// Between two visits of a host the others push its operations out of the caches. A visit reads one thing because of
-    /// another, and so would wait for memory each time; here the reads for several hosts do not depend on each other, and
-    /// the processor waits for them together.
-    fn fetch(&mut self, hosts: &[u32]) {
-        self.fetched.clear();
-        for &host in hosts {
-            let host = &self.hosts[host as usize];
-            self.fetched.extend(host.heads().map(|slot| (host.first, slot)));
-        }
-        let mut seen = 0;
-        for &(first, slot) in &self.fetched {
-            seen ^= self.work.read(first, slot);
-            seen ^= self.work.leads_to(slot).map_or(0, |peer| self.hosts[peer as usize].first);
-        }
-        std::hint::black_box(seen);
-    }
-
-    /// Does everything that happens at a host in a window.
-    fn visit(&mut self, host: u32) -> Result<(), SimulationError> {
-        let end = self.reached;
-        let own = &mut self.hosts[host as usize];
-        self.work.open_mail(own, end);
-        let next = self.work.run(own, host, end);
-        self.deliver();
-        self.plan_visit(host, next)
-    }
-
-    /// Puts what a visit has sent into the mail; it arrives behind the window.
-    fn deliver(&mut self) {
-        let Self { hosts, work, calendar, .. } = self;
-        for place in work.sent.drain(..) {
-            let Slot { time, channel, .. } = work.pool[place];
-            let peer = work.matching.destination(channel);
-            let to = &mut hosts[peer as usize];
-            to.post(place, time, &mut work.pool);
-            // As long as the processor is busy, the message changes nothing. A host that is still to be visited in this
-            // window finds its mail at the end of the visit.
-            let visit = time.max(to.cpu) >> self.day;
-            if visit < to.visit {
-                to.visit = visit;
-                calendar.enter(visit, peer);
+            Due::Forgetting => {
+                let mut ends = [records.next];
+                places.forget(&mut ends, start, &mut [&mut part.work.pool]);
+                (records.next, records.steps) = (ends[0], 0);
             }
         }
-    }
-
-    /// Plans the next visit of a host that was just visited, and at which something comes next at a time.
-    fn plan_visit(&mut self, host: u32, time: u64) -> Result<(), SimulationError> {
-        let planned = &mut self.hosts[host as usize];
-        planned.visit = match time.min(planned.mail_time.max(planned.cpu)) {
-            u64::MAX => NO_VISIT,
-            LIMIT.. => return Err(SimulationError::Time { rank: host }),
-            time => time >> self.day,
-        };
-        if planned.visit != NO_VISIT {
-            self.calendar.enter(planned.visit, host);
+        // Where sends wait, what a window needs is known once all hosts have come as far as any.
+        if part.work.waiting == 0 {
+            part.reached = (start + part.window).min(LIMIT);
         }
-        Ok(())
+        if start < part.reached {
+            part.run_day(&hosts, day);
+        } else {
+            part.run_in_order(&mut hosts, day);
+        }
+        hosts.clear();
     }
+    part
 }

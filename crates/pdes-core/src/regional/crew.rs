@@ -8,11 +8,11 @@ use std::time::Instant;
 use super::balance::Balance;
 use super::domain::Domain;
 use super::gateway::Gateway;
-use super::meeting::{Meeting, Standing};
 use super::post::{Bags, Letters, PostOffice};
+use super::standing::{Standing, WORDS};
 use super::timing::Stopwatch;
 use super::{Crossings, Region, RegionIndex, Seat};
-use crate::{Process, Progress, SimDuration, SimTime};
+use crate::{Meeting, Process, Progress, SimDuration, SimTime};
 
 /// What the workers share.
 pub(super) struct Commons<'a, P: Process, R: Region<P>> {
@@ -24,7 +24,7 @@ pub(super) struct Commons<'a, P: Process, R: Region<P>> {
     /// The last phase in which each domain has been taken care of.
     claims: Box<[AtomicU64]>,
     balance: Balance,
-    meeting: Meeting,
+    meeting: Meeting<WORDS>,
     epoch: SimDuration,
     /// Whether there are regions elsewhere, which the first worker speaks to.
     is_part: bool,
@@ -174,7 +174,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
 
     /// Does something with all domains that it concerns, together with the other workers.
     fn phase(&mut self, task: Task) -> Option<Standing> {
-        let _guard = BreakUp(&self.commons.meeting);
+        let _guard = self.commons.meeting.break_up_on_panic();
         self.phase += 1;
         let count = self.commons.domains.len();
         // Each worker begins with domains of its own, and then helps others with theirs.
@@ -202,9 +202,9 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
 
     /// Meets the other workers of this process.
     fn meet(&mut self, brought: Standing) -> Option<Standing> {
-        let all = self.commons.meeting.hold(self.meetings, self.me, brought);
+        let brought = self.commons.meeting.hold(self.meetings, self.me, brought.words());
         self.meetings += 1;
-        all
+        brought.map(Standing::of)
     }
 
     /// Learns how the regions of all processes stand, those here being like this, and gets their letters.
@@ -266,16 +266,5 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
             }
         }
         standing
-    }
-}
-
-/// Ends the wait of the other workers where this one panics.
-struct BreakUp<'a>(&'a Meeting);
-
-impl Drop for BreakUp<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.break_up();
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! A region and the processes that live there.
 
-use super::meeting::Standing;
 use super::post::{Letter, Letters};
+use super::standing::Standing;
 use super::{Region, RegionIndex, Seat};
 use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;

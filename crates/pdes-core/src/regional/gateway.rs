@@ -1,8 +1,8 @@
 //! A member's side of a run on a cluster.
 
 use super::blocks::RegionBlocks;
-use super::meeting::Standing;
 use super::post::{Letter, Letters, PostOffice};
+use super::standing::Standing;
 use super::{RegionIndex, Seat};
 use crate::cluster::{Cluster, ClusterError, Pieces, Terms};
 use crate::engine::frame::Tally;

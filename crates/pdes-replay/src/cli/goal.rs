@@ -34,7 +34,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
         let hint = "the replay of a GOAL schedule writes no timeline: leave --timeline out";
         return Err(Misuse(hint.to_owned()).into());
     }
-    let (parameters, engine) = section(config)?;
+    let ((parameters, engine), threads) = (section(config)?, config.threads()?);
     if let Some(other) = config.text("network", "model").filter(|&model| model != MODEL) {
         let hint = format!(
             "found network.model = {other:?}, expected \"{MODEL}\": a GOAL schedule has no other one"
@@ -51,8 +51,8 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     let load = start.elapsed();
     tracing::info!("replaying {} ({MODEL})", schedule.extent());
     let start = Instant::now();
-    let outcome = simulate(&schedule, &parameters, engine)?;
-    let report = Report::new(&path, &schedule, &parameters, &outcome, [load, start.elapsed()]);
+    let outcome = simulate(&schedule, &parameters, engine, threads)?;
+    let report = Report::new(&path, &schedule, &parameters, &outcome, threads, [load, start.elapsed()]);
     report.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     if let Some(path) = config.text("output", "report").map(Path::new) {
         write_json(&report, path).with_context(|| format!("the report {}", path.display()))?;
@@ -201,6 +201,7 @@ impl Report {
         schedule: &Schedule,
         parameters: &LogGops,
         outcome: &Outcome,
+        threads: usize,
         times: [Duration; 2],
     ) -> Self {
         let [load_s, replay_s] = times.map(|time| time.as_secs_f64());
@@ -226,7 +227,7 @@ impl Report {
             actions_per_s: rate(actions),
             events_per_s: rate(outcome.events),
             peak_rss_bytes: peak_rss_bytes(),
-            threads: 1,
+            threads,
             processes: 1,
             slowest_rank: ends().max_by_key(|&(end, rank)| (end, std::cmp::Reverse(rank))).map(rank),
             fastest_rank: ends().min().map(rank),

@@ -254,7 +254,7 @@ fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
+pub(super) fn threads(section: &EngineSection) -> Result<usize, ConfigError> {
     match section.threads {
         None => Ok(1),
         Some(threads @ 1..=MAX_THREADS) => Ok(threads),

@@ -257,7 +257,7 @@ pub(super) struct TableRow {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct EngineSection {
-    /// Threads, of which a replay with `flow` uses one unless it has epochs; where it is left out, text is read on as many as there are cores.
+    /// Threads, of which a replay with `flow` uses one unless it has epochs, and one of a GOAL schedule one for each 64 ranks at most; where it is left out, text is read on as many as there are cores.
     #[schemars(range(min = 1, max = 1024), extend("default" = 1))]
     pub(super) threads: Option<usize>,
     /// How far ranks may run ahead of the slowest one that can run; changes memory and speed, never the result.

@@ -21,7 +21,7 @@ const BITS: u64 = u64::BITS as u64;
 impl Calendar {
     pub(crate) fn new() -> Self {
         Self {
-            today: 1,
+            today: 0,
             days: vec![Vec::new(); DAYS as usize],
             is_used: [0; (DAYS / BITS) as usize],
             later: BTreeMap::new(),

@@ -125,7 +125,7 @@ impl<const LANES: usize> Host<LANES> {
 
     /// Returns when something comes next in the lanes, and in which one.
     #[inline]
-    pub(super) fn next(&self, pool: &Pool, records: &mut Records) -> (u64, usize) {
+    pub(super) fn next(&self, pool: &Pool, records: &mut Records<'_>) -> (u64, usize) {
         match self.occupied {
             0 => (u64::MAX, 0),
             one if one.is_power_of_two() => {
@@ -143,7 +143,7 @@ impl<const LANES: usize> Host<LANES> {
         self.lanes[number].ready.max(busy)
     }
 
-    fn first_of_several(&self, pool: &Pool, records: &mut Records) -> (u64, usize) {
+    fn first_of_several(&self, pool: &Pool, records: &mut Records<'_>) -> (u64, usize) {
         let mut occupied = self.occupied;
         let mut next = (u64::MAX, 0);
         while occupied != 0 {
@@ -158,7 +158,7 @@ impl<const LANES: usize> Host<LANES> {
     }
 
     /// Returns whether what stands first in one lane was created before what stands first in another.
-    fn is_before(&self, one: usize, other: usize, pool: &Pool, records: &mut Records) -> bool {
+    fn is_before(&self, one: usize, other: usize, pool: &Pool, records: &mut Records<'_>) -> bool {
         match (self.lanes[one].list.first(), self.lanes[other].list.first()) {
             (Some(one), Some(other)) => records.is_before(pool[one].stamp, pool[other].stamp),
             (one, _) => one.is_none(),

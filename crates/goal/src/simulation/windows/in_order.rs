@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::SimulationError;
-use super::Windows;
+use super::part::Part;
 use super::records::Records;
 use crate::parameters::LIMIT;
 
@@ -27,7 +26,7 @@ struct Entry {
 }
 
 impl InOrder {
-    fn push(&mut self, time: u64, entry: Entry, records: &mut Records) {
+    fn push(&mut self, time: u64, entry: Entry, records: &mut Records<'_>) {
         if self.now.is_empty() || time != self.time {
             return self.later.push(Reverse((time, entry)));
         }
@@ -35,7 +34,7 @@ impl InOrder {
         self.now.insert(place, entry);
     }
 
-    fn pop(&mut self, records: &mut Records) -> Option<(u64, Entry)> {
+    fn pop(&mut self, records: &mut Records<'_>) -> Option<(u64, Entry)> {
         if self.now.is_empty() {
             self.time = self.later.peek()?.0.0;
             while let Some(&Reverse((_, entry))) = self.later.peek().filter(|next| next.0.0 == self.time) {
@@ -55,21 +54,21 @@ impl InOrder {
     }
 }
 
-impl<const LANES: usize> Windows<'_, LANES> {
+impl<const LANES: usize> Part<'_, LANES> {
     /// Does everything that happens in a window that starts with a day. Hosts of its other days, and those at which a send
     /// ends, are added to those that are visited.
-    pub(super) fn run_in_order(&mut self, hosts: &mut Vec<u32>, day: u64) -> Result<(), SimulationError> {
+    pub(super) fn run_in_order(&mut self, hosts: &mut Vec<u32>, day: u64) {
         let end = ((day << self.day) + self.window).min(LIMIT);
         self.reached = end;
         while let Some(next) = self.calendar.next().filter(|next| next << self.day < end) {
             self.calendar.turn(next, hosts);
         }
-        hosts.retain(|&host| (day..end >> self.day).contains(&self.hosts[host as usize].visit));
+        hosts.retain(|&host| (day..end >> self.day).contains(&self.hosts[host].visit));
         hosts.sort_unstable();
         hosts.dedup();
-        hosts.iter().for_each(|&host| self.hosts[host as usize].visit = day);
+        hosts.iter().for_each(|&host| self.hosts[host].visit = day);
         for &host in &*hosts {
-            self.work.open_mail(&mut self.hosts[host as usize], end);
+            self.work.open_mail(&mut self.hosts[host], end);
             self.enqueue(host, end);
         }
         while let Some((time, entry)) = self.in_order.pop(&mut self.work.records) {
@@ -80,19 +79,18 @@ impl<const LANES: usize> Windows<'_, LANES> {
         }
         for &host in &*hosts {
             let time = self.next(host).map_or(u64::MAX, |(time, ..)| time);
-            self.plan_visit(host, time)?;
+            self.plan_visit(host, time);
         }
-        Ok(())
     }
 
     /// Does what comes next at a host, in a lane, and what comes then as long as that is at the same host.
     fn run_ahead(&mut self, host: u32, mut time: u64, mut lane: usize, hosts: &mut Vec<u32>, day: u64) {
         let end = self.reached;
         loop {
-            self.work.run_one(&mut self.hosts[host as usize], host, time, lane);
+            self.work.run_one(&mut self.hosts[host], host, time, lane);
             self.deliver();
             if let Some(ended) = self.work.ended.take() {
-                let to = &mut self.hosts[ended.host as usize];
+                let to = &mut self.hosts[ended.host];
                 if to.visit != day {
                     to.visit = day;
                     hosts.push(ended.host);
@@ -118,7 +116,7 @@ impl<const LANES: usize> Windows<'_, LANES> {
 
     /// Returns what comes next at a host: when, what, and its lane.
     fn next(&mut self, host: u32) -> Option<(u64, Entry, usize)> {
-        let own = &self.hosts[host as usize];
+        let own = &self.hosts[host];
         let (time, lane) = own.next(&self.work.pool, &mut self.work.records);
         let first = own.first_in(lane).filter(|_| time != u64::MAX)?;
         Some((time, Entry { stamp: self.work.pool[first].stamp, host }, lane))

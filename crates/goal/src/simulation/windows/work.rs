@@ -1,12 +1,14 @@
 //! What happens at hosts, and what it changes besides them.
 
+use std::ops::Range;
+
+use super::super::Outcome;
 use super::super::lane::{Plan, What};
-use super::super::matching::Matching;
+use super::super::matching::{Left, Matching};
 use super::super::pool::{Pool, Slot};
 use super::super::program::{Freed, Program};
-use super::super::{Outcome, SimulationError, finish};
 use super::hosts::{Host, what};
-use super::records::{Records, stamp};
+use super::records::{Log, Records, stamp};
 use crate::order;
 use crate::parameters::{Charges, LogGops};
 use crate::schedule::Tables;
@@ -16,9 +18,9 @@ pub(super) struct Work<'a> {
     plan: &'a Plan,
     program: Program<'a>,
     pub(super) charges: Charges,
-    pub(super) matching: Matching,
+    pub(super) matching: Matching<'a>,
     pub(super) pool: Pool,
-    pub(super) records: Records,
+    pub(super) records: Records<'a>,
     /// Messages that the current visit has sent.
     pub(super) sent: Vec<u32>,
     /// Time, stamp and place of what arrives at a host in a window.
@@ -46,14 +48,21 @@ pub(super) struct EndedSend {
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(tables: Tables<'a>, plan: &'a Plan, parameters: LogGops) -> Self {
+    /// Prepares the work of a part with these ranks, and this number among the parts of a log.
+    pub(super) fn new(
+        tables: Tables<'a>,
+        plan: &'a Plan,
+        parameters: LogGops,
+        (log, part): (&'a Log, usize),
+        ranks: Range<u32>,
+    ) -> Self {
         Self {
             plan,
-            program: Program::new(tables),
+            program: Program::new(tables, &ranks),
             charges: Charges::new(parameters),
-            matching: Matching::new(&tables),
+            matching: Matching::new(tables, ranks),
             pool: Pool::new(),
-            records: Records::with_capacity(tables.ranks() as usize + tables.nodes.len()),
+            records: Records::new(log, part),
             sent: Vec::new(),
             sorted: Vec::new(),
             freed: Vec::new(),
@@ -67,21 +76,17 @@ impl<'a> Work<'a> {
     /// Puts the operations of a host that wait for nothing into its lanes.
     pub(super) fn begin<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32) {
         self.program.begin(host, &mut self.freed);
-        let record = self.records.seed();
+        let record = self.records.seed(host);
         self.release(own, record, 0);
     }
 
-    /// Says that all events before a time have happened.
-    pub(super) fn complete(&mut self, time: u64) {
-        self.records.complete(time);
-        if self.records.are_many() {
-            self.records.forget(&mut self.pool);
-        }
-    }
-
-    /// Ends a simulation in which nothing happens any more, with the ends of all hosts.
-    pub(super) fn finish(self, ends: Vec<u64>) -> Result<Outcome, SimulationError> {
-        finish(&self.program, ends, &self.matching, &self.pool, self.outcome)
+    /// Adds what has been done, and what is left; returns how many operations have begun.
+    pub(super) fn finish(self, outcome: &mut Outcome, left: &mut Left) -> u64 {
+        outcome.messages += self.outcome.messages;
+        outcome.message_bytes += self.outcome.message_bytes;
+        outcome.across_threshold += self.outcome.across_threshold;
+        self.matching.add_left(&self.pool, left);
+        self.program.begun
     }
 
     /// Reads what a slot at a host with this first operation will need when its turn comes.
@@ -91,7 +96,7 @@ impl<'a> Work<'a> {
         self.program.read(first, slot)
     }
 
-    /// Returns the rank to which the messages of a slot's channel go, if it has one.
+    /// Returns the rank to which the messages of a slot's channel go, if it is one of this part.
     #[inline]
     pub(super) fn leads_to(&self, place: u32) -> Option<u32> {
         self.matching.leads_to(self.pool[place].channel)
@@ -206,13 +211,13 @@ impl<'a> Work<'a> {
             What::Receive => {
                 self.program.started(own.first, slot, &mut self.freed);
                 let place = place.unwrap_or_else(|| self.pool.take(*slot));
-                let message = self.matching.post(&self.program, &mut self.pool, host, place);
+                let message = self.matching.post(&mut self.pool, host, place);
                 message.and_then(|message| self.receive(own, host, [place, message], time, None))
             }
             What::Arrive => {
                 own.occupy(lane, time + self.charges.receive(size), time + self.charges.gap(size));
                 let place = place.unwrap_or_else(|| self.pool.take(*slot));
-                let receive = self.matching.arrive(&self.program, &mut self.pool, host, place);
+                let receive = self.matching.arrive(&mut self.pool, host, place);
                 receive.and_then(|receive| self.receive(own, host, [receive, place], time, Some(lane - 1)))
             }
         };

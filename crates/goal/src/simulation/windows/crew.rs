@@ -1,0 +1,155 @@
+//! Parts on threads, which meet between windows.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+
+use pdes_core::Meeting;
+
+use super::super::pool::Pool;
+use super::part::{Letter, Part};
+use super::places::{Due, Places, Thresholds};
+use crate::parameters::LIMIT;
+
+/// What threads share.
+struct Crew {
+    meeting: Meeting<WORDS>,
+    /// What has been sent to each part, in turn for two windows: a fast part may send while others still take theirs.
+    mail: [Box<[Mutex<Vec<Letter>>]>; 2],
+    /// The number of the next record of each part.
+    ends: Box<[AtomicU32]>,
+    /// The pools of the parts, while records are forgotten.
+    pools: Box<[Mutex<Pool>]>,
+}
+
+/// What each brings to a meeting: when something happens next, records, comparisons, and from the first one the thresholds of both.
+const WORDS: usize = 5;
+
+/// Runs parts, which are made by their numbers, to their end, each on a thread.
+pub(super) fn run<'a, const LANES: usize>(
+    part: impl Fn(usize) -> Part<'a, LANES> + Sync,
+    parts: usize,
+    places: Places<'a>,
+) -> Vec<Part<'a, LANES>> {
+    let mail = || (0..parts).map(|_| Mutex::default()).collect();
+    let crew = Crew {
+        meeting: Meeting::new(parts),
+        mail: [mail(), mail()],
+        ends: (0..parts).map(|_| AtomicU32::new(0)).collect(),
+        pools: (0..parts).map(|_| Mutex::new(Pool::new())).collect(),
+    };
+    let (crew, part) = (&crew, &part);
+    let mut places = Some(places);
+    thread::scope(|scope| {
+        let member = |number| {
+            let places = places.take();
+            scope.spawn(move || {
+                let _guard = crew.meeting.break_up_on_panic();
+                let mut part = part(number);
+                part.begin();
+                Member { crew, me: number, meetings: 0, places }.run(&mut part);
+                part
+            })
+        };
+        let threads: Vec<_> = (0..parts).map(member).collect();
+        let ended = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
+            Ok(part) => part,
+            Err(panic) => resume_unwind(panic),
+        };
+        threads.into_iter().map(ended).collect()
+    })
+}
+
+/// One of the threads.
+struct Member<'c, 'a> {
+    crew: &'c Crew,
+    me: usize,
+    meetings: usize,
+    /// The first one gives places to the records of all.
+    places: Option<Places<'a>>,
+}
+
+impl Member<'_, '_> {
+    /// Runs a part to the end of all; not to its end where another thread has panicked.
+    fn run<const LANES: usize>(&mut self, part: &mut Part<'_, LANES>) -> Option<()> {
+        for window in 0_usize.. {
+            let mail = &self.crew.mail[window % 2];
+            let next = part.next_time();
+            for (outbox, mail) in part.outboxes.iter_mut().zip(mail) {
+                if !outbox.is_empty() {
+                    lock(mail).append(outbox);
+                }
+            }
+            self.crew.ends[self.me].store(part.work.records.next, Relaxed);
+            let records = &part.work.records;
+            let Thresholds { placed, limit } =
+                self.places.as_ref().map_or(Thresholds::default(), Places::thresholds);
+            let all = self.meet([next, records.count(), records.steps, placed, limit])?;
+            let [start, records, steps, placed, limit] = all;
+            if start == u64::MAX {
+                break;
+            }
+            part.take_mail(lock(&mail[self.me]).drain(..));
+            match Due::new(records, steps, Thresholds { placed, limit }) {
+                Due::Nothing => {}
+                Due::Places => self.place(part, start)?,
+                Due::Forgetting => self.forget(part, start)?,
+            }
+            part.run_window((start + part.window).min(LIMIT));
+        }
+        Some(())
+    }
+
+    /// Meets the others; returns the least of the first words that are brought, and the sums of the others.
+    fn meet(&mut self, brought: [u64; WORDS]) -> Option<[u64; WORDS]> {
+        let all = self.crew.meeting.hold(self.meetings, self.me, brought)?;
+        self.meetings += 1;
+        let mut sums = [0; WORDS];
+        sums[0] = u64::MAX;
+        for words in all {
+            sums[0] = sums[0].min(words[0]);
+            sums[1..].iter_mut().zip(&words[1..]).for_each(|(sum, word)| *sum += word);
+        }
+        Some(sums)
+    }
+
+    /// Has all records get their places of events before a time.
+    fn place<const LANES: usize>(&mut self, part: &mut Part<'_, LANES>, until: u64) -> Option<()> {
+        if let Some(places) = &mut self.places {
+            places.place(&self.crew.ends(), until);
+        }
+        part.work.records.steps = 0;
+        self.meet([0; WORDS]).map(|_| ())
+    }
+
+    /// Has records be forgotten.
+    fn forget<const LANES: usize>(&mut self, part: &mut Part<'_, LANES>, until: u64) -> Option<()> {
+        let crew = self.crew;
+        std::mem::swap(&mut *lock(&crew.pools[self.me]), &mut part.work.pool);
+        self.meet([0; WORDS])?;
+        if let Some(places) = &mut self.places {
+            let mut pools: Vec<_> = crew.pools.iter().map(lock).collect();
+            let mut pools: Vec<_> = pools.iter_mut().map(|pool| &mut **pool).collect();
+            let mut ends = crew.ends();
+            places.forget(&mut ends, until, &mut pools);
+            crew.ends.iter().zip(ends).for_each(|(end, new)| end.store(new, Relaxed));
+        }
+        self.meet([0; WORDS])?;
+        std::mem::swap(&mut *lock(&crew.pools[self.me]), &mut part.work.pool);
+        let records = &mut part.work.records;
+        (records.next, records.steps) = (crew.ends[self.me].load(Relaxed), 0);
+        Some(())
+    }
+}
+
+impl Crew {
+    fn ends(&self) -> Vec<u32> {
+        self.ends.iter().map(|end| end.load(Relaxed)).collect()
+    }
+}
+
+/// What a thread has left that has panicked is of no use: all others end, too.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,144 @@
+//! Where workers wait for each other, and learn what all of them bring.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use crate::cluster::patience::Patience;
+
+/// Looks before a worker offers its core to others: a meeting of workers that have a core each takes less.
+const LOOKS_BEFORE_YIELD: u32 = 2000;
+
+/// A barrier to which each of a number of workers brings some words.
+///
+/// What a worker has written before it comes is seen by all others afterwards. A meeting of workers that have a core each takes
+/// a fraction of a microsecond; those that wait long sleep.
+#[derive(Debug)]
+pub struct Meeting<const WORDS: usize> {
+    arrived: CachePadded<AtomicUsize>,
+    held: CachePadded<AtomicUsize>,
+    /// What each worker brings, in turn for two meetings: a fast worker may come to the next one while others still read.
+    slots: [Box<[CachePadded<Slot<WORDS>>]>; 2],
+    is_broken: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Slot<const WORDS: usize>([AtomicU64; WORDS]);
+
+impl<const WORDS: usize> Slot<WORDS> {
+    fn new() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    fn write(&self, words: [u64; WORDS]) {
+        // Relaxed, as below: the counters of the meeting order them.
+        self.0.iter().zip(words).for_each(|(slot, word)| slot.store(word, Ordering::Relaxed));
+    }
+
+    fn read(&self) -> [u64; WORDS] {
+        std::array::from_fn(|word| self.0[word].load(Ordering::Relaxed))
+    }
+}
+
+impl<const WORDS: usize> Meeting<WORDS> {
+    /// Makes the meetings of so many workers.
+    pub fn new(workers: usize) -> Self {
+        let slots = || (0..workers).map(|_| CachePadded::new(Slot::new())).collect();
+        Self {
+            arrived: CachePadded::default(),
+            held: CachePadded::default(),
+            slots: [slots(), slots()],
+            is_broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits for all workers to come to their meeting number `number`, counted from 0; returns what each has brought, in the order
+    /// of the workers, `None` where one of them will never come. That is to be read before the next meeting.
+    pub fn hold(
+        &self,
+        number: usize,
+        me: usize,
+        brought: [u64; WORDS],
+    ) -> Option<impl Iterator<Item = [u64; WORDS]> + '_> {
+        let slots = &self.slots[number % 2];
+        slots[me].write(brought);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == slots.len() {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.held.store(number + 1, Ordering::Release);
+        } else {
+            self.wait(number + 1)?;
+        }
+        Some(slots.iter().map(|slot| slot.read()))
+    }
+
+    fn wait(&self, number: usize) -> Option<()> {
+        let (mut looks, mut patience) = (0, Patience::new());
+        while self.held.load(Ordering::Acquire) < number {
+            if self.is_broken.load(Ordering::Relaxed) {
+                return None;
+            }
+            looks += 1;
+            if looks < LOOKS_BEFORE_YIELD {
+                std::hint::spin_loop();
+            } else {
+                patience.pause();
+            }
+        }
+        Some(())
+    }
+
+    /// Ends the wait of all others, who will never meet again.
+    pub fn break_up(&self) {
+        self.is_broken.store(true, Ordering::Relaxed);
+    }
+
+    /// Breaks the meetings up where the thread panics before the result is dropped.
+    pub fn break_up_on_panic(&self) -> impl Drop + '_ {
+        BreakUp(self)
+    }
+}
+
+struct BreakUp<'a, const WORDS: usize>(&'a Meeting<WORDS>);
+
+impl<const WORDS: usize> Drop for BreakUp<'_, WORDS> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.break_up();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_learn_what_is_brought_to_each_meeting() {
+        let meeting = Meeting::new(3);
+        std::thread::scope(|scope| {
+            for me in 0..3 {
+                let meeting = &meeting;
+                scope.spawn(move || {
+                    for number in 0..2000 {
+                        let words = |worker: usize| [worker as u64, (3 * number + worker) as u64];
+                        let all: Vec<_> = meeting.hold(number, me, words(me)).unwrap().collect();
+                        assert_eq!(all, [0, 1, 2].map(words));
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_a_worker_that_is_gone() {
+        let meeting = Meeting::new(2);
+        std::thread::scope(|scope| {
+            let gone = scope.spawn(|| {
+                let _guard = meeting.break_up_on_panic();
+                panic!("as the test wants it");
+            });
+            assert!(gone.join().is_err());
+        });
+        assert!(meeting.hold(0, 0, []).is_none());
+    }
+}
