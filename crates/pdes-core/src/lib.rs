@@ -56,7 +56,7 @@
 //!     assert_eq!(run.processes[0].clock.as_picos(), 13_000);
 //! }
 //! ```
-#![cfg_attr(not(feature = "mpi"), forbid(unsafe_code))]
+#![deny(unsafe_code)]
 
 mod arbiter;
 mod cluster;
@@ -64,6 +64,7 @@ mod engine;
 mod interrupt;
 mod meeting;
 mod ordered;
+mod prefetch;
 mod process;
 mod profile;
 mod progress;
@@ -81,6 +82,7 @@ pub use engine::{Ending, Engine, Partition, Run, RunAhead};
 pub use interrupt::Interrupt;
 pub use meeting::Meeting;
 pub use ordered::OrderedEngine;
+pub use prefetch::prefetch;
 pub use process::{Fault, Outbox, Pause, Process, Turn, Wake};
 pub use profile::{Costs, Emulation, Level, Profile, Profiled, Traced, measure_hop};
 pub use progress::Progress;

@@ -135,7 +135,6 @@ pub mod generate;
 mod link;
 mod load;
 mod measured;
-mod prefetch;
 mod provenance;
 mod record;
 mod side;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
+use pdes_core::prefetch;
 use rustc_hash::FxHashMap;
 
 use super::lane::Plan;
@@ -128,6 +129,13 @@ impl Near {
     }
 }
 
+/// Where an operation becomes free, what lies so many behind it is fetched into the caches, since operations mostly follow each other;
+/// not where hosts are so many that it would not stay there.
+const AHEAD: usize = 8;
+
+/// What so many hosts need for their next operations stays in the caches between their turns.
+pub(super) const CACHED: usize = 2048;
+
 /// The operations of hosts. They are read where they are mapped. What is needed beside them lies in large pages: hosts take
 /// turns, and each access is to another page.
 #[derive(Debug)]
@@ -138,6 +146,7 @@ pub(crate) struct Program<'a> {
     links: Box<[Links]>,
     /// How many dependencies are open beside those that [`Links`] count.
     more_open: FxHashMap<u32, u32>,
+    reads_ahead: bool,
     /// Operations that have started.
     pub(crate) begun: u64,
 }
@@ -147,7 +156,8 @@ impl<'a> Program<'a> {
     pub(crate) fn new(tables: Tables<'a>, ranks: &Range<u32>) -> Self {
         let [first, end] = [ranks.start, ranks.end].map(|rank| tables.first_node[rank as usize]);
         let links = table((end - first) as usize);
-        Self { tables, first: first as u32, links, more_open: FxHashMap::default(), begun: 0 }
+        let reads_ahead = ranks.len() <= CACHED;
+        Self { tables, first: first as u32, links, more_open: FxHashMap::default(), reads_ahead, begun: 0 }
     }
 
     /// Returns where what becomes of an operation stands.
@@ -187,8 +197,12 @@ impl<'a> Program<'a> {
     /// Makes a slot for an operation that is free.
     #[inline]
     pub(crate) fn slot(&self, node: u32, plan: &Plan, time: u64, stamp: u64) -> Slot {
-        let operation = &self.tables.nodes[node as usize];
-        let links = self.links[self.place(node)];
+        let (operation, links) = (&self.tables.nodes[node as usize], &self.links[self.place(node)]);
+        if self.reads_ahead {
+            prefetch(std::ptr::from_ref(operation).wrapping_add(AHEAD));
+            prefetch(std::ptr::from_ref(links).wrapping_add(AHEAD));
+        }
+        let links = *links;
         let leaving = links.leaving();
         let flags = u32::from(operation.has_start_edges != 0) << 2 | leaving << 3;
         let sort = Sort(u32::from(operation.kind) | flags | plan.number(operation) << 5);

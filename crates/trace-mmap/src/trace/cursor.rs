@@ -2,10 +2,11 @@
 
 use std::slice;
 
+use pdes_core::prefetch;
+
 use crate::action::Action;
 use crate::archive::{ArchivedRank, Damage, Head, Inserts, Reached, Walk};
 use crate::column::{ABSENT, Ahead};
-use crate::prefetch::soon;
 use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
 use crate::store::{CHUNK, Records};
 use crate::trace::Mark;
@@ -390,7 +391,7 @@ impl Iterator for Cursor<'_> {
                 let bits = std::mem::replace(&mut self.state.inserted, ABSENT);
                 return (bits != ABSENT).then(|| Action::Compute { flops: f64::from_bits(bits) });
             };
-            soon(self.rest.as_slice().as_ptr().wrapping_add(AHEAD));
+            prefetch(self.rest.as_slice().as_ptr().wrapping_add(AHEAD));
             // One comparison tells actions from all that is in programs of archives only, and that the kind is known.
             if record.kind() < COLUMN {
                 if self.limits.is_none_or(|limits| limits.admit(record)) {

@@ -15,7 +15,7 @@ pub(crate) struct Calendar {
     later: BTreeMap<u64, Vec<u32>>,
 }
 
-const DAYS: u64 = 4096;
+const DAYS: u64 = 1024;
 const BITS: u64 = u64::BITS as u64;
 
 impl Calendar {

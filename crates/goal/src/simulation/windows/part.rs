@@ -6,6 +6,7 @@ use super::super::Outcome;
 use super::super::lane::Plan;
 use super::super::matching::Left;
 use super::super::pool::Slot;
+use super::super::program::CACHED;
 use super::calendar::Calendar;
 use super::hosts::Host;
 use super::in_order::InOrder;
@@ -13,9 +14,6 @@ use super::records::Log;
 use super::work::Work;
 use crate::parameters::{LIMIT, LogGops};
 use crate::schedule::Tables;
-
-/// What so many hosts need for their next operation stays in the caches between their visits.
-const CACHED: usize = 2048;
 
 /// Hosts whose memory is read together.
 const TOGETHER: usize = 16;
