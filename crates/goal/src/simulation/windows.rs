@@ -41,7 +41,7 @@ use crate::schedule::{Extent, Kind, Schedule, Tables};
 
 /// A thread more is used where there are so many hosts for each: fewer seldom have enough to do in a window. In debug builds one
 /// suffices, so that tests use threads.
-pub(crate) const HOSTS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 64 };
+const HOSTS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 64 };
 
 /// Returns whether the engine gives LogGOPSim's answer for a schedule, where each host has one processor.
 pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {

@@ -1,7 +1,5 @@
 //! The order of all events, for the records of them.
 
-use std::cmp::Ordering;
-
 use super::super::pool::Pool;
 use super::records::{Log, Record, record_of, stamp};
 use super::sorting::sort;
@@ -215,14 +213,7 @@ impl<'a> Places<'a> {
     fn sort(&mut self, events: &mut [(u64, u32)]) {
         sort(events, &mut self.scratch);
         for group in events.chunk_by_mut(|one, other| one.0 == other.0) {
-            group.sort_unstable_by(|one, other| {
-                let [one, other] = [one, other].map(|event| stamp(event.1, 0));
-                match self.log.is_before(one, other, &mut 0) {
-                    _ if one == other => Ordering::Equal,
-                    true => Ordering::Less,
-                    false => Ordering::Greater,
-                }
-            });
+            group.sort_unstable_by(|one, other| self.log.compare(stamp(one.1, 0), stamp(other.1, 0), &mut 0));
         }
     }
 }
@@ -284,7 +275,7 @@ mod tests {
             let mut numbers: Vec<u32> =
                 (0..SEEDS).map(|seed| parts[seed as usize % PARTS].seed(seed)).collect();
             for event in events {
-                numbers.push(parts[event.part].next());
+                numbers.push(parts[event.part].next);
                 parts[event.part].add(event.time, stamp(numbers[event.parent as usize], event.number));
             }
             Self { parts, numbers }

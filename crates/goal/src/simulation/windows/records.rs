@@ -126,6 +126,15 @@ impl Log {
             *steps += 1;
         }
     }
+
+    /// Returns which of two things was created first; counts as [`Log::is_before`] does.
+    pub(super) fn compare(&self, one: u64, other: u64, steps: &mut u64) -> Ordering {
+        match one == other {
+            true => Ordering::Equal,
+            false if self.is_before(one, other, steps) => Ordering::Less,
+            false => Ordering::Greater,
+        }
+    }
 }
 
 /// The records of a part.
@@ -133,7 +142,7 @@ impl Log {
 pub(crate) struct Records<'a> {
     log: &'a Log,
     first: u32,
-    /// The number of its next record.
+    /// The number that the record of the next event will have.
     pub(super) next: u32,
     /// Comparisons that have led to another one since places were given.
     pub(super) steps: u64,
@@ -156,12 +165,6 @@ impl<'a> Records<'a> {
         number
     }
 
-    /// Returns the number that the record of the next event will have.
-    #[inline]
-    pub(super) fn next(&self) -> u32 {
-        self.next
-    }
-
     /// Adds an event, which has created something.
     #[inline]
     pub(super) fn add(&mut self, time: u64, stamp: u64) {
@@ -181,10 +184,6 @@ impl<'a> Records<'a> {
 
     /// Returns which of two things was created first.
     pub(super) fn compare(&mut self, one: u64, other: u64) -> Ordering {
-        match one == other {
-            true => Ordering::Equal,
-            false if self.is_before(one, other) => Ordering::Less,
-            false => Ordering::Greater,
-        }
+        self.log.compare(one, other, &mut self.steps)
     }
 }

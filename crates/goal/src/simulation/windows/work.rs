@@ -186,7 +186,7 @@ impl<'a> Work<'a> {
         place: Option<u32>,
     ) -> bool {
         let Slot { time, size, .. } = *slot;
-        let record = self.records.next();
+        let record = self.records.next;
         let mut created = 0;
         let only = match what(lane) {
             What::Calculate => {
