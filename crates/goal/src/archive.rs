@@ -168,13 +168,13 @@ impl Mapped {
     }
 }
 
-/// Checks all of an archive: header, checksum and, at the same time, tables.
-pub(crate) fn from_map(map: memmap2::Mmap) -> Result<Schedule, ArchiveError> {
+/// Checks all of an archive: header, checksum and, at the same time and on so many threads at most, tables.
+pub(crate) fn from_map(map: memmap2::Mmap, threads: usize) -> Result<Schedule, ArchiveError> {
     let tables = check_header(&map)?;
     let mapped = Mapped { map, tables };
     let (checksum, checked) = thread::scope(|scope| {
         let checksum = scope.spawn(|| xxh3_64(&mapped.map[HEADER..]));
-        let checked = mapped.tables().check();
+        let checked = mapped.tables().check(threads);
         (checksum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), checked)
     });
     if checksum != u64::from_le_bytes(field(&mapped.map, 56)) {

@@ -12,15 +12,21 @@ use crate::text;
 impl Schedule {
     /// Loads a schedule from a file: an archive, LogGOPSim's binary, or text, told apart by its first bytes.
     ///
+    /// An archive is checked on so many threads at most, and its checksum on one more.
+    ///
     /// Nobody may write to the file until it is loaded, or, if it is an archive, while the schedule is in use: it is mapped.
     ///
     /// # Errors
     /// Where the file cannot be read or is none of the three.
-    pub fn load(path: &Path) -> Result<Self, FileError> {
+    ///
+    /// # Panics
+    /// Where `threads` is 0.
+    pub fn load(path: &Path, threads: usize) -> Result<Self, FileError> {
+        assert!(threads > 0, "loading takes a thread at least");
         let load = || -> Result<Self, FileProblem> {
             let map = mapping::map(path)?;
             if map.starts_with(&archive::MAGIC) {
-                return Ok(archive::from_map(map)?);
+                return Ok(archive::from_map(map, threads)?);
             }
             if binary::is_binary(&map) {
                 return Ok(binary::read_binary(&map)?);

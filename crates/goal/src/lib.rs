@@ -27,6 +27,7 @@ pub mod pattern;
 mod schedule;
 mod simulation;
 mod text;
+mod threads;
 
 pub use archive::write_archive;
 pub use binary::read_binary;

@@ -167,6 +167,14 @@ impl Sizes {
         self.smallest[kind] = self.smallest[kind].min(node.size);
     }
 
+    /// Adds those of other operations.
+    fn merge(&mut self, others: &Self) {
+        for kind in 0..self.largest.len() {
+            self.largest[kind] = self.largest[kind].max(others.largest[kind]);
+            self.smallest[kind] = self.smallest[kind].min(others.smallest[kind]);
+        }
+    }
+
     /// Returns the largest size of a kind, 0 where there are no such operations.
     pub(crate) fn largest(&self, kind: Kind) -> u64 {
         self.largest[kind as usize]
@@ -217,7 +225,7 @@ impl Schedule {
     /// # Errors
     /// Where an index leads nowhere or operations wait for each other in a circle.
     pub(crate) fn new(storage: Storage) -> Result<Self, ScheduleError> {
-        let checked = storage.tables().check()?;
+        let checked = storage.tables().check(1)?;
         Ok(Self::checked(storage, checked))
     }
 

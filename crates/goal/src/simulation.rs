@@ -157,7 +157,7 @@ pub fn simulate(
             _ => {}
         }
     }
-    ordered::Ordered::new(schedule, *parameters).run()
+    ordered::Ordered::new(schedule, *parameters, threads).run()
 }
 
 /// Returns whether most sends wait for their receive.

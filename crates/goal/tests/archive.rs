@@ -17,7 +17,7 @@ fn problem(bytes: &[u8]) -> FileProblem {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("damaged.pdt");
     fs::write(&path, bytes).expect("the file is written");
-    Schedule::load(&path).expect_err("the file is damaged").problem
+    Schedule::load(&path, 2).expect_err("the file is damaged").problem
 }
 
 /// The bytes of an archive.
@@ -47,7 +47,7 @@ proptest! {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("schedule.pdt");
         write_archive(&schedule, &path).expect("the file is written");
-        prop_assert_eq!(Schedule::load(&path).expect("the archive is good"), schedule);
+        prop_assert_eq!(Schedule::load(&path, 2).expect("the archive is good"), schedule);
     }
 
     #[test]
@@ -88,9 +88,16 @@ proptest! {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("hostile.pdt");
         fs::write(&path, &bytes).expect("the file is written");
-        if let Ok(schedule) = Schedule::load(&path) {
-            let _ = goal::simulate(&schedule, &goal::LogGops::default(), goal::Engine::Auto, 1);
-        }
+        // Whatever is found, it does not depend on the number of threads.
+        let found = [1, 2, 5].map(|threads| match Schedule::load(&path, threads) {
+            Ok(schedule) => {
+                let outcome = goal::simulate(&schedule, &goal::LogGops::default(), goal::Engine::Auto, threads);
+                (format!("{:?}", schedule.extent()), Some(outcome))
+            }
+            Err(error) => (error.problem.to_string(), None),
+        });
+        prop_assert_eq!(&found[0], &found[1]);
+        prop_assert_eq!(&found[0], &found[2]);
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{ANY, Channel, Extent, FROM_START, Kind, Node, Operation, Sizes};
 use crate::archive::Mapped;
 use crate::error::ScheduleError;
+use crate::threads;
 
 /// Where the tables are.
 #[derive(Debug)]
@@ -72,6 +73,11 @@ impl<'a> Tables<'a> {
         ends.map(move |ends| &edges[ends[0] as usize..ends[1] as usize])
     }
 
+    /// Returns how many operations ranks have.
+    pub(crate) fn operations(&self, ranks: &Range<u32>) -> usize {
+        (self.first_node[ranks.end as usize] - self.first_node[ranks.start as usize]) as usize
+    }
+
     pub(crate) fn nodes_of(&self, rank: u32) -> &'a [Node] {
         &self.nodes[self.range(rank)]
     }
@@ -106,12 +112,21 @@ impl<'a> Tables<'a> {
         Operation { kind, size: node.size, peer, tag, cpu: node.cpu, nic: node.nic }
     }
 
-    /// Checks that every index leads somewhere, and that no operations wait for each other; returns how large the schedule
-    /// and its operations are.
-    pub(crate) fn check(&self) -> Result<(Extent, Sizes), ScheduleError> {
+    /// Checks that every index leads somewhere, and that no operations wait for each other, on so many threads at most; returns
+    /// how large the schedule and its operations are. What it finds first does not depend on the number of threads.
+    pub(crate) fn check(&self, threads: usize) -> Result<(Extent, Sizes), ScheduleError> {
         partition(self.first_node, self.nodes.len(), "operations of ranks")?;
         partition(self.first_channel, self.channels.len(), "channels of ranks")?;
-        self.check_edges_index()?;
+        let ends = self.first_edge.first() == Some(&0)
+            && self.first_edge.last().is_some_and(|&end| end as usize == self.edges.len())
+            && self.first_edge.len() == self.nodes.len() + 1;
+        let bad_index = ScheduleError::Table { table: "edges of operations" };
+        if !ends {
+            return Err(bad_index);
+        }
+        let parts = threads::worthwhile(self, 0..self.ranks(), threads);
+        let parts = threads::on_each(parts, |ranks| self.is_edge_index(&ranks).then(|| self.measure(ranks)));
+        let measured: Option<Vec<_>> = parts.into_iter().collect();
         let mut extent = Extent {
             ranks: self.ranks(),
             operations: self.nodes.len() as u64,
@@ -121,22 +136,29 @@ impl<'a> Tables<'a> {
             nics: 1,
         };
         let mut sizes = Sizes::default();
-        for rank in 0..self.ranks() {
-            self.check_channels(rank)?;
-            self.check_rank(rank, &mut extent, &mut sizes)?;
+        for measured in measured.ok_or(bad_index)? {
+            let (resources, others) = measured?;
+            (extent.cpus, extent.nics) = (extent.cpus.max(resources[0]), extent.nics.max(resources[1]));
+            sizes.merge(&others);
         }
         Ok((extent, sizes))
     }
 
-    fn check_edges_index(&self) -> Result<(), ScheduleError> {
-        let rises = self.first_edge.is_sorted() && self.first_edge.first() == Some(&0);
-        let ends = self.first_edge.last().is_some_and(|&end| end as usize == self.edges.len());
-        let fits = self.first_edge.len() == self.nodes.len() + 1;
-        if rises && ends && fits {
-            Ok(())
-        } else {
-            Err(ScheduleError::Table { table: "edges of operations" })
+    /// Returns whether the index of the edges that leave ranks' operations rises to their end.
+    fn is_edge_index(&self, ranks: &Range<u32>) -> bool {
+        let [start, end] = [ranks.start, ranks.end].map(|rank| self.first_node[rank as usize] as usize);
+        let own = &self.first_edge[start..=end];
+        own.is_sorted() && own.last().is_some_and(|&end| end as usize <= self.edges.len())
+    }
+
+    /// Checks ranks; returns how many processors and interfaces one of them has at most, and the sizes of their operations.
+    fn measure(&self, ranks: Range<u32>) -> Result<([u32; 2], Sizes), ScheduleError> {
+        let (mut resources, mut sizes) = ([1; 2], Sizes::default());
+        for rank in ranks {
+            self.check_channels(rank)?;
+            self.check_rank(rank, &mut resources, &mut sizes)?;
         }
+        Ok((resources, sizes))
     }
 
     fn check_channels(&self, rank: u32) -> Result<(), ScheduleError> {
@@ -152,7 +174,12 @@ impl<'a> Tables<'a> {
     }
 
     /// Checks a rank's nodes and edges, and that all of its operations can start once; measures them.
-    fn check_rank(&self, rank: u32, extent: &mut Extent, sizes: &mut Sizes) -> Result<(), ScheduleError> {
+    fn check_rank(
+        &self,
+        rank: u32,
+        resources: &mut [u32; 2],
+        sizes: &mut Sizes,
+    ) -> Result<(), ScheduleError> {
         let nodes = self.nodes_of(rank);
         let (mut is_good, mut leads_back) = (true, false);
         let mut numbers = 0;
@@ -173,8 +200,9 @@ impl<'a> Tables<'a> {
         }
         if numbers > 0 {
             for node in nodes {
-                extent.cpus = extent.cpus.max(u32::from(node.cpu) + 1);
-                extent.nics = extent.nics.max(u32::from(node.nic) + 1);
+                for (most, number) in resources.iter_mut().zip([node.cpu, node.nic]) {
+                    *most = (*most).max(u32::from(number) + 1);
+                }
             }
         }
         // Where all dependencies lead on, none lead in a circle.

@@ -28,11 +28,11 @@ pub(crate) struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops) -> Self {
+    pub(crate) fn new(schedule: &'a Schedule, parameters: LogGops, threads: usize) -> Self {
         let tables = schedule.tables();
         let hosts = Hosts::new(&tables, &schedule.extent());
         Self {
-            program: Program::new(tables, &(0..tables.ranks())),
+            program: Program::new(tables, &(0..tables.ranks()), threads),
             charges: Charges::new(parameters),
             hosts,
             matching: Matching::new(tables, 0..tables.ranks()),

@@ -1,6 +1,8 @@
 //! The operations as they run: what waits for them, and when they become free.
 
+use std::iter::Peekable;
 use std::ops::Range;
+use std::vec;
 
 use bytemuck::{Pod, Zeroable};
 use pdes_core::prefetch;
@@ -12,6 +14,7 @@ use super::pool::Slot;
 use crate::order::Keyed;
 use crate::parameters::NANOSECOND;
 use crate::schedule::{FROM_START, Kind, Tables};
+use crate::threads;
 
 /// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bits 3 and 4
 /// say what edges leave it as in [`Links`], the others are the number of its lane.
@@ -146,18 +149,38 @@ pub(crate) struct Program<'a> {
     links: Box<[Links]>,
     /// How many dependencies are open beside those that [`Links`] count.
     more_open: FxHashMap<u32, u32>,
+    /// Operations that wait for nothing, of the hosts that have not begun.
+    free: Peekable<vec::IntoIter<Freed>>,
     reads_ahead: bool,
     /// Operations that have started.
     pub(crate) begun: u64,
 }
 
 impl<'a> Program<'a> {
-    /// Makes those of some of the ranks.
-    pub(crate) fn new(tables: Tables<'a>, ranks: &Range<u32>) -> Self {
-        let [first, end] = [ranks.start, ranks.end].map(|rank| tables.first_node[rank as usize]);
-        let links = table((end - first) as usize);
-        let reads_ahead = ranks.len() <= CACHED;
-        Self { tables, first: first as u32, links, more_open: FxHashMap::default(), reads_ahead, begun: 0 }
+    /// Makes those of some of the ranks, and counts their dependencies on so many threads at most.
+    pub(crate) fn new(tables: Tables<'a>, ranks: &Range<u32>, threads: usize) -> Self {
+        let mut links: Box<[Links]> = table(tables.operations(ranks));
+        let mut rest = &mut *links;
+        let parts = threads::worthwhile(&tables, ranks.clone(), threads).into_iter().map(|ranks| {
+            let links;
+            (links, rest) = std::mem::take(&mut rest).split_at_mut(tables.operations(&ranks));
+            (ranks, links)
+        });
+        let counted = threads::on_each(parts, |(ranks, links)| count(&tables, ranks, links));
+        let (mut free, mut more_open) = (Vec::new(), FxHashMap::default());
+        for (own_free, own_more) in counted {
+            free.extend(own_free);
+            more_open.extend(own_more);
+        }
+        Self {
+            tables,
+            first: tables.first_node[ranks.start as usize] as u32,
+            links,
+            more_open,
+            free: free.into_iter().peekable(),
+            reads_ahead: ranks.len() <= CACHED,
+            begun: 0,
+        }
     }
 
     /// Returns where what becomes of an operation stands.
@@ -166,25 +189,12 @@ impl<'a> Program<'a> {
         node.wrapping_sub(self.first) as usize
     }
 
-    /// Counts the dependencies of a host's operations, and adds those that wait for nothing.
+    /// Adds the operations of a host that wait for nothing. Hosts begin in their order.
     pub(crate) fn begin(&mut self, host: u32, freed: &mut Vec<Freed>) {
-        let (own, tables) = (self.tables.range(host), self.tables);
-        let first = self.first as usize;
-        let links = &mut self.links[own.start - first..own.end - first];
-        for (index, edges) in tables.edges_of_each(&own).enumerate() {
-            links[index].0 |= Links::new(index as u32, edges).0;
-            for edge in edges {
-                let dependent = edge & !FROM_START;
-                let links = &mut links[dependent as usize];
-                if links.open() < Links::MOST_OPEN {
-                    links.0 += 1;
-                } else {
-                    *self.more_open.entry(own.start as u32 + dependent).or_default() += 1;
-                }
-            }
-        }
-        for (node, _) in own.zip(links).filter(|(_, links)| links.open() == 0) {
-            freed.push(Freed { node: node as u32, kind: tables.nodes[node].kind });
+        let end = self.tables.range(host).end;
+        freed.extend(std::iter::from_fn(|| self.free.next_if(|free| (free.node as usize) < end)));
+        if self.free.peek().is_none() {
+            self.free = Vec::new().into_iter().peekable();
         }
     }
 
@@ -289,6 +299,33 @@ impl<'a> Program<'a> {
         links.0 -= 1;
         (links.open() == 0).then(|| Freed { node, kind: self.tables.nodes[node as usize].kind })
     }
+}
+
+/// Counts the dependencies of ranks' operations; returns those operations that wait for nothing, and what [`Links`] do not count.
+fn count(tables: &Tables<'_>, ranks: Range<u32>, links: &mut [Links]) -> (Vec<Freed>, FxHashMap<u32, u32>) {
+    let (mut free, mut more_open) = (Vec::new(), FxHashMap::default());
+    let mut rest = links;
+    for rank in ranks {
+        let own = tables.range(rank);
+        let links;
+        (links, rest) = rest.split_at_mut(own.len());
+        for (index, edges) in tables.edges_of_each(&own).enumerate() {
+            links[index].0 |= Links::new(index as u32, edges).0;
+            for edge in edges {
+                let dependent = edge & !FROM_START;
+                let links = &mut links[dependent as usize];
+                if links.open() < Links::MOST_OPEN {
+                    links.0 += 1;
+                } else {
+                    *more_open.entry(own.start as u32 + dependent).or_default() += 1;
+                }
+            }
+        }
+        for (node, _) in own.zip(links).filter(|(_, links)| links.open() == 0) {
+            free.push(Freed { node: node as u32, kind: tables.nodes[node].kind });
+        }
+    }
+    (free, more_open)
 }
 
 /// Counts one less, if there is one.

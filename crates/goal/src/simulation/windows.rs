@@ -27,17 +27,16 @@ mod records;
 mod sorting;
 mod work;
 
-use std::ops::Range;
-
 use part::Part;
-use places::{Due, Places};
+use places::Places;
 use records::{Log, MOST};
 
 use super::lane::Plan;
 use super::matching::Left;
 use super::{Outcome, SimulationError, finish};
 use crate::parameters::{Charges, LIMIT, LogGops};
-use crate::schedule::{Extent, Kind, Schedule, Tables};
+use crate::schedule::{Extent, Kind, Schedule};
+use crate::threads::divide;
 
 /// A thread more is used where there are so many hosts for each: fewer seldom have enough to do in a window. In debug builds one
 /// suffices, so that tests use threads.
@@ -62,10 +61,11 @@ pub(crate) fn simulate<const LANES: usize>(
     let tables = schedule.tables();
     let waits = schedule.sizes().largest(Kind::Send) > parameters.eager_up_to;
     let parts = if waits { 1 } else { threads.min(tables.ranks() as usize / HOSTS_PER_THREAD).max(1) };
-    let ranks = divide(&tables, parts);
-    let log = Log::new(ranks.iter().map(|ranks| 2 * operations(&tables, ranks) + ranks.len()));
+    let ranks = divide(&tables, 0..tables.ranks(), parts);
+    let log = Log::new(ranks.iter().map(|ranks| 2 * tables.operations(ranks) + ranks.len()));
     let places = Places::new(&log, tables.ranks());
-    let part = |number: usize| Part::<LANES>::new(tables, plan, parameters, &log, (number, &ranks));
+    let part =
+        |number: usize| Part::<LANES>::new(tables, plan, parameters, &log, (number, &ranks), threads / parts);
     let parts = match parts {
         1 => vec![alone(part(0), places)],
         _ => crew::run(part, parts, places),
@@ -80,26 +80,6 @@ pub(crate) fn simulate<const LANES: usize>(
     finish(tables.nodes.len(), begun, left, outcome)
 }
 
-/// Divides ranks into ranges that have about as many operations each, and a rank at least.
-fn divide(tables: &Tables<'_>, parts: usize) -> Vec<Range<u32>> {
-    let mut start = 0;
-    let mut ranges = Vec::with_capacity(parts);
-    for number in 1..=parts {
-        let share = (tables.nodes.len() as u128 * number as u128 / parts as u128) as u64;
-        let end = tables.first_node.partition_point(|&first| first < share) as u32;
-        let last = tables.ranks() - (parts - number) as u32;
-        let end = if number == parts { last } else { end.clamp(start + 1, last) };
-        ranges.push(start..end);
-        start = end;
-    }
-    ranges
-}
-
-/// Returns how many operations ranks have.
-fn operations(tables: &Tables<'_>, ranks: &Range<u32>) -> usize {
-    (tables.first_node[ranks.end as usize] - tables.first_node[ranks.start as usize]) as usize
-}
-
 /// Runs all hosts to their end, on one thread.
 fn alone<'a, const LANES: usize>(mut part: Part<'a, LANES>, mut places: Places<'a>) -> Part<'a, LANES> {
     part.begin();
@@ -107,19 +87,7 @@ fn alone<'a, const LANES: usize>(mut part: Part<'a, LANES>, mut places: Places<'
     while let Some(day) = part.calendar.next() {
         part.calendar.turn(day, &mut hosts);
         let start = day << part.day;
-        let records = &mut part.work.records;
-        match Due::new(records.count(), records.steps, places.thresholds()) {
-            Due::Nothing => {}
-            Due::Places => {
-                places.place(&[records.next], start);
-                records.steps = 0;
-            }
-            Due::Forgetting => {
-                let mut ends = [records.next];
-                places.forget(&mut ends, start, &mut [&mut part.work.pool]);
-                (records.next, records.steps) = (ends[0], 0);
-            }
-        }
+        places.keep_up(&mut part.work, start);
         // Where sends wait, what a window needs is known once all hosts have come as far as any.
         if part.work.waiting == 0 {
             part.reached = (start + part.window).min(LIMIT);

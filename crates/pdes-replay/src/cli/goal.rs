@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use ::goal::{EmptyMessage, Engine, LogGops, NANOSECOND, Outcome, Schedule, simulate};
+use ::goal::{EmptyMessage, Engine, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
 use anyhow::{Context, Result};
 use pdes_replay::{Config, ConfigError, RankEnd, peak_rss_bytes, write_json};
 use serde::Serialize;
@@ -47,7 +49,7 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     pages::use_large(true);
     tracing::info!("reading {}", path.display());
     let start = Instant::now();
-    let schedule = Schedule::load(&path).context("the schedule")?;
+    let schedule = Schedule::load(&path, threads).context("the schedule")?;
     let load = start.elapsed();
     tracing::info!("replaying {} ({MODEL})", schedule.extent());
     let start = Instant::now();
@@ -65,14 +67,14 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
 
 /// Converts a schedule in text or binary to an archive.
 pub(crate) fn convert(input: &Path, output: &Path) -> Result<String> {
-    let schedule = Schedule::load(input)?;
+    let schedule = load(input)?;
     let bytes = ::goal::write_archive(&schedule, output)?;
     Ok(format!("{}: {}, {bytes} bytes\n", output.display(), schedule.extent()))
 }
 
 /// Tells how large a schedule is and what its operations are.
 pub(crate) fn info(path: &Path) -> Result<String> {
-    let schedule = Schedule::load(path)?;
+    let schedule = load(path)?;
     let mut kinds = [("send", 0_u64, 0_u128), ("recv", 0, 0), ("calc", 0, 0)];
     for operation in (0..schedule.extent().ranks).flat_map(|rank| schedule.operations(rank)) {
         let (_, count, size) = &mut kinds[operation.kind as usize - 1];
@@ -88,15 +90,20 @@ pub(crate) fn info(path: &Path) -> Result<String> {
 
 /// Checks a schedule; loading checks all of it.
 pub(crate) fn check(path: &Path) -> Result<String> {
-    let schedule = Schedule::load(path)?;
+    let schedule = load(path)?;
     Ok(format!("{}: {}, all right\n", path.display(), schedule.extent()))
 }
 
 /// Writes a schedule as text to stdout.
 pub(crate) fn dump(path: &Path) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    ::goal::write_text(&Schedule::load(path)?, &mut out)?;
+    ::goal::write_text(&load(path)?, &mut out)?;
     Ok(out.flush()?)
+}
+
+/// Loads a schedule on all processors.
+fn load(path: &Path) -> Result<Schedule, FileError> {
+    Schedule::load(path, available_parallelism().map_or(1, NonZero::get))
 }
 
 fn path(config: &Config) -> Option<PathBuf> {

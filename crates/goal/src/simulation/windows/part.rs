@@ -85,16 +85,17 @@ impl<const LANES: usize> IndexMut<u32> for Hosts<LANES> {
 }
 
 impl<'a, const LANES: usize> Part<'a, LANES> {
-    /// Prepares one of the parts with these ranks.
+    /// Prepares one of the parts with these ranks, on so many threads at most.
     pub(super) fn new(
         tables: Tables<'a>,
         plan: &'a Plan,
         parameters: LogGops,
         log: &'a Log,
         (number, parts): (usize, &[Range<u32>]),
+        threads: usize,
     ) -> Self {
         let ranks = parts[number].clone();
-        let work = Work::new(tables, plan, parameters, (log, number), ranks.clone());
+        let work = Work::new(tables, plan, parameters, (log, number), (ranks.clone(), threads));
         let day = (work.charges.flight / DAYS).checked_ilog2().unwrap_or(0);
         let first_nodes = &tables.first_node[ranks.start as usize..ranks.end as usize];
         let list = first_nodes.iter().map(|&first| Host::new(first as u32)).collect();

@@ -3,9 +3,13 @@
 use super::super::pool::Pool;
 use super::records::{Log, Record, record_of, stamp};
 use super::sorting::sort;
+use super::work::Work;
 
 /// So few records are not forgotten; in debug builds far fewer, so that tests forget, too.
-const FEW: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 19 };
+const FEW: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 16 };
+
+/// And so many more for each host.
+const FEW_OF_HOST: u64 = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// The number of a record that is forgotten, and of one that is kept and has none yet.
 const FORGOTTEN: u32 = u32::MAX;
@@ -24,12 +28,13 @@ pub(super) struct Places<'a> {
     log: &'a Log,
     /// For each part, that the records before this one have places.
     placed: Vec<u32>,
+    thresholds: Thresholds,
     /// How many places there are.
     count: u32,
     /// All events before this time have places \[ps\].
     placed_until: u64,
-    /// Records are forgotten where there are more.
-    limit: u64,
+    /// So few records are not forgotten.
+    few: u64,
     /// Events as they are sorted: by what, and their number.
     order: Vec<(u64, u32)>,
     scratch: Vec<(u64, u32)>,
@@ -70,14 +75,44 @@ impl<'a> Places<'a> {
     /// Makes those of a log, of which so many events come before all others.
     pub(super) fn new(log: &'a Log, seeds: u32) -> Self {
         let placed = (0..log.parts()).map(|part| log.start(part)).collect();
+        let few = FEW + FEW_OF_HOST * u64::from(seeds);
         let (order, scratch, numbers) = Default::default();
-        Self { log, placed, count: seeds, placed_until: 0, limit: FEW, order, scratch, numbers }
+        Self {
+            log,
+            placed,
+            count: seeds,
+            placed_until: 0,
+            few,
+            thresholds: Thresholds { placed: 0, limit: few },
+            order,
+            scratch,
+            numbers,
+        }
     }
 
     /// Returns what makes something due.
     pub(super) fn thresholds(&self) -> Thresholds {
+        self.thresholds
+    }
+
+    /// Does what is due before a time for the only part there is.
+    #[inline]
+    pub(super) fn keep_up(&mut self, work: &mut Work<'_>, until: u64) {
+        let Work { records, pool, .. } = work;
+        let due = Due::new(records.count(), records.steps, self.thresholds);
+        let mut ends = [records.next];
+        match due {
+            Due::Nothing => return,
+            Due::Places => self.place(&ends, until),
+            Due::Forgetting => self.forget(&mut ends, until, &mut [pool]),
+        }
+        (records.next, records.steps) = (ends[0], 0);
+    }
+
+    /// Counts the records that have places.
+    fn count_placed(&mut self) {
         let placed = (0..).zip(&self.placed).map(|(part, &end)| u64::from(end - self.log.start(part)));
-        Thresholds { placed: placed.sum(), limit: self.limit }
+        self.thresholds.placed = placed.sum();
     }
 
     /// Gives all events before a time a place, of which there are no others than in the records before the ends of their parts.
@@ -106,6 +141,7 @@ impl<'a> Places<'a> {
                 *placed += 1;
             }
         }
+        self.count_placed();
     }
 
     fn give_place(&mut self, number: u32) {
@@ -205,7 +241,8 @@ impl<'a> Places<'a> {
         for &(_, number) in &kept {
             self.placed[log.part_of(number)] += 1;
         }
-        self.limit = FEW + 8 * (kept.len() + incomplete.len()) as u64;
+        self.count_placed();
+        self.thresholds.limit = self.few + 8 * (kept.len() + incomplete.len()) as u64;
         (self.order, self.numbers) = (kept, numbers);
     }
 

@@ -48,17 +48,17 @@ pub(super) struct EndedSend {
 }
 
 impl<'a> Work<'a> {
-    /// Prepares the work of a part with these ranks, and this number among the parts of a log.
+    /// Prepares the work of a part with these ranks, on so many threads at most, and with this number among the parts of a log.
     pub(super) fn new(
         tables: Tables<'a>,
         plan: &'a Plan,
         parameters: LogGops,
         (log, part): (&'a Log, usize),
-        ranks: Range<u32>,
+        (ranks, threads): (Range<u32>, usize),
     ) -> Self {
         Self {
             plan,
-            program: Program::new(tables, &ranks),
+            program: Program::new(tables, &ranks, threads),
             charges: Charges::new(parameters),
             matching: Matching::new(tables, ranks),
             pool: Pool::new(),

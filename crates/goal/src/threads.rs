@@ -1,0 +1,50 @@
+//! Ranks in ranges, each on a thread.
+
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
+
+use crate::schedule::Tables;
+
+/// A thread more is used for so many operations: what is done with fewer takes no longer than starting it. In debug builds few
+/// suffice, so that tests use threads.
+const OPERATIONS_PER_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 16 };
+
+/// Divides ranks among so many threads at most, as many as their operations are worth.
+pub(crate) fn worthwhile(tables: &Tables<'_>, ranks: Range<u32>, threads: usize) -> Vec<Range<u32>> {
+    let parts = threads.min(tables.operations(&ranks) / OPERATIONS_PER_THREAD).min(ranks.len());
+    divide(tables, ranks, parts.max(1))
+}
+
+/// Divides ranks into so many ranges, which have about as many operations each, and a rank at least.
+pub(crate) fn divide(tables: &Tables<'_>, ranks: Range<u32>, parts: usize) -> Vec<Range<u32>> {
+    let first = tables.first_node[ranks.start as usize];
+    let operations = tables.operations(&ranks);
+    let mut start = ranks.start;
+    let mut ranges = Vec::with_capacity(parts);
+    for number in 1..=parts {
+        let share = first + (operations as u128 * number as u128 / parts as u128) as u64;
+        let end = tables.first_node.partition_point(|&first| first < share) as u32;
+        let last = ranks.end - (parts - number) as u32;
+        let end = if number == parts { last } else { end.clamp(start + 1, last) };
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
+
+/// Does something with each of some things, with the first one on this thread and with the others on threads of their own; returns
+/// the results in their order.
+pub(crate) fn on_each<I: Send, T: Send>(
+    things: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> T + Sync,
+) -> Vec<T> {
+    let mut things = things.into_iter();
+    let Some(first) = things.next() else { return Vec::new() };
+    thread::scope(|scope| {
+        let others: Vec<_> = things.map(|thing| scope.spawn(|| work(thing))).collect();
+        let others = std::iter::once(work(first))
+            .chain(others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))));
+        others.collect()
+    })
+}
