@@ -19,7 +19,7 @@ pub(crate) struct Slot {
     /// The operation; of a message its send.
     pub(crate) node: u32,
     pub(crate) channel: u32,
-    /// What stands behind it in the list in which it waits: one more than its index, or 0.
+    /// What stands behind it in the list in which it waits: one more than its index, or 0; anything while it is in none.
     pub(super) behind: u32,
     pub(crate) sort: Sort,
     /// The only edge that leaves the operation, of several their place.
@@ -46,6 +46,7 @@ impl List {
     /// Adds a slot that is in no list.
     #[inline]
     pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
+        pool.slots[slot as usize].behind = 0;
         match self.first {
             0 => self.first = slot + 1,
             _ => pool.slots[self.last as usize - 1].behind = slot + 1,
@@ -57,8 +58,9 @@ impl List {
     #[inline]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let slot = self.first()?;
-        // The end is of no interest while there is no first one.
-        self.first = std::mem::take(&mut pool.slots[slot as usize].behind);
+        // The end is of no interest while there is no first one. Nothing is written to the slot: whoever takes it reads all of it
+        // next, and would wait until that has reached the cache.
+        self.first = pool.slots[slot as usize].behind;
         Some(slot)
     }
 
@@ -89,7 +91,7 @@ impl Stack {
     #[inline]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let slot = self.last()?;
-        self.0 = std::mem::take(&mut pool.slots[slot as usize].behind);
+        self.0 = pool.slots[slot as usize].behind;
         Some(slot)
     }
 }

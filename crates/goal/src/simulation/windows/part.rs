@@ -137,8 +137,9 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
 
     /// Visits the hosts of a day, each until the end of the window.
     pub(super) fn run_day(&mut self, hosts: &[u32], day: u64) {
-        for hosts in hosts.chunks(TOGETHER) {
-            if self.hosts.list.len() > CACHED {
+        let is_cached = self.hosts.list.len() <= CACHED;
+        for hosts in hosts.chunks(if is_cached { usize::MAX } else { TOGETHER }) {
+            if !is_cached {
                 self.fetch(hosts);
             }
             for &host in hosts {
@@ -180,6 +181,9 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
 
     /// Puts what a visit has sent into the mail; it arrives behind the window.
     pub(super) fn deliver(&mut self) {
+        if self.work.sent.is_empty() {
+            return;
+        }
         let mut sent = std::mem::take(&mut self.work.sent);
         for place in sent.drain(..) {
             let slot = self.work.pool[place];
