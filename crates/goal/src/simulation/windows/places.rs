@@ -5,11 +5,14 @@ use super::records::{Log, Record, record_of, stamp};
 use super::sorting::sort;
 use super::work::Work;
 
-/// So few records are not forgotten; in debug builds far fewer, so that tests forget, too.
-const FEW: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 16 };
-
-/// And so many more for each host.
-const FEW_OF_HOST: u64 = if cfg!(debug_assertions) { 1 } else { 8 };
+/// So few records are not forgotten. Those of few hosts stay in the caches; of many hosts, many are of events that have not happened
+/// everywhere, and to go through them more often takes longer than it saves. In debug builds far fewer, so that tests forget, too.
+fn few(hosts: u32) -> u64 {
+    match cfg!(debug_assertions) {
+        true => 64,
+        false => (u64::from(hosts) << 12).clamp(1 << 16, 1 << 19),
+    }
+}
 
 /// The number of a record that is forgotten, and of one that is kept and has none yet.
 const FORGOTTEN: u32 = u32::MAX;
@@ -75,7 +78,7 @@ impl<'a> Places<'a> {
     /// Makes those of a log, of which so many events come before all others.
     pub(super) fn new(log: &'a Log, seeds: u32) -> Self {
         let placed = (0..log.parts()).map(|part| log.start(part)).collect();
-        let few = FEW + FEW_OF_HOST * u64::from(seeds);
+        let few = few(seeds);
         let (order, scratch, numbers) = Default::default();
         Self {
             log,
