@@ -130,6 +130,7 @@ pub enum Engine {
 ///
 /// By windows, hosts are divided among the threads where no message is above S, at least 64 to each. With fewer, and otherwise, one
 /// thread is as fast or faster.
+/// Dependencies are counted on all threads in any case.
 ///
 /// # Errors
 /// Where receives or messages are left over, or a time leaves its range.
