@@ -18,6 +18,7 @@ mod shapes;
 pub use loggops::LogGopsSection;
 pub use names::{NameKind, Origin, UnknownName};
 pub use platforms::{PlatformFileError, read_platform};
+pub use resolve::available_threads;
 
 /// A configuration that is being put together.
 ///

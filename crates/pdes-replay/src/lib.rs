@@ -53,7 +53,8 @@ pub use ::timeline::{Format as TimelineFormat, Summary as TimelineSummary, Timel
 pub use checkpoint::{CheckpointError, CheckpointSummary, Checkpoints, Stop};
 pub use config::schema::{config_schema, platform_schema};
 pub use config::{
-    Config, ConfigError, LogGopsSection, NameKind, Origin, PlatformFileError, UnknownName, read_platform,
+    Config, ConfigError, LogGopsSection, NameKind, Origin, PlatformFileError, UnknownName, available_threads,
+    read_platform,
 };
 pub use contention::{Contention, HostPair, Order, SharedMachine};
 pub use deadlock::{Deadlock, Link};

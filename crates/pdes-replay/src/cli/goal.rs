@@ -2,14 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use ::goal::{EmptyMessage, Engine, FileError, LogGops, NANOSECOND, Outcome, Schedule, simulate};
 use anyhow::{Context, Result};
-use pdes_replay::{Config, ConfigError, RankEnd, peak_rss_bytes, write_json};
+use pdes_replay::{Config, ConfigError, RankEnd, available_threads, peak_rss_bytes, write_json};
 use serde::Serialize;
 
 use super::{Misuse, pages};
@@ -103,7 +101,7 @@ pub(crate) fn dump(path: &Path) -> Result<()> {
 
 /// Loads a schedule on all processors.
 fn load(path: &Path) -> Result<Schedule, FileError> {
-    Schedule::load(path, available_parallelism().map_or(1, NonZero::get))
+    Schedule::load(path, available_threads())
 }
 
 fn path(config: &Config) -> Option<PathBuf> {

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
-use pdes_replay::{Results, Sweep, write_csv, write_parquet};
+use pdes_replay::{Results, Sweep, available_threads, write_csv, write_parquet};
 
 use super::arguments::SweepArguments;
 use super::{Misuse, pages, progress};
@@ -14,8 +14,8 @@ use super::{Misuse, pages, progress};
 /// Runs what the file says, writes the results and prints them.
 pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
     let sweep = Sweep::from_path(&arguments.sweep).map_err(|error| Misuse(error.to_string()))?;
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let (at_once, done) = (arguments.jobs.map_or(cores, NonZeroUsize::get), AtomicU64::new(0));
+    let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
+    let done = AtomicU64::new(0);
     tracing::info!("{} runs, {at_once} at the same time", sweep.len());
     pages::use_large(true);
     let results = progress::watch_count(&done, sweep.len() as u64, "runs", || {

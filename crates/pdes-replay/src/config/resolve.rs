@@ -250,7 +250,8 @@ fn overhead(key: &'static str, text: Option<String>) -> Result<Overhead, ConfigE
     text.parse().map_err(|error: mpi_model::OverheadError| value("mpi", key, error.to_string()))
 }
 
-fn available_threads() -> usize {
+/// Returns how many threads can run at the same time; 1 where the system does not tell.
+pub fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
