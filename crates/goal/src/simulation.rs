@@ -128,9 +128,8 @@ pub enum Engine {
 
 /// Simulates a schedule, with LogGOPSim's answer, on up to so many threads; the answer is the same for any number.
 ///
-/// By windows, hosts are divided among the threads where no message is above S, at least 64 to each. With fewer, and otherwise, one
-/// thread is as fast or faster.
-/// Dependencies are counted on all threads in any case.
+/// Dependencies are counted on all threads. By windows, hosts are divided among the threads where no message is above S, at least 64
+/// to each. With fewer, and otherwise, one thread is as fast or faster.
 ///
 /// # Errors
 /// Where receives or messages are left over, or a time leaves its range.

@@ -1,8 +1,6 @@
 //! The operations as they run: what waits for them, and when they become free.
 
-use std::iter::Peekable;
 use std::ops::Range;
-use std::vec;
 
 use bytemuck::{Pod, Zeroable};
 use pdes_core::prefetch;
@@ -156,8 +154,6 @@ pub(crate) struct Program<'a> {
     links: Box<[Links]>,
     /// How many dependencies are open beside those that [`Links`] count.
     more_open: FxHashMap<u32, u32>,
-    /// Operations that wait for nothing, of the hosts that have not begun.
-    free: Peekable<vec::IntoIter<Freed>>,
     reads_ahead: bool,
     /// Operations that have started.
     pub(crate) begun: u64,
@@ -173,18 +169,12 @@ impl<'a> Program<'a> {
             (links, rest) = std::mem::take(&mut rest).split_at_mut(tables.operations(&ranks));
             (ranks, links)
         });
-        let counted = threads::on_each(parts, |(ranks, links)| count(&tables, ranks, links));
-        let (mut free, mut more_open) = (Vec::new(), FxHashMap::default());
-        for (own_free, own_more) in counted {
-            free.extend(own_free);
-            more_open.extend(own_more);
-        }
+        let more_open = threads::on_each(parts, |(ranks, links)| count(&tables, ranks, links));
         Self {
             tables,
             first: tables.first_node[ranks.start as usize] as u32,
             links,
-            more_open,
-            free: free.into_iter().peekable(),
+            more_open: more_open.into_iter().flatten().collect(),
             reads_ahead: ranks.len() <= CACHED,
             begun: 0,
         }
@@ -196,12 +186,12 @@ impl<'a> Program<'a> {
         node.wrapping_sub(self.first) as usize
     }
 
-    /// Adds the operations of a host that wait for nothing. Hosts begin in their order.
-    pub(crate) fn begin(&mut self, host: u32, freed: &mut Vec<Freed>) {
-        let end = self.tables.range(host).end;
-        freed.extend(std::iter::from_fn(|| self.free.next_if(|free| (free.node as usize) < end)));
-        if self.free.peek().is_none() {
-            self.free = Vec::new().into_iter().peekable();
+    /// Adds the operations of a host that wait for nothing, before any of them has started.
+    pub(crate) fn begin(&self, host: u32, freed: &mut Vec<Freed>) {
+        let own = self.tables.range(host);
+        let links = &self.links[self.place(own.start as u32)..];
+        for (node, _) in own.zip(links).filter(|(_, links)| links.open() == 0) {
+            freed.push(Freed { node: node as u32, kind: self.tables.nodes[node].kind });
         }
     }
 
@@ -306,9 +296,9 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Counts the dependencies of ranks' operations; returns those operations that wait for nothing, and what [`Links`] do not count.
-fn count(tables: &Tables<'_>, ranks: Range<u32>, links: &mut [Links]) -> (Vec<Freed>, FxHashMap<u32, u32>) {
-    let (mut free, mut more_open) = (Vec::new(), FxHashMap::default());
+/// Counts the dependencies of ranks' operations; returns what [`Links`] do not count.
+fn count(tables: &Tables<'_>, ranks: Range<u32>, links: &mut [Links]) -> FxHashMap<u32, u32> {
+    let mut more_open = FxHashMap::default();
     let mut rest = links;
     for rank in ranks {
         let own = tables.range(rank);
@@ -326,11 +316,8 @@ fn count(tables: &Tables<'_>, ranks: Range<u32>, links: &mut [Links]) -> (Vec<Fr
                 }
             }
         }
-        for (node, _) in own.zip(links).filter(|(_, links)| links.open() == 0) {
-            free.push(Freed { node: node as u32, kind: tables.nodes[node].kind });
-        }
     }
-    (free, more_open)
+    more_open
 }
 
 /// Counts one less, if there is one.

@@ -13,8 +13,6 @@ pub(crate) struct Calendar {
     is_used: [u64; (DAYS / BITS) as usize],
     /// The days behind.
     later: BTreeMap<u64, Vec<u32>>,
-    /// The first one of those, the largest number where there is none.
-    first_later: u64,
 }
 
 const DAYS: u64 = 1024;
@@ -27,7 +25,6 @@ impl Calendar {
             days: vec![Vec::new(); DAYS as usize],
             is_used: [0; (DAYS / BITS) as usize],
             later: BTreeMap::new(),
-            first_later: u64::MAX,
         }
     }
 
@@ -38,7 +35,6 @@ impl Calendar {
             self.days[at as usize].push(host);
             self.is_used[(at / BITS) as usize] |= 1 << (at % BITS);
         } else {
-            self.first_later = self.first_later.min(day);
             self.later.entry(day).or_default().push(host);
         }
     }
@@ -46,8 +42,8 @@ impl Calendar {
     /// Returns the next day that has entries.
     pub(crate) fn next(&self) -> Option<u64> {
         // What lay behind the last day when it was entered may come in before.
-        let next = self.used().map_or(self.first_later, |day| day.min(self.first_later));
-        (next != u64::MAX).then_some(next)
+        let later = self.later.first_key_value().map(|(day, _)| *day);
+        self.used().into_iter().chain(later).min()
     }
 
     /// Goes behind the next day, and adds its entries to a list.
@@ -61,9 +57,8 @@ impl Calendar {
             hosts.append(entries);
         }
         self.is_used[(at / BITS) as usize] &= !(1 << (at % BITS));
-        if self.first_later == day {
-            hosts.extend(self.later.pop_first().into_iter().flat_map(|(_, hosts)| hosts));
-            self.first_later = self.later.first_key_value().map_or(u64::MAX, |(&day, _)| day);
+        if let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() == day) {
+            hosts.extend(entry.remove());
         }
     }
 

@@ -1,9 +1,7 @@
 //! Parts on threads, which meet between windows.
 
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ScopedJoinHandle};
 
 use pdes_core::Meeting;
 
@@ -11,6 +9,7 @@ use super::super::pool::Pool;
 use super::part::{Letter, Part};
 use super::places::{Due, Places, Thresholds};
 use crate::parameters::LIMIT;
+use crate::threads::on_each;
 
 /// What threads share.
 struct Crew {
@@ -39,25 +38,13 @@ pub(super) fn run<'a, const LANES: usize>(
         ends: (0..parts).map(|_| AtomicU32::new(0)).collect(),
         pools: (0..parts).map(|_| Mutex::new(Pool::new())).collect(),
     };
-    let (crew, part) = (&crew, &part);
-    let mut places = Some(places);
-    thread::scope(|scope| {
-        let member = |number| {
-            let places = places.take();
-            scope.spawn(move || {
-                let _guard = crew.meeting.break_up_on_panic();
-                let mut part = part(number);
-                part.begin();
-                Member { crew, me: number, meetings: 0, places }.run(&mut part);
-                part
-            })
-        };
-        let threads: Vec<_> = (0..parts).map(member).collect();
-        let ended = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
-            Ok(part) => part,
-            Err(panic) => resume_unwind(panic),
-        };
-        threads.into_iter().map(ended).collect()
+    let first = std::iter::once(Some(places)).chain(std::iter::repeat_with(|| None));
+    on_each((0..parts).zip(first), |(number, places)| {
+        let _guard = crew.meeting.break_up_on_panic();
+        let mut part = part(number);
+        part.begin();
+        Member { crew: &crew, me: number, meetings: 0, places }.run(&mut part);
+        part
     })
 }
 

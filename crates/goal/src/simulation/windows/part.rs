@@ -95,7 +95,7 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
         threads: usize,
     ) -> Self {
         let ranks = parts[number].clone();
-        let work = Work::new(tables, plan, parameters, (log, number), (ranks.clone(), threads));
+        let work = Work::new(tables, plan, parameters, (log, number), ranks.clone(), threads);
         let day = (work.charges.flight / DAYS).checked_ilog2().unwrap_or(0);
         let first_nodes = &tables.first_node[ranks.start as usize..ranks.end as usize];
         let list = first_nodes.iter().map(|&first| Host::new(first as u32)).collect();
@@ -137,9 +137,8 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
 
     /// Visits the hosts of a day, each until the end of the window.
     pub(super) fn run_day(&mut self, hosts: &[u32], day: u64) {
-        let is_cached = self.hosts.list.len() <= CACHED;
-        for hosts in hosts.chunks(if is_cached { usize::MAX } else { TOGETHER }) {
-            if !is_cached {
+        for hosts in hosts.chunks(TOGETHER) {
+            if self.hosts.list.len() > CACHED {
                 self.fetch(hosts);
             }
             for &host in hosts {

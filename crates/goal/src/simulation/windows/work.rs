@@ -54,7 +54,8 @@ impl<'a> Work<'a> {
         plan: &'a Plan,
         parameters: LogGops,
         (log, part): (&'a Log, usize),
-        (ranks, threads): (Range<u32>, usize),
+        ranks: Range<u32>,
+        threads: usize,
     ) -> Self {
         Self {
             plan,
