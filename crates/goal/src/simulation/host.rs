@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::lane::{Plan, What};
 use super::pool::{List, Pool, Slot};
-use super::program::Program;
+use super::program::{Program, Ready};
 use crate::schedule::{Extent, Tables};
 
 /// What comes next at a host.
@@ -83,15 +83,22 @@ impl Hosts {
 
     /// Puts a free operation into its lane.
     #[inline]
-    pub(crate) fn free(&mut self, host: u32, node: u32, program: &Program<'_>, pool: &mut Pool, stamp: u64) {
-        let number = self.plan.number(&program.tables.nodes[node as usize]) as usize;
+    pub(crate) fn free(
+        &mut self,
+        host: u32,
+        ready: Ready,
+        program: &Program<'_>,
+        pool: &mut Pool,
+        stamp: u64,
+    ) {
+        let number = self.plan.number(&program.tables.nodes[ready.node as usize]) as usize;
         let lane = self.plan.lanes[number];
         let times = self.times(host);
         let time = match lane.what {
             What::Receive => times[usize::from(lane.cpu)],
             _ => lane.idle(times),
         };
-        let slot = pool.take(program.slot(node, &self.plan, time, stamp));
+        let slot = pool.take(program.slot(ready, &self.plan, time, stamp));
         let lane = self.lane(host, number);
         self.occupied[host as usize] |= bit(number);
         self.lanes[lane].push(slot, pool);

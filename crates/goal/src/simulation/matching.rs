@@ -93,48 +93,66 @@ impl<'a> Matching<'a> {
         self.channels.get(self.place(channel)).map(|waiting| waiting.destination)
     }
 
-    /// Returns the receive that takes a message, or lets the message wait.
+    /// Takes the receive that takes a message of a channel, if one waits.
     #[inline]
-    pub(crate) fn arrive(&mut self, pool: &mut Pool, host: u32, message: u32) -> Option<u32> {
-        self.meet(pool, host, message, Kind::Receive)
+    pub(crate) fn receive_for(&mut self, pool: &mut Pool, host: u32, channel: u32) -> Option<u32> {
+        self.take(pool, host, channel, Kind::Receive)
     }
 
-    /// Returns the message that a receive takes, or lets the receive wait.
+    /// Takes the message that a receive of a channel takes, if one waits.
     #[inline]
-    pub(crate) fn post(&mut self, pool: &mut Pool, host: u32, receive: u32) -> Option<u32> {
-        self.meet(pool, host, receive, Kind::Send)
+    pub(crate) fn message_for(&mut self, pool: &mut Pool, host: u32, channel: u32) -> Option<u32> {
+        self.take(pool, host, channel, Kind::Send)
     }
 
     #[inline]
-    fn meet(&mut self, pool: &mut Pool, host: u32, slot: u32, other: Kind) -> Option<u32> {
-        if self.open.get((host - self.ranks.start) as usize).is_some_and(Option::is_some) {
-            return self.search(pool, host, slot, other);
+    fn has_lists(&self, host: u32) -> bool {
+        self.open.get((host - self.ranks.start) as usize).is_some_and(Option::is_some)
+    }
+
+    #[inline]
+    fn take(&mut self, pool: &mut Pool, host: u32, channel: u32, kind: Kind) -> Option<u32> {
+        if self.has_lists(host) {
+            return self.search(pool, host, channel, kind);
+        }
+        let place = self.place(channel);
+        let waiting = &mut self.channels[place].list;
+        let is_there = waiting.first().is_some_and(|first| pool[first].sort.kind() == kind as u8);
+        if is_there { waiting.pop(pool) } else { None }
+    }
+
+    /// Lets a receive or message wait, for which there is nothing.
+    #[inline]
+    pub(crate) fn wait(&mut self, pool: &mut Pool, host: u32, slot: u32) {
+        if self.has_lists(host) {
+            return self.enlist(pool, host, slot);
         }
         let place = self.place(pool[slot].channel);
-        let waiting = &mut self.channels[place].list;
-        if waiting.first().is_some_and(|first| pool[first].sort.kind() == other as u8) {
-            return waiting.pop(pool);
-        }
-        waiting.push(slot, pool);
-        None
+        self.channels[place].list.push(slot, pool);
     }
 
     #[cold]
-    fn search(&mut self, pool: &Pool, host: u32, slot: u32, other: Kind) -> Option<u32> {
+    fn search(&mut self, pool: &Pool, host: u32, channel: u32, kind: Kind) -> Option<u32> {
         let channels = self.tables.channels;
-        let channel = |slot: u32| channels[pool[slot].channel as usize];
-        let lists = self.open.get_mut((host - self.ranks.start) as usize)?.as_mut()?;
-        let (theirs, ours) = match other {
-            Kind::Receive => (&mut lists.receives, &mut lists.messages),
-            _ => (&mut lists.messages, &mut lists.receives),
+        let list = self.list(host, kind)?;
+        let matches = |candidate: &u32| {
+            channels[pool[*candidate].channel as usize].matches(&channels[channel as usize])
         };
-        match theirs.iter().position(|&candidate| channel(candidate).matches(&channel(slot))) {
-            Some(at) => Some(theirs.remove(at)),
-            None => {
-                ours.push(slot);
-                None
-            }
+        list.iter().position(matches).map(|at| list.remove(at))
+    }
+
+    #[cold]
+    fn enlist(&mut self, pool: &Pool, host: u32, slot: u32) {
+        let kind = if pool[slot].sort.kind() == Kind::Receive as u8 { Kind::Receive } else { Kind::Send };
+        if let Some(list) = self.list(host, kind) {
+            list.push(slot);
         }
+    }
+
+    /// Returns the receives or the messages that wait at a host that has lists.
+    fn list(&mut self, host: u32, kind: Kind) -> Option<&mut Vec<u32>> {
+        let lists = self.open.get_mut((host - self.ranks.start) as usize)?.as_mut()?;
+        Some(if kind == Kind::Receive { &mut lists.receives } else { &mut lists.messages })
     }
 
     /// Adds the receives and messages that wait, host after host.

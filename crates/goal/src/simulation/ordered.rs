@@ -136,7 +136,10 @@ impl<'a> Ordered<'a> {
         let slot = self.pool[place];
         let first = self.program.first(host);
         self.program.started(first, &slot, &mut self.freed);
-        let message = self.matching.post(&mut self.pool, host, place)?;
+        let Some(message) = self.matching.message_for(&mut self.pool, host, slot.channel) else {
+            self.matching.wait(&mut self.pool, host, place);
+            return None;
+        };
         // LogGOPSim holds the sender's resources that have the receive's numbers here, not those of the send.
         let resources = self.program.tables.nodes[slot.node as usize];
         let released = self.taken(host, message, place, time, (resources.cpu, resources.nic));
@@ -145,9 +148,12 @@ impl<'a> Ordered<'a> {
     }
 
     fn arrive(&mut self, host: u32, lane: usize, place: u32, time: u64) -> Option<u32> {
-        let Slot { size, .. } = self.pool[place];
+        let Slot { size, channel, .. } = self.pool[place];
         self.hosts.occupy(host, lane, time + self.charges.receive(size), time + self.charges.gap(size));
-        let receive = self.matching.arrive(&mut self.pool, host, place)?;
+        let Some(receive) = self.matching.receive_for(&mut self.pool, host, channel) else {
+            self.matching.wait(&mut self.pool, host, place);
+            return None;
+        };
         let slot = self.pool[receive];
         let Lane { cpu, nic, .. } = self.hosts.plan.lanes[lane];
         let released = self.taken(host, place, receive, time, (cpu, nic));
@@ -176,7 +182,7 @@ impl<'a> Ordered<'a> {
         let source = self.matching.source(slot.channel);
         let freed = if source == host { &mut self.freed } else { &mut self.freed_elsewhere };
         let only = self.program.ended(self.program.first(source), &slot, freed);
-        freed.extend(only);
+        freed.extend(only.map(|ready| self.program.freed(ready)));
         self.hosts.hold(source, cpu, nic, time);
         (source != host).then_some(source)
     }
@@ -185,7 +191,7 @@ impl<'a> Ordered<'a> {
     #[inline]
     fn ended(&mut self, first: u32, slot: &Slot) {
         let only = self.program.ended(first, slot, &mut self.freed);
-        self.freed.extend(only);
+        self.freed.extend(only.map(|ready| self.program.freed(ready)));
     }
 
     /// Puts what has become free into the lanes of its host.
@@ -195,9 +201,10 @@ impl<'a> Ordered<'a> {
         if freed.len() > 1 {
             order::sort(freed);
         }
-        for Freed { node, .. } in freed.drain(..) {
+        for freed in freed.drain(..) {
             self.stamp += 1;
-            self.hosts.free(host, node, &self.program, &mut self.pool, self.stamp);
+            let ready = self.program.ready(freed);
+            self.hosts.free(host, ready, &self.program, &mut self.pool, self.stamp);
         }
     }
 

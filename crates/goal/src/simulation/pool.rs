@@ -81,6 +81,12 @@ impl Stack {
         self.0.checked_sub(1)
     }
 
+    /// Returns the slot, if there is one and no other.
+    #[inline]
+    pub(crate) fn only(self, pool: &Pool) -> Option<u32> {
+        self.last().filter(|&slot| pool.slots[slot as usize].behind == 0)
+    }
+
     /// Adds a slot that is in no list.
     #[inline]
     pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {

@@ -50,6 +50,13 @@ pub(crate) struct Freed {
     kind: u8,
 }
 
+/// The only operation that has become free, with what is known of it by then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) node: u32,
+    links: Links,
+}
+
 impl Keyed for Freed {
     #[inline]
     fn key(&self) -> u8 {
@@ -201,15 +208,27 @@ impl<'a> Program<'a> {
         self.tables.first_node[host as usize] as u32
     }
 
-    /// Makes a slot for an operation that is free.
+    /// Returns an operation that is free as one of which nothing else is known.
     #[inline]
-    pub(crate) fn slot(&self, node: u32, plan: &Plan, time: u64, stamp: u64) -> Slot {
-        let (operation, links) = (&self.tables.nodes[node as usize], &self.links[self.place(node)]);
+    pub(crate) fn ready(&self, Freed { node, .. }: Freed) -> Ready {
+        Ready { node, links: self.links[self.place(node)] }
+    }
+
+    /// Returns an operation that is free as one among others.
+    #[inline]
+    pub(crate) fn freed(&self, Ready { node, .. }: Ready) -> Freed {
+        Freed { node, kind: self.tables.nodes[node as usize].kind }
+    }
+
+    /// Makes a slot for an operation that is free.
+    // A call of this and of `ended` takes as long as what they do.
+    #[inline(always)]
+    pub(crate) fn slot(&self, Ready { node, links }: Ready, plan: &Plan, time: u64, stamp: u64) -> Slot {
+        let operation = &self.tables.nodes[node as usize];
         if self.reads_ahead {
             prefetch(std::ptr::from_ref(operation).wrapping_add(AHEAD));
-            prefetch(std::ptr::from_ref(links).wrapping_add(AHEAD));
+            prefetch(self.links.as_ptr().wrapping_add(self.place(node) + AHEAD));
         }
-        let links = *links;
         let leaving = links.leaving();
         let flags = u32::from(operation.has_start_edges != 0) << 2 | leaving << 3;
         let sort = Sort(u32::from(operation.kind) | flags | plan.number(operation) << 5);
@@ -246,9 +265,9 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Adds what the end of an operation frees. Where that is the only operation yet, it may return it instead.
-    #[inline]
-    pub(crate) fn ended(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) -> Option<Freed> {
+    /// Returns the operation that the end of another one frees, if it can be only one, or adds what it frees.
+    #[inline(always)]
+    pub(crate) fn ended(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) -> Option<Ready> {
         match slot.sort.leaving() {
             NONE => None,
             ONE if freed.is_empty() => self.resolve_near(slot, 0),
@@ -262,10 +281,14 @@ impl<'a> Program<'a> {
     fn resolve(&mut self, first: u32, slot: &Slot, from: u32, freed: &mut Vec<Freed>) {
         match slot.sort.leaving() {
             NONE => {}
-            ONE => freed.extend(self.resolve_near(slot, from)),
+            ONE => {
+                let only = self.resolve_near(slot, from);
+                freed.extend(only.map(|ready| self.freed(ready)));
+            }
             _ => {
                 for &edge in self.several(slot).iter().filter(|edge| **edge & FROM_START == from) {
-                    freed.extend(self.resolve_one(first + (edge & !FROM_START)));
+                    let ready = self.resolve_one(first + (edge & !FROM_START));
+                    freed.extend(ready.map(|ready| self.freed(ready)));
                 }
             }
         }
@@ -278,21 +301,21 @@ impl<'a> Program<'a> {
     }
 
     #[inline]
-    fn resolve_near(&mut self, slot: &Slot, from: u32) -> Option<Freed> {
+    fn resolve_near(&mut self, slot: &Slot, from: u32) -> Option<Ready> {
         let near = Near(slot.edge);
         (near.from() == from).then(|| self.resolve_one(near.dependent(slot.node))).flatten()
     }
 
     /// Counts one dependency of an operation less; returns it if that frees it.
     #[inline]
-    fn resolve_one(&mut self, node: u32) -> Option<Freed> {
+    fn resolve_one(&mut self, node: u32) -> Option<Ready> {
         let place = self.place(node);
         let links = &mut self.links[place];
         if links.open() == Links::MOST_OPEN && take_one(&mut self.more_open, node) {
             return None;
         }
         links.0 -= 1;
-        (links.open() == 0).then(|| Freed { node, kind: self.tables.nodes[node as usize].kind })
+        (links.open() == 0).then_some(Ready { node, links: *links })
     }
 }
 

@@ -1,10 +1,13 @@
-//! Which hosts are visited on which day.
+//! Which of many hosts are visited on which day.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::agenda::Agenda;
 
 /// Hosts by the day on which they are visited; entries may be outdated.
 #[derive(Debug)]
-pub(crate) struct Calendar {
+pub(super) struct Calendar {
     /// The day that comes next.
     today: u64,
     /// The days from there on, each at its number modulo their number.
@@ -16,52 +19,11 @@ pub(crate) struct Calendar {
 }
 
 const DAYS: u64 = 1024;
+/// A window has at least as many days, where it has as many picoseconds.
+const IN_WINDOW: u64 = 8;
 const BITS: u64 = u64::BITS as u64;
 
 impl Calendar {
-    pub(crate) fn new() -> Self {
-        Self {
-            today: 0,
-            days: vec![Vec::new(); DAYS as usize],
-            is_used: [0; (DAYS / BITS) as usize],
-            later: BTreeMap::new(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn enter(&mut self, day: u64, host: u32) {
-        if day - self.today < DAYS {
-            let at = day % DAYS;
-            self.days[at as usize].push(host);
-            self.is_used[(at / BITS) as usize] |= 1 << (at % BITS);
-        } else {
-            self.later.entry(day).or_default().push(host);
-        }
-    }
-
-    /// Returns the next day that has entries.
-    pub(crate) fn next(&self) -> Option<u64> {
-        // What lay behind the last day when it was entered may come in before.
-        let later = self.later.first_key_value().map(|(day, _)| *day);
-        self.used().into_iter().chain(later).min()
-    }
-
-    /// Goes behind the next day, and adds its entries to a list.
-    pub(crate) fn turn(&mut self, day: u64, hosts: &mut Vec<u32>) {
-        self.today = day + 1;
-        let at = day % DAYS;
-        let entries = &mut self.days[at as usize];
-        if hosts.is_empty() {
-            std::mem::swap(hosts, entries);
-        } else {
-            hosts.append(entries);
-        }
-        self.is_used[(at / BITS) as usize] &= !(1 << (at % BITS));
-        if let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() == day) {
-            hosts.extend(entry.remove());
-        }
-    }
-
     /// Returns the first one of the days that has entries.
     #[inline]
     fn used(&self) -> Option<u64> {
@@ -78,4 +40,58 @@ impl Calendar {
         });
         found.map(|at| self.today + (at + DAYS - from) % DAYS)
     }
+}
+
+impl Agenda for Calendar {
+    fn new(_: &Range<u32>) -> Self {
+        Self {
+            today: 0,
+            days: vec![Vec::new(); DAYS as usize],
+            is_used: [0; (DAYS / BITS) as usize],
+            later: BTreeMap::new(),
+        }
+    }
+
+    fn day(flight: u64) -> u32 {
+        (flight / IN_WINDOW).checked_ilog2().unwrap_or(0)
+    }
+
+    #[inline]
+    fn enter(&mut self, day: u64, host: u32) {
+        if day - self.today < DAYS {
+            let at = day % DAYS;
+            self.days[at as usize].push(host);
+            self.is_used[(at / BITS) as usize] |= 1 << (at % BITS);
+        } else {
+            self.later.entry(day).or_default().push(host);
+        }
+    }
+
+    fn next(&self) -> Option<u64> {
+        // What lay behind the last day when it was entered may come in before.
+        let later = self.later.first_key_value().map(|(day, _)| *day);
+        self.used().into_iter().chain(later).min()
+    }
+
+    fn turn(&mut self, day: u64, hosts: &mut Vec<u32>) {
+        self.today = day + 1;
+        let at = day % DAYS;
+        let entries = &mut self.days[at as usize];
+        if hosts.is_empty() {
+            std::mem::swap(hosts, entries);
+        } else {
+            hosts.append(entries);
+        }
+        self.is_used[(at / BITS) as usize] &= !(1 << (at % BITS));
+        if let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() == day) {
+            hosts.extend(entry.remove());
+        }
+    }
+
+    #[inline]
+    fn one(&self) -> Option<u32> {
+        None
+    }
+
+    fn remove(&mut self, _: u32) {}
 }

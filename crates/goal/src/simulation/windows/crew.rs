@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pdes_core::Meeting;
 
 use super::super::pool::Pool;
+use super::agenda::Agenda;
 use super::part::{Letter, Part};
 use super::places::{Due, Places, Thresholds};
 use crate::parameters::LIMIT;
@@ -26,11 +27,11 @@ struct Crew {
 const WORDS: usize = 5;
 
 /// Runs parts, which are made by their numbers, to their end, each on a thread.
-pub(super) fn run<'a, const LANES: usize>(
-    part: impl Fn(usize) -> Part<'a, LANES> + Sync,
+pub(super) fn run<'a, A: Agenda, const LANES: usize>(
+    part: impl Fn(usize) -> Part<'a, A, LANES> + Sync,
     parts: usize,
     places: Places<'a>,
-) -> Vec<Part<'a, LANES>> {
+) -> Vec<Part<'a, A, LANES>> {
     let mail = || (0..parts).map(|_| Mutex::default()).collect();
     let crew = Crew {
         meeting: Meeting::new(parts),
@@ -59,7 +60,7 @@ struct Member<'c, 'a> {
 
 impl Member<'_, '_> {
     /// Runs a part to the end of all; not to its end where another thread has panicked.
-    fn run<const LANES: usize>(&mut self, part: &mut Part<'_, LANES>) -> Option<()> {
+    fn run<A: Agenda, const LANES: usize>(&mut self, part: &mut Part<'_, A, LANES>) -> Option<()> {
         for window in 0_usize.. {
             let mail = &self.crew.mail[window % 2];
             let next = part.next_time();
@@ -102,7 +103,11 @@ impl Member<'_, '_> {
     }
 
     /// Has all records get their places of events before a time.
-    fn place<const LANES: usize>(&mut self, part: &mut Part<'_, LANES>, until: u64) -> Option<()> {
+    fn place<A: Agenda, const LANES: usize>(
+        &mut self,
+        part: &mut Part<'_, A, LANES>,
+        until: u64,
+    ) -> Option<()> {
         if let Some(places) = &mut self.places {
             places.place(&self.crew.ends(), until);
         }
@@ -111,7 +116,11 @@ impl Member<'_, '_> {
     }
 
     /// Has records be forgotten.
-    fn forget<const LANES: usize>(&mut self, part: &mut Part<'_, LANES>, until: u64) -> Option<()> {
+    fn forget<A: Agenda, const LANES: usize>(
+        &mut self,
+        part: &mut Part<'_, A, LANES>,
+        until: u64,
+    ) -> Option<()> {
         let crew = self.crew;
         std::mem::swap(&mut *lock(&crew.pools[self.me]), &mut part.work.pool);
         self.meet([0; WORDS])?;

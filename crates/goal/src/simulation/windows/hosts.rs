@@ -2,7 +2,7 @@
 
 use super::super::lane::{Plan, What};
 use super::super::pool::{List, Pool, Slot, Stack};
-use super::super::program::Program;
+use super::super::program::{Program, Ready};
 use super::records::Records;
 
 /// A host with so many lanes.
@@ -74,9 +74,9 @@ impl<const LANES: usize> Host<LANES> {
     }
 
     /// Makes a slot for an operation that has become free, with the time at which it happens if nothing is before it.
-    #[inline]
-    pub(super) fn free(&self, node: u32, program: &Program<'_>, plan: &Plan, stamp: u64) -> Slot {
-        let mut slot = program.slot(node, plan, 0, stamp);
+    #[inline(always)]
+    pub(super) fn free(&self, ready: Ready, program: &Program<'_>, plan: &Plan, stamp: u64) -> Slot {
+        let mut slot = program.slot(ready, plan, 0, stamp);
         slot.time = self.cpu.max(self.lanes[slot.sort.lane()].ready);
         slot
     }
@@ -105,10 +105,43 @@ impl<const LANES: usize> Host<LANES> {
         lane.list.push(place, pool);
     }
 
-    /// Puts an operation that is free into its lane.
-    pub(super) fn wait(&mut self, slot: Slot, pool: &mut Pool) {
-        let place = pool.take(slot);
-        self.push(slot.sort.lane(), slot.time, place, pool);
+    /// Puts a slot, which may be at a place, into its lane.
+    #[inline]
+    pub(super) fn wait(&mut self, lane: usize, slot: Slot, place: Option<u32>, pool: &mut Pool) {
+        let place = place.unwrap_or_else(|| pool.take(slot));
+        self.push(lane, slot.time, place, pool);
+    }
+
+    /// Puts a message, which is at a place, into its lane.
+    #[inline]
+    pub(super) fn arrive(&mut self, place: u32, pool: &mut Pool) {
+        let Slot { time, sort, .. } = pool[place];
+        self.push(sort.lane() + 1, time, place, pool);
+    }
+
+    /// Returns the only message in the mail, if it is one.
+    #[inline]
+    pub(super) fn only_mail(&self, pool: &Pool) -> Option<u32> {
+        self.mail.only(pool)
+    }
+
+    /// Returns the mail, after which it is empty.
+    #[inline]
+    pub(super) fn forget_mail(&mut self) -> Stack {
+        self.mail_time = u64::MAX;
+        std::mem::take(&mut self.mail)
+    }
+
+    /// Returns whether nothing waits in the lanes.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.occupied == 0
+    }
+
+    /// Returns when something may happen in a lane, not before a time.
+    #[inline]
+    pub(super) fn earliest(&self, lane: usize, time: u64) -> u64 {
+        self.time(lane).max(time)
     }
 
     /// Takes what stands first in a lane.

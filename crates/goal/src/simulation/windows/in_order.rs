@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::agenda::Agenda;
 use super::part::Part;
 use super::records::Records;
 use crate::parameters::LIMIT;
@@ -54,36 +55,39 @@ impl InOrder {
     }
 }
 
-impl<const LANES: usize> Part<'_, LANES> {
-    /// Does everything that happens in a window that starts with a day. Hosts of its other days, and those at which a send
-    /// ends, are added to those that are visited.
-    pub(super) fn run_in_order(&mut self, hosts: &mut Vec<u32>, day: u64) {
+impl<A: Agenda, const LANES: usize> Part<'_, A, LANES> {
+    /// Does everything that happens in a window that starts with a day.
+    pub(super) fn run_in_order(&mut self, day: u64) {
         let end = ((day << self.day) + self.window).min(LIMIT);
         self.reached = end;
-        while let Some(next) = self.calendar.next().filter(|next| next << self.day < end) {
-            self.calendar.turn(next, hosts);
+        let mut hosts = std::mem::take(&mut self.visited);
+        while let Some(next) = self.agenda.next().filter(|next| next << self.day < end) {
+            self.agenda.turn(next, &mut hosts);
         }
         hosts.retain(|&host| (day..end >> self.day).contains(&self.hosts[host].visit));
         hosts.sort_unstable();
         hosts.dedup();
         hosts.iter().for_each(|&host| self.hosts[host].visit = day);
-        for &host in &*hosts {
+        for &host in &hosts {
             self.work.open_mail(&mut self.hosts[host], end);
             self.enqueue(host, end);
         }
         while let Some((time, entry)) = self.in_order.pop(&mut self.work.records) {
             let next = self.next(entry.host).filter(|next| (next.0, next.1) == (time, entry));
             if let Some((time, _, lane)) = next {
-                self.run_ahead(entry.host, time, lane, hosts, day);
+                self.run_ahead(entry.host, time, lane, &mut hosts, day);
             }
         }
-        for &host in &*hosts {
+        for &host in &hosts {
             let time = self.next(host).map_or(u64::MAX, |(time, ..)| time);
             self.plan_visit(host, time);
         }
+        hosts.clear();
+        self.visited = hosts;
     }
 
-    /// Does what comes next at a host, in a lane, and what comes then as long as that is at the same host.
+    /// Does what comes next at a host, in a lane, and what comes then as long as that is at the same host. Hosts at
+    /// which a send ends are added to those that are visited.
     fn run_ahead(&mut self, host: u32, mut time: u64, mut lane: usize, hosts: &mut Vec<u32>, day: u64) {
         let end = self.reached;
         loop {

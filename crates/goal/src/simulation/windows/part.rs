@@ -7,7 +7,7 @@ use super::super::lane::Plan;
 use super::super::matching::Left;
 use super::super::pool::Slot;
 use super::super::program::CACHED;
-use super::calendar::Calendar;
+use super::agenda::Agenda;
 use super::hosts::Host;
 use super::in_order::InOrder;
 use super::records::Log;
@@ -21,14 +21,11 @@ const TOGETHER: usize = 16;
 /// The day of a host that waits for nothing but mail.
 const NO_VISIT: u64 = u64::MAX;
 
-/// A window has at least as many days, where it has as many picoseconds.
-const DAYS: u64 = 8;
-
 /// Some of the hosts, which have up to so many lanes.
-pub(super) struct Part<'a, const LANES: usize> {
+pub(super) struct Part<'a, A, const LANES: usize> {
     pub(super) hosts: Hosts<LANES>,
     pub(super) work: Work<'a>,
-    pub(super) calendar: Calendar,
+    pub(super) agenda: A,
     pub(super) in_order: InOrder,
     /// The logarithm of the length of a day \[ps\].
     pub(super) day: u32,
@@ -43,7 +40,7 @@ pub(super) struct Part<'a, const LANES: usize> {
     /// The first host of each part but the first one.
     borders: Vec<u32>,
     /// The hosts that are visited on a day.
-    visited: Vec<u32>,
+    pub(super) visited: Vec<u32>,
     /// First operations of hosts that are visited next, and what stands first there.
     fetched: Vec<(u32, u32)>,
 }
@@ -84,7 +81,7 @@ impl<const LANES: usize> IndexMut<u32> for Hosts<LANES> {
     }
 }
 
-impl<'a, const LANES: usize> Part<'a, LANES> {
+impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
     /// Prepares one of the parts with these ranks, on so many threads at most.
     pub(super) fn new(
         tables: Tables<'a>,
@@ -96,16 +93,16 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
     ) -> Self {
         let ranks = parts[number].clone();
         let work = Work::new(tables, plan, parameters, (log, number), ranks.clone(), threads);
-        let day = (work.charges.flight / DAYS).checked_ilog2().unwrap_or(0);
+        let day = A::day(work.charges.flight);
         let first_nodes = &tables.first_node[ranks.start as usize..ranks.end as usize];
         let list = first_nodes.iter().map(|&first| Host::new(first as u32)).collect();
         Self {
+            agenda: A::new(&ranks),
             hosts: Hosts { first: ranks.start, list },
             day,
             window: work.charges.flight >> day << day,
             reached: 0,
             work,
-            calendar: Calendar::new(),
             in_order: InOrder::default(),
             late: None,
             outboxes: parts.iter().map(|_| Vec::new()).collect(),
@@ -119,24 +116,25 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
     pub(super) fn begin(&mut self) {
         for host in self.hosts.ranks() {
             self.work.begin(&mut self.hosts[host], host);
-            self.calendar.enter(0, host);
+            self.agenda.enter(0, host);
         }
     }
 
     /// Visits all hosts at which something happens before the end of a window.
     pub(super) fn run_window(&mut self, end: u64) {
         self.reached = end;
-        let mut hosts = std::mem::take(&mut self.visited);
-        while let Some(day) = self.calendar.next().filter(|day| day << self.day < end) {
-            self.calendar.turn(day, &mut hosts);
-            self.run_day(&hosts, day);
-            hosts.clear();
+        while let Some(day) = self.agenda.next().filter(|day| day << self.day < end) {
+            self.run_day(day);
         }
-        self.visited = hosts;
     }
 
-    /// Visits the hosts of a day, each until the end of the window.
-    pub(super) fn run_day(&mut self, hosts: &[u32], day: u64) {
+    /// Visits hosts of the next day, each until the end of the window.
+    pub(super) fn run_day(&mut self, day: u64) {
+        if let Some(host) = self.agenda.one() {
+            return self.visit(host);
+        }
+        let mut hosts = std::mem::take(&mut self.visited);
+        self.agenda.turn(day, &mut hosts);
         for hosts in hosts.chunks(TOGETHER) {
             if self.hosts.list.len() > CACHED {
                 self.fetch(hosts);
@@ -147,6 +145,8 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
                 }
             }
         }
+        hosts.clear();
+        self.visited = hosts;
     }
 
     /// Reads what the next visits will need.
@@ -172,7 +172,6 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
     fn visit(&mut self, host: u32) {
         let end = self.reached;
         let own = &mut self.hosts[host];
-        self.work.open_mail(own, end);
         let next = self.work.run(own, host, end);
         self.deliver();
         self.plan_visit(host, next);
@@ -183,8 +182,8 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
         if self.work.sent.is_empty() {
             return;
         }
-        let mut sent = std::mem::take(&mut self.work.sent);
-        for place in sent.drain(..) {
+        for index in 0..self.work.sent.len() {
+            let place = self.work.sent[index];
             let slot = self.work.pool[place];
             let to = self.work.matching.destination(slot.channel);
             if self.hosts.ranks().contains(&to) {
@@ -195,7 +194,7 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
                 self.outboxes[part].push(Letter { to, slot });
             }
         }
-        self.work.sent = sent;
+        self.work.sent.clear();
     }
 
     /// Takes what hosts of other parts have sent.
@@ -232,10 +231,11 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
         let planned = &mut self.hosts[host];
         if time < LIMIT {
             planned.visit = time >> self.day;
-            self.calendar.enter(planned.visit, host);
+            self.agenda.enter(planned.visit, host);
             return;
         }
         planned.visit = NO_VISIT;
+        self.agenda.remove(host);
         if time != u64::MAX {
             self.late = Some(self.late.map_or(host, |late| late.min(host)));
         }
@@ -244,7 +244,7 @@ impl<'a, const LANES: usize> Part<'a, LANES> {
     /// Returns when the first thing happens, or what has been sent arrives, or before that \[ps\]; the largest number where nothing
     /// does.
     pub(super) fn next_time(&self) -> u64 {
-        let own = self.calendar.next().map_or(u64::MAX, |day| day << self.day);
+        let own = self.agenda.next().map_or(u64::MAX, |day| day << self.day);
         let sent = self.outboxes.iter().flatten().map(|letter| letter.slot.time >> self.day << self.day);
         sent.min().map_or(own, |sent| sent.min(own))
     }

@@ -194,9 +194,9 @@ impl<'a> Places<'a> {
         numbers.resize(records, FORGOTTEN);
         let mut incomplete: Vec<(u32, Record)> = Vec::new();
         for (part, &end) in ends.iter().enumerate() {
-            for number in log.start(part)..end {
+            for number in log.since(until, log.start(part)..end) {
                 let record = log.get(number);
-                if record.time >= until && !record.is_placed() {
+                if !record.is_placed() {
                     incomplete.push((number, record));
                     numbers[place(number)] = KEPT;
                 }

@@ -1,6 +1,7 @@
 //! The order of what is created, found where it is asked for.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::Zeroable;
@@ -98,6 +99,13 @@ impl Log {
     pub(super) fn get(&self, record: u32) -> Record {
         let Entry { time, stamp } = &self.entries[record as usize];
         Record { time: time.load(Relaxed), stamp: stamp.load(Relaxed) }
+    }
+
+    /// Yields the numbers of those of some records that happened at a time or later.
+    pub(super) fn since(&self, time: u64, records: Range<u32>) -> impl Iterator<Item = u32> {
+        let entries = &self.entries[records.start as usize..records.end as usize];
+        let late = move |(number, entry): (u32, &Entry)| (entry.time.load(Relaxed) >= time).then_some(number);
+        (records.start..).zip(entries).filter_map(late)
     }
 
     #[inline]

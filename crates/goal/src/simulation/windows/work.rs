@@ -6,7 +6,7 @@ use super::super::Outcome;
 use super::super::lane::{Plan, What};
 use super::super::matching::{Left, Matching};
 use super::super::pool::{Pool, Slot};
-use super::super::program::{Freed, Program};
+use super::super::program::{Freed, Program, Ready};
 use super::hosts::{Host, what};
 use super::records::{Log, Records, stamp};
 use crate::order;
@@ -103,13 +103,31 @@ impl<'a> Work<'a> {
         self.matching.leads_to(self.pool[place].channel)
     }
 
+    /// Puts what has arrived before the end of a window into its lanes; where that is one message and the lanes are empty, returns
+    /// it instead.
+    #[inline]
+    fn take_mail<const LANES: usize>(&mut self, own: &mut Host<LANES>, end: u64) -> Option<u32> {
+        if own.mail_time >= end {
+            return None;
+        }
+        if let Some(only) = own.only_mail(&self.pool) {
+            own.forget_mail();
+            if own.is_idle() {
+                return Some(only);
+            }
+            own.arrive(only, &mut self.pool);
+            return None;
+        }
+        self.open_mail(own, end);
+        None
+    }
+
     /// Puts what has arrived before the end of a window into its lanes.
     pub(super) fn open_mail<const LANES: usize>(&mut self, own: &mut Host<LANES>, end: u64) {
         if own.mail_time >= end {
             return;
         }
-        let mut mail = std::mem::take(&mut own.mail);
-        own.mail_time = u64::MAX;
+        let mut mail = own.forget_mail();
         while let Some(place) = mail.pop(&mut self.pool) {
             let Slot { time, stamp, .. } = self.pool[place];
             if time < end {
@@ -124,29 +142,33 @@ impl<'a> Work<'a> {
                 one.0.cmp(&other.0).then_with(|| records.compare(one.1, other.1))
             });
         }
-        for (time, _, place) in self.sorted.drain(..) {
-            let lane = self.pool[place].sort.lane() + 1;
-            own.push(lane, time, place, &mut self.pool);
+        for (_, _, place) in self.sorted.drain(..) {
+            own.arrive(place, &mut self.pool);
         }
     }
 
     /// Does everything that happens at a host before a time, and returns when something comes next.
     pub(super) fn run<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32, end: u64) -> u64 {
         let mut slot = Slot::default();
-        let mut is_free = false;
+        let mut lane = 0;
+        let mut place = self.take_mail(own, end);
+        let mut is_next = place.is_some();
+        if let Some(message) = place {
+            slot = self.pool[message];
+            lane = slot.sort.lane() + 1;
+            slot.time = own.earliest(lane, slot.time);
+        }
         loop {
             let (time, listed) = own.next(&self.pool, &mut self.records);
-            let (lane, place);
             // What is in a lane was created before what has just become free, and so comes first at the same time.
-            if is_free && slot.time < time {
+            if is_next && slot.time < time {
                 if slot.time >= end {
-                    own.wait(slot, &mut self.pool);
+                    own.wait(lane, slot, place, &mut self.pool);
                     return slot.time;
                 }
-                (lane, place) = (slot.sort.lane(), None);
             } else {
-                if is_free {
-                    own.wait(slot, &mut self.pool);
+                if is_next {
+                    own.wait(lane, slot, place, &mut self.pool);
                 }
                 if time >= end {
                     return time;
@@ -156,7 +178,8 @@ impl<'a> Work<'a> {
                 slot.time = time;
                 (lane, place) = (listed, Some(taken));
             }
-            is_free = self.step(own, host, lane, &mut slot, place);
+            is_next = self.step(own, host, lane, &mut slot, place);
+            (lane, place) = (slot.sort.lane(), None);
         }
     }
 
@@ -171,7 +194,7 @@ impl<'a> Work<'a> {
         let Some(place) = own.pop(lane, &mut self.pool) else { return };
         let mut slot = Slot { time, ..self.pool[place] };
         if self.step(own, host, lane, &mut slot, Some(place)) {
-            own.wait(slot, &mut self.pool);
+            own.wait(slot.sort.lane(), slot, None, &mut self.pool);
         }
     }
 
@@ -202,8 +225,7 @@ impl<'a> Work<'a> {
                 own.occupy(lane, time + self.charges.send(size), time + self.charges.gap(size));
                 self.program.started(own.first, slot, &mut self.freed);
                 created = 1;
-                let place = place.unwrap_or_else(|| self.pool.take(*slot));
-                self.send(place, time, stamp(record, 0));
+                self.send(slot, place, stamp(record, 0));
                 match self.charges.is_eager(size) {
                     true => self.program.ended(own.first, slot, &mut self.freed),
                     false => None,
@@ -211,28 +233,50 @@ impl<'a> Work<'a> {
             }
             What::Receive => {
                 self.program.started(own.first, slot, &mut self.freed);
-                let place = place.unwrap_or_else(|| self.pool.take(*slot));
-                let message = self.matching.post(&mut self.pool, host, place);
-                message.and_then(|message| self.receive(own, host, [place, message], time, None))
+                match self.matching.message_for(&mut self.pool, host, slot.channel) {
+                    Some(message) => {
+                        if let Some(place) = place {
+                            self.pool.give(place);
+                        }
+                        let sent = self.pool[message];
+                        self.pool.give(message);
+                        self.receive(own, host, [slot, &sent], time, None)
+                    }
+                    None => {
+                        let place = place.unwrap_or_else(|| self.pool.take(*slot));
+                        self.matching.wait(&mut self.pool, host, place);
+                        None
+                    }
+                }
             }
             What::Arrive => {
                 own.occupy(lane, time + self.charges.receive(size), time + self.charges.gap(size));
                 let place = place.unwrap_or_else(|| self.pool.take(*slot));
-                let receive = self.matching.arrive(&mut self.pool, host, place);
-                receive.and_then(|receive| self.receive(own, host, [receive, place], time, Some(lane - 1)))
+                match self.matching.receive_for(&mut self.pool, host, slot.channel) {
+                    Some(receive) => {
+                        let waited = self.pool[receive];
+                        self.pool.give(receive);
+                        self.pool.give(place);
+                        self.receive(own, host, [&waited, slot], time, Some(lane - 1))
+                    }
+                    None => {
+                        self.matching.wait(&mut self.pool, host, place);
+                        None
+                    }
+                }
             }
         };
         if self.ended.is_some() {
-            self.freed.extend(only);
+            self.freed.extend(only.map(|ready| self.program.freed(ready)));
             self.release_both(own, host, slot, record);
             return false;
         }
-        if let Some(Freed { node, .. }) = only {
+        if let Some(ready) = only {
             self.records.add(time, slot.stamp);
-            *slot = own.free(node, &self.program, self.plan, stamp(record, created));
+            *slot = own.free(ready, &self.program, self.plan, stamp(record, created));
             let is_first = !own.is_occupied(slot.sort.lane());
             if !is_first {
-                own.wait(*slot, &mut self.pool);
+                own.wait(slot.sort.lane(), *slot, None, &mut self.pool);
             }
             return is_first;
         }
@@ -250,22 +294,19 @@ impl<'a> Work<'a> {
         &mut self,
         own: &mut Host<LANES>,
         host: u32,
-        [receive, message]: [u32; 2],
+        [receive, sent]: [&Slot; 2],
         time: u64,
         lane: Option<usize>,
-    ) -> Option<Freed> {
-        let (slot, sent) = (self.pool[receive], self.pool[message]);
+    ) -> Option<Ready> {
         let is_eager = self.charges.is_eager(sent.size);
-        self.outcome.across_threshold += u64::from(is_eager != self.charges.is_eager(slot.size));
-        self.pool.give(receive);
-        self.pool.give(message);
+        self.outcome.across_threshold += u64::from(is_eager != self.charges.is_eager(receive.size));
         if !is_eager {
             // LogGOPSim holds the resources that have the receive's numbers, not those of the send, where the receive is last.
             let lane =
-                lane.or_else(|| self.plan.send_lane(0, self.program.tables.nodes[slot.node as usize].nic));
-            self.end_send(own, host, &sent, time, lane);
+                lane.or_else(|| self.plan.send_lane(0, self.program.tables.nodes[receive.node as usize].nic));
+            self.end_send(own, host, sent, time, lane);
         }
-        self.program.ended(own.first, &slot, &mut self.freed)
+        self.program.ended(own.first, receive, &mut self.freed)
     }
 
     /// Ends a send that has waited for its receive.
@@ -282,12 +323,12 @@ impl<'a> Work<'a> {
         let source = self.matching.source(sent.channel);
         if source == host {
             let only = self.program.ended(own.first, sent, &mut self.freed);
-            self.freed.extend(only);
+            self.freed.extend(only.map(|ready| self.program.freed(ready)));
             own.hold(lane, time);
         } else {
             let first = self.program.first(source);
             let only = self.program.ended(first, sent, &mut self.freed_elsewhere);
-            self.freed_elsewhere.extend(only);
+            self.freed_elsewhere.extend(only.map(|ready| self.program.freed(ready)));
             self.ended = Some(EndedSend { host: source, time, lane, record: 0, number: 0 });
         }
     }
@@ -323,12 +364,18 @@ impl<'a> Work<'a> {
 
     /// Sends a message.
     #[inline]
-    fn send(&mut self, place: u32, time: u64, stamp: u64) {
-        let message = &mut self.pool[place];
-        (message.time, message.stamp) = (time + self.charges.flight, stamp);
+    fn send(&mut self, slot: &Slot, place: Option<u32>, stamp: u64) {
+        let message = Slot { time: slot.time + self.charges.flight, stamp, ..*slot };
         self.outcome.messages += 1;
         self.outcome.message_bytes += message.size;
         self.waiting += u64::from(!self.charges.is_eager(message.size));
+        let place = match place {
+            Some(place) => {
+                self.pool[place] = message;
+                place
+            }
+            None => self.pool.take(message),
+        };
         self.sent.push(place);
     }
 
@@ -337,9 +384,10 @@ impl<'a> Work<'a> {
         if self.freed.len() > 1 {
             order::sort(&mut self.freed);
         }
-        for (number, Freed { node, .. }) in (created..).zip(self.freed.drain(..)) {
-            let slot = own.free(node, &self.program, self.plan, stamp(record, number));
-            own.wait(slot, &mut self.pool);
+        for (number, freed) in (created..).zip(self.freed.drain(..)) {
+            let ready = self.program.ready(freed);
+            let slot = own.free(ready, &self.program, self.plan, stamp(record, number));
+            own.wait(slot.sort.lane(), slot, None, &mut self.pool);
         }
     }
 }

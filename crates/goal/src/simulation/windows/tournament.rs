@@ -1,0 +1,134 @@
+//! Which of a few hosts is visited next.
+
+use std::ops::Range;
+
+use super::agenda::Agenda;
+use crate::parameters::LIMIT;
+
+/// The next visits of a few hosts, of which each has one at most: a tree of which each node is the earliest one of four below
+/// it (tree selection: Knuth, The Art of Computer Programming 3, 5.2.3). `O(log n)` for each change, and few branches.
+#[derive(Debug)]
+pub(super) struct Tournament {
+    first_host: u32,
+    /// The first one of the places that hosts have: 0, 4 or 20 as there are 4, 16 or 64.
+    leaves: usize,
+    /// Visits by fours: those below the root, those below each of these, and so on. A visit is its day, and below that the
+    /// number of its host; [`NEVER`] is none.
+    nodes: Box<[[u64; 4]; GROUPS]>,
+    earliest: u64,
+}
+
+/// So many hosts are few; in debug builds fewer, so that tests have more.
+const MOST: usize = if cfg!(debug_assertions) { 4 } else { 64 };
+const GROUPS: usize = 32;
+const NEVER: u64 = u64::MAX;
+
+/// The bits of a host's number, and the logarithm of the length of a day \[ps\] with which both are less than [`NEVER`].
+const HOST: u32 = 6;
+const DAY: u32 = (LIMIT.ilog2() + HOST + 1).saturating_sub(u64::BITS);
+
+impl Tournament {
+    /// Returns whether so many hosts are few, and a window may last as long as a day.
+    pub(super) fn fits(hosts: usize, flight: u64) -> bool {
+        hosts <= MOST && flight >> DAY > 0
+    }
+
+    #[inline]
+    fn set(&mut self, number: u32, mut visit: u64) {
+        let mut at = self.leaves + number as usize;
+        loop {
+            let group = &mut self.nodes[at / 4 % GROUPS];
+            group[at % 4] = visit;
+            visit = group[0].min(group[1]).min(group[2].min(group[3]));
+            if at < 4 {
+                break;
+            }
+            at = at / 4 - 1;
+        }
+        self.earliest = visit;
+    }
+
+    /// Returns the host that is visited next.
+    #[inline]
+    fn host(&self) -> u32 {
+        self.first_host + (self.earliest % (1 << HOST)) as u32
+    }
+}
+
+impl Agenda for Tournament {
+    fn new(hosts: &Range<u32>) -> Self {
+        let leaves = match hosts.len() {
+            ..=4 => 0,
+            5..=16 => 4,
+            _ => 20,
+        };
+        Self { first_host: hosts.start, leaves, nodes: Box::new([[NEVER; 4]; GROUPS]), earliest: NEVER }
+    }
+
+    fn day(_: u64) -> u32 {
+        DAY
+    }
+
+    #[inline]
+    fn enter(&mut self, day: u64, host: u32) {
+        let number = host - self.first_host;
+        self.set(number, day << HOST | u64::from(number));
+    }
+
+    fn remove(&mut self, host: u32) {
+        self.set(host - self.first_host, NEVER);
+    }
+
+    #[inline]
+    fn next(&self) -> Option<u64> {
+        (self.earliest != NEVER).then_some(self.earliest >> HOST)
+    }
+
+    #[inline]
+    fn one(&self) -> Option<u32> {
+        Some(self.host())
+    }
+
+    fn turn(&mut self, _: u64, hosts: &mut Vec<u32>) {
+        hosts.push(self.host());
+        self.remove(self.host());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::agenda::Agenda;
+    use super::Tournament;
+
+    proptest! {
+        /// The next visit is the earliest one that is planned, whatever was planned before.
+        #[test]
+        fn the_earliest_visit_is_next(
+            first in 0_u32..1000,
+            hosts in 1_u32..=64,
+            plans in prop::collection::vec((any::<prop::sample::Index>(), prop::option::of(0_u64..20)), 1..200),
+        ) {
+            let mut tournament = Tournament::new(&(first..first + hosts));
+            let mut planned = vec![None; hosts as usize];
+            for (host, day) in plans {
+                let host = host.index(planned.len());
+                planned[host] = day;
+                match day {
+                    Some(day) => tournament.enter(day, first + host as u32),
+                    None => tournament.remove(first + host as u32),
+                }
+                prop_assert_eq!(tournament.next(), planned.iter().copied().flatten().min());
+            }
+            while let Some(day) = tournament.next() {
+                let mut visited = Vec::new();
+                tournament.turn(day, &mut visited);
+                for host in visited {
+                    prop_assert_eq!(planned[(host - first) as usize].take(), Some(day));
+                }
+            }
+            prop_assert!(planned.iter().all(Option::is_none));
+        }
+    }
+}
