@@ -202,10 +202,13 @@ impl Config {
     }
 
     fn sections(self) -> Result<Sections, ConfigError> {
-        names::check(&self.table, &schema::CONFIG)
-            .map_err(|unknown| ConfigError::Unknown { origin: Origin::Merged, unknown })?;
-        let error = |error: toml::de::Error| ConfigError::Merged(error.to_string().trim_end().to_owned());
-        self.table.try_into().map_err(error)
+        // The schema takes as long to make as a small replay; without an error it has nothing to tell.
+        self.table.clone().try_into().map_err(|error: toml::de::Error| {
+            match names::check(&self.table, &schema::CONFIG) {
+                Err(unknown) => ConfigError::Unknown { origin: Origin::Merged, unknown },
+                Ok(()) => ConfigError::Merged(error.to_string().trim_end().to_owned()),
+            }
+        })
     }
 
     /// Checks the configuration and fills in what it leaves open.
