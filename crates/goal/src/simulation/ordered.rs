@@ -182,7 +182,7 @@ impl<'a> Ordered<'a> {
         let source = self.matching.source(slot.channel);
         let freed = if source == host { &mut self.freed } else { &mut self.freed_elsewhere };
         let only = self.program.ended(self.program.first(source), &slot, freed);
-        freed.extend(only.map(|ready| self.program.freed(ready)));
+        self.program.add(only, freed);
         self.hosts.hold(source, cpu, nic, time);
         (source != host).then_some(source)
     }
@@ -191,7 +191,7 @@ impl<'a> Ordered<'a> {
     #[inline]
     fn ended(&mut self, first: u32, slot: &Slot) {
         let only = self.program.ended(first, slot, &mut self.freed);
-        self.freed.extend(only.map(|ready| self.program.freed(ready)));
+        self.program.add(only, &mut self.freed);
     }
 
     /// Puts what has become free into the lanes of its host.

@@ -214,10 +214,12 @@ impl<'a> Program<'a> {
         Ready { node, links: self.links[self.place(node)] }
     }
 
-    /// Returns an operation that is free as one among others.
+    /// Adds an operation that has become free, if there is one, to others.
     #[inline]
-    pub(crate) fn freed(&self, Ready { node, .. }: Ready) -> Freed {
-        Freed { node, kind: self.tables.nodes[node as usize].kind }
+    pub(crate) fn add(&self, ready: Option<Ready>, freed: &mut Vec<Freed>) {
+        freed.extend(
+            ready.map(|Ready { node, .. }| Freed { node, kind: self.tables.nodes[node as usize].kind }),
+        );
     }
 
     /// Makes a slot for an operation that is free.
@@ -283,12 +285,12 @@ impl<'a> Program<'a> {
             NONE => {}
             ONE => {
                 let only = self.resolve_near(slot, from);
-                freed.extend(only.map(|ready| self.freed(ready)));
+                self.add(only, freed);
             }
             _ => {
                 for &edge in self.several(slot).iter().filter(|edge| **edge & FROM_START == from) {
                     let ready = self.resolve_one(first + (edge & !FROM_START));
-                    freed.extend(ready.map(|ready| self.freed(ready)));
+                    self.add(ready, freed);
                 }
             }
         }

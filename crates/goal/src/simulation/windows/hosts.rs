@@ -119,12 +119,6 @@ impl<const LANES: usize> Host<LANES> {
         self.push(sort.lane() + 1, time, place, pool);
     }
 
-    /// Returns the only message in the mail, if it is one.
-    #[inline]
-    pub(super) fn only_mail(&self, pool: &Pool) -> Option<u32> {
-        self.mail.only(pool)
-    }
-
     /// Returns the mail, after which it is empty.
     #[inline]
     pub(super) fn forget_mail(&mut self) -> Stack {

@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
         if own.mail_time >= end {
             return None;
         }
-        if let Some(only) = own.only_mail(&self.pool) {
+        if let Some(only) = own.mail.only(&self.pool) {
             own.forget_mail();
             if own.is_idle() {
                 return Some(only);
@@ -267,7 +267,7 @@ impl<'a> Work<'a> {
             }
         };
         if self.ended.is_some() {
-            self.freed.extend(only.map(|ready| self.program.freed(ready)));
+            self.program.add(only, &mut self.freed);
             self.release_both(own, host, slot, record);
             return false;
         }
@@ -323,12 +323,12 @@ impl<'a> Work<'a> {
         let source = self.matching.source(sent.channel);
         if source == host {
             let only = self.program.ended(own.first, sent, &mut self.freed);
-            self.freed.extend(only.map(|ready| self.program.freed(ready)));
+            self.program.add(only, &mut self.freed);
             own.hold(lane, time);
         } else {
             let first = self.program.first(source);
             let only = self.program.ended(first, sent, &mut self.freed_elsewhere);
-            self.freed_elsewhere.extend(only.map(|ready| self.program.freed(ready)));
+            self.program.add(only, &mut self.freed_elsewhere);
             self.ended = Some(EndedSend { host: source, time, lane, record: 0, number: 0 });
         }
     }
