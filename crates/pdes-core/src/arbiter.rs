@@ -1,27 +1,28 @@
-//! The part of a simulation that runs in the order of time.
+//! A resource that all logical processes share and that serves them in time order.
 
 use crate::{Fault, Outbox, Process, Rank, SimTime};
 
-/// A resource that all processes share, such as a network with contention: what becomes of an order depends on all
-/// orders before it.
+/// A resource that all processes share, such as a network with contention: the outcome of a piece of work depends on
+/// all work submitted before it.
 ///
 /// # Laws
-/// 1. What an arbiter does depends on the orders, their times and their senders alone.
-/// 2. [`advance`](Arbiter::advance) sends tokens that lie at the instant that [`next`](Arbiter::next) named, or after
-///    it: processes act on them at their own clocks or later, so that orders never lie before that instant.
+/// 1. The resource's behaviour depends only on the submitted work, its times and its senders.
+/// 2. [`advance`](SharedResource::advance) sends tokens at or after the instant that
+///    [`next_event_time`](SharedResource::next_event_time) returned. Processes act on them at their own clocks or
+///    later, so work is never submitted for an earlier instant.
 pub trait Arbiter<P: Process> {
-    /// Takes in an order. It lies at or after the instant of the last [`advance`](Arbiter::advance).
+    /// Accepts work of a process, at or after the instant of the last [`advance`](SharedResource::advance).
     ///
-    /// Orders come sorted by (time, place, rank, order of filing) between two calls of [`next`](Arbiter::next); those of
-    /// later calls may have earlier times.
+    /// Between two calls of [`next_event_time`](SharedResource::next_event_time) work comes sorted by (time, tie-break,
+    /// rank, order of submission); work submitted after the second call may have earlier times.
     fn file(&mut self, from: Rank, at: SimTime, order: P::Order);
 
-    /// Returns the instant of the next thing to happen, if there is any.
+    /// Returns the time of the resource's next event, if there is one.
     fn next(&mut self) -> Option<SimTime>;
 
-    /// Lets happen what happens at the next instant, and tells the processes concerned.
+    /// Executes the events of that instant and sends tokens to the processes concerned.
     ///
     /// # Errors
-    /// Where that is impossible; the rank is that of the order.
+    /// If the work cannot be served; the rank is the one that submitted it.
     fn advance(&mut self, outbox: &mut Outbox<P::Token, P::Order>) -> Result<(), (Rank, Fault<P::Error>)>;
 }

@@ -1,4 +1,4 @@
-//! The processes of the operating system on which one simulation runs.
+//! Clusters: the processes of the operating system that run one simulation.
 
 mod assembly;
 mod link;
@@ -19,64 +19,65 @@ use mail::Cause;
 pub(crate) use mail::{Delivery, Mail};
 use patience::Patience;
 
-/// The processes of the operating system that run a simulation together, as one of them, a member, sees them.
+/// One member's handle on a cluster, the processes of the operating system (members) that run a simulation together.
 ///
-/// Every member makes the same calls of [`Engine::run_across`](crate::Engine::run_across), and of those below that all
-/// members make, in the same order. A member that drops its cluster leaves it, and waits until all others have left as
-/// well. Whoever still needs it is told, so that a member that fails on its own, with an error or a panic, holds up
+/// Every member makes the same calls of [`Engine::run_distributed`](crate::Engine::run_distributed), and of the collective
+/// calls below, in the same order. A member that drops its cluster leaves it, and waits until all others have left as
+/// well. Members that still need it get an error, so that a member that fails on its own, with an error or a panic, blocks
 /// nobody.
 pub struct Cluster {
     mail: Mail,
-    /// Whether this member has said farewell.
+    /// True if this member has announced its departure.
     left: bool,
-    /// Calls of all members that were begun, and those that came to their end.
+    /// Number of collective calls (runs included) that this member has begun.
     begun: u32,
+    /// Number of the last collective call that this member has completed.
     completed: u32,
 }
 
-/// Why a simulation on a cluster came to nothing.
+/// An error that ends a simulation on a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClusterError {
-    /// A member has left the cluster before the simulation ended: it failed on its own, and has said so.
+    /// A member has left the cluster before the simulation ended, because it failed on its own.
     Departed {
-        /// The member.
+        /// Member that left.
         member: usize,
-        /// The message of its panic; `None` where it left without one.
+        /// Message of its panic; `None` if it left without one.
         message: Option<String>,
     },
-    /// A member sends what are no tokens for processes of this one: it runs another version of the program.
+    /// A member received data that are not tokens for its processes: the sender runs another version of the program.
     Garbled {
-        /// The member that got it.
+        /// Member that received them.
         receiver: usize,
     },
     /// A member runs another simulation.
     Mismatch {
-        /// The member.
+        /// The other member.
         member: usize,
-        /// What it runs.
+        /// Parameters of its run.
         theirs: Terms,
-        /// What this member runs.
+        /// Parameters of this member's run.
         ours: Terms,
     },
 }
 
-/// What all members must agree on.
+/// The parameters of a run, on which all members must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Ranks of the simulation.
+    /// Number of ranks of the simulation.
     pub ranks: u32,
-    /// Workers of each member.
+    /// Number of workers of each member.
     pub workers: u32,
-    /// Size of a token as it is sent \[B\].
+    /// Size of an encoded token \[B\].
     pub token_bytes: u32,
 }
 
 impl Cluster {
-    /// Runs something once for each member of a cluster whose members are threads of this process, and returns what
-    /// each gave, or its panic: to test what is to run on processes.
+    /// Runs a program once for each member of a cluster whose members are threads of this process; returns the result of
+    /// each, or its panic. It serves to test programs that run on processes.
     ///
     /// # Panics
-    /// Where `members` is zero.
+    /// If `members` is zero.
     pub fn in_memory<R: Send>(
         members: usize,
         program: impl Fn(Cluster) -> R + Sync,
@@ -84,7 +85,7 @@ impl Cluster {
         assert!(members > 0, "a cluster needs at least one member");
         thread::scope(|scope| {
             let seats = memory::connect(members);
-            // Each cluster is made in the thread of its member, because those of other kinds cannot be sent.
+            // Each cluster is made in the thread of its member, because clusters over MPI are not `Send`.
             let program = &program;
             let member = |seat| scope.spawn(move || program(Self::over(Link::Memory(seat))));
             let threads: Vec<_> = seats.into_iter().map(member).collect();
@@ -92,13 +93,13 @@ impl Cluster {
         })
     }
 
-    /// Joins the processes that were started by `mpirun`, or by the like; a process that was started alone is a
-    /// cluster of one.
+    /// Joins the processes that `mpirun` or another launcher has started; a process that was started alone is a cluster of
+    /// one.
     ///
-    /// The thread that calls this has to keep the cluster. Dropping it finalises MPI.
+    /// The calling thread has to keep the cluster. Dropping it finalises MPI.
     ///
     /// # Errors
-    /// Where MPI has been initialised already, or does not serve a program of several threads.
+    /// If MPI has been initialised already, or does not support several threads.
     #[cfg(feature = "mpi")]
     pub fn from_mpi() -> Result<Self, MpiError> {
         mpi::MpiLink::new().map(|link| Self::over(Link::Mpi(link)))
@@ -108,12 +109,12 @@ impl Cluster {
         Self { mail: Mail::new(link), left: false, begun: 0, completed: 0 }
     }
 
-    /// Returns the number of this member, counted from zero.
+    /// Returns the index of this member, counted from zero.
     pub fn member(&self) -> usize {
         self.mail.me()
     }
 
-    /// Returns how many members the cluster has.
+    /// Returns the number of members.
     pub fn members(&self) -> usize {
         self.mail.members()
     }
@@ -122,22 +123,25 @@ impl Cluster {
         &mut self.mail
     }
 
-    /// Begins a simulation.
+    /// Begins a run or another collective call.
     ///
     /// # Panics
-    /// Where this member has failed before.
+    /// If this member has failed before.
     pub(crate) fn begin(&mut self) {
         assert!(!self.left, "this member of the cluster has failed before, and the others know");
         self.begun += 1;
         self.mail.begin(self.begun);
     }
 
-    /// Ends a simulation that has come to its end.
+    /// Marks the present call as completed.
     pub(crate) fn complete(&mut self) {
         self.completed = self.begun;
     }
 
-    /// Returns whether all members are there that the present simulation needs.
+    /// Checks that no member has left before it completed the present call.
+    ///
+    /// # Errors
+    /// If a member has left; the error names the first cause.
     pub(crate) fn check(&self) -> Result<(), ClusterError> {
         match self.mail.departure(self.begun).cloned() {
             Some(Cause { member, message }) => Err(ClusterError::Departed { member, message }),
@@ -145,7 +149,7 @@ impl Cluster {
         }
     }
 
-    /// Runs this member's part of something; where that panics, the others are told, and the panic goes on.
+    /// Runs this member's part of a call. If it panics, the other members are notified and the panic is propagated.
     pub(crate) fn telling_of_panics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut *self)));
         result.unwrap_or_else(|panic| {
@@ -154,7 +158,7 @@ impl Cluster {
         })
     }
 
-    /// Leaves the cluster at once: this member has failed, in a panic with this message if there is one.
+    /// Leaves the cluster at once because this member has failed; `message` is that of its panic, if it has panicked.
     pub(crate) fn fail(&mut self, message: Option<&str>) {
         if !self.left {
             self.left = true;
@@ -164,7 +168,7 @@ impl Cluster {
         }
     }
 
-    /// Leaves the cluster after all has been sent.
+    /// Leaves the cluster after all queued frames have been sent.
     fn leave(&mut self) {
         let mut patience = Patience::new();
         while !self.left && self.mail.has_outgoing() {
@@ -181,7 +185,7 @@ impl Cluster {
     }
 }
 
-/// Leaves the cluster and waits for the others to do so: they may still be sending.
+/// Leaves the cluster and waits until all other members have left, because they may still be sending.
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.leave();
@@ -211,7 +215,7 @@ impl std::fmt::Display for ClusterError {
             }
             Self::Garbled { receiver } => write!(
                 f,
-                "process {receiver} of the cluster gets what are no tokens for it; run the same version of the program on all hosts"
+                "process {receiver} of the cluster received data that it cannot decode; run the same version of the program on all hosts"
             ),
             Self::Mismatch { member, theirs, ours } => write!(
                 f,
@@ -230,13 +234,13 @@ impl std::fmt::Display for Terms {
     }
 }
 
-/// Why MPI cannot be used.
+/// An error that prevents the use of MPI.
 #[cfg(feature = "mpi")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MpiError {
-    /// It was initialised before.
+    /// MPI was initialised before.
     Initialised,
-    /// It does not let several threads call it one at a time (`MPI_THREAD_SERIALIZED`).
+    /// The MPI library does not support calls of several threads, one at a time (`MPI_THREAD_SERIALIZED`).
     Threads,
 }
 

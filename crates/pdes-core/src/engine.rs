@@ -1,4 +1,4 @@
-//! The engine: workers that run processes as far as their tokens reach.
+//! The free-running engine: workers that run each logical process until it lacks a token.
 
 mod census;
 pub(crate) mod conditionals;
@@ -25,7 +25,7 @@ pub use partition::Partition;
 use partition::Share;
 use worker::{Commons, Finished, Worker};
 
-/// Tokens for one worker that are gathered before they are sent.
+/// Default number of tokens for one worker that are sent as a batch.
 pub(crate) const BATCH: usize = 256;
 
 /// Runs processes on threads, and on the members of a [`Cluster`].
@@ -36,7 +36,7 @@ pub(crate) const BATCH: usize = 256;
 ///
 /// # Cost
 /// A token between processes of one worker costs a push and a call. A token between workers costs its share of a
-/// batch. Synchronisation happens only where a worker has nothing to do.
+/// batch. Workers synchronise only when they have nothing to do.
 #[derive(Clone, Debug)]
 pub struct Engine {
     workers: usize,
@@ -47,7 +47,7 @@ pub struct Engine {
     interrupt: Option<Interrupt>,
 }
 
-/// How far processes may run ahead of the slowest process that could run.
+/// The bound on how far processes may run ahead of the slowest runnable process.
 ///
 /// It bounds memory (tokens waiting to be read) and keeps the working set in the cache. It never changes a result, and
 /// it cannot deadlock: the process with the least clock may always run.
@@ -56,37 +56,37 @@ pub enum RunAhead {
     /// A window that the engine adapts to the density of steps in simulated time.
     #[default]
     Auto,
-    /// This window of simulated time.
+    /// A fixed window of simulated time.
     Window(SimDuration),
 }
 
-/// The processes after a run, in the order in which they were given, and how the run ended.
+/// The result of a run: the processes, in the order in which they were given, and the ending.
 #[derive(Debug)]
 pub struct Run<P: Process, E = <P as Process>::Error> {
-    /// The processes in their final states; of a member of a cluster, its own ones.
+    /// Processes in their final states; on a member of a cluster, its own ones.
     pub processes: Vec<P>,
-    /// How the run ended.
+    /// Ending of the run.
     pub ending: Ending<E>,
-    /// Steps taken by all processes.
+    /// Number of steps taken by all processes.
     pub steps: u64,
 }
 
-/// How a run ended.
+/// The ending of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending<E> {
     /// Every process finished.
     Completed,
-    /// Processes have halted ([`Pause::Halted`](crate::Pause::Halted)), or the run was [interrupted](Engine::interrupted_by). Another run of all of them goes on from here: no token
-    /// is under way.
+    /// Processes are at a checkpoint ([`Pause::AtCheckpoint`](crate::Pause::AtCheckpoint)), or the run was
+    /// [interrupted](Engine::interrupted_by). No token is in transit, so another run of all processes can continue here.
     Halted,
-    /// Nothing can happen any more and these processes have not finished: they wait for tokens that nobody will send.
+    /// Deadlock: nothing can happen any more, and these processes wait for tokens that nobody will send.
     Stalled(Vec<Rank>),
     /// This process failed, and no other one failed earlier in (simulated time, rank).
     Failed(Rank, Fault<E>),
 }
 
 impl<E> Ending<E> {
-    /// Says how a run without failures ended in which these processes have not finished.
+    /// Returns the ending of a run without failures in which these processes have not finished.
     pub(crate) fn of_waiting(mut waiting: Vec<Rank>) -> Self {
         waiting.sort_unstable();
         if waiting.is_empty() { Self::Completed } else { Self::Stalled(waiting) }
@@ -97,7 +97,7 @@ impl Engine {
     /// Makes an engine with this many workers, one thread each.
     ///
     /// # Panics
-    /// Where `workers` is zero.
+    /// If `workers` is zero.
     pub fn new(workers: usize) -> Self {
         assert!(workers > 0, "an engine needs at least one worker");
         Self {
@@ -115,26 +115,26 @@ impl Engine {
         Self { run_ahead, ..self }
     }
 
-    /// Sets how many tokens for one worker are gathered before they are sent; at least one.
+    /// Sets the number of tokens for one worker that are sent as a batch; at least one.
     pub fn batch(self, tokens: usize) -> Self {
         Self { batch: tokens.max(1), ..self }
     }
 
-    /// Disturbs the schedule at random (order of turns, length of turns, pauses of threads), to test that results do
+    /// Perturbs the schedule at random (order of turns, length of turns, pauses of threads), to test that results do
     /// not depend on it.
     pub fn jitter(self, seed: u64) -> Self {
         Self { jitter: Some(seed), ..self }
     }
 
-    /// Sets which worker runs which process; by default they lie on them in blocks. A run has to be of as many processes
-    /// and, over all members of a cluster, workers.
+    /// Sets the assignment of processes to workers; the default is contiguous blocks. The partition must be for the run's
+    /// number of processes and its number of workers over all members of a cluster.
     pub fn partition(self, partition: Partition) -> Self {
         Self { partition: Some(partition), ..self }
     }
 
-    /// Lets somebody interrupt runs. One that is interrupted ends as [`Ending::Halted`] within a few thousand steps of each
-    /// worker, with all tokens delivered, and another run of the processes goes on from there; it does not where all
-    /// processes end before, or one of them fails. Runs on a cluster of several members are not interrupted.
+    /// Makes runs interruptible. An interrupted run ends as [`Ending::StoppedAtCheckpoint`] within a few thousand steps of
+    /// each worker, with all tokens delivered, and another run of the processes continues from there; it ends otherwise if
+    /// all processes end before, or one of them fails. Runs on a cluster of several members are not interrupted.
     pub fn interrupted_by(self, interrupt: Interrupt) -> Self {
         Self { interrupt: Some(interrupt), ..self }
     }
@@ -147,15 +147,15 @@ impl Engine {
     /// Runs processes to their end; process `i` of the list is rank `i`.
     ///
     /// # Panics
-    /// Where a process panics; the panic is passed on after all workers have stopped.
+    /// If a process panics; the panic is propagated after all workers have stopped.
     pub fn run<P: Process<Order = Infallible>>(&self, processes: Vec<P>) -> Run<P> {
         self.run_watched(processes, &Progress::new(self.workers))
     }
 
-    /// Runs processes to their end and publishes how far they are.
+    /// Runs processes to their end and publishes their progress.
     ///
     /// # Panics
-    /// Where a process panics, and where `progress` was made for fewer workers.
+    /// If a process panics, and if `progress` was made for fewer workers.
     pub fn run_watched<P>(&self, processes: Vec<P>, progress: &Progress) -> Run<P>
     where
         P: Process<Order = Infallible>,
@@ -172,11 +172,11 @@ impl Engine {
         Run { processes: share.whole.unsort(processes), ending, steps }
     }
 
-    /// Returns which ranks a member of a cluster of so many runs, in the order in which
-    /// [`run_across`](Engine::run_across) takes and returns their processes.
+    /// Returns the ranks of one member of a cluster of `members`, in the order in which
+    /// [`run_distributed`](Engine::run_distributed) takes and returns their processes.
     ///
     /// # Panics
-    /// Where the partition was made for other numbers of ranks or of workers.
+    /// If the partition was made for other numbers of ranks or of workers.
     pub fn ranks(&self, member: usize, members: usize, ranks: u32) -> Vec<Rank> {
         let share = self.share(member, members, ranks);
         share.places().map(|place| share.whole.rank(place)).collect()
@@ -195,18 +195,19 @@ impl Engine {
     /// with its own part of the processes: those of the ranks that [`ranks`](Engine::ranks) lists, in that order. It gets
     /// them back, with the steps of all processes and the ending of the whole run.
     ///
-    /// A failure carries its error on the member of the failed process only; the others get `None`, and know when
-    /// and where it happened.
+    /// A failure carries its error on the member of the failed process only; the other members get its time and rank, and
+    /// `None` for the error.
     ///
     /// # Determinism
-    /// As of [`run`](Engine::run), whatever the number of members.
+    /// That of [`run`](Engine::run), for any number of members.
     ///
     /// # Errors
-    /// Where another member panics, or leaves the cluster before the run has ended, or runs something else.
+    /// If another member panics, leaves the cluster before the run has ended, or runs something else.
     ///
     /// # Panics
-    /// Where a process panics; other members get an error. Where `processes` are not as many as the member has ranks,
-    /// where the partition was made for other numbers of ranks or workers, where `progress` was made for fewer workers, and where this member has failed before.
+    /// If a process panics (other members get an error), if `processes` are not as many as the member has ranks, if the
+    /// partition was made for other numbers of ranks or workers, if `progress` was made for fewer workers, and if this
+    /// member has failed before.
     ///
     /// ```
     /// # use std::convert::Infallible;
@@ -216,7 +217,7 @@ impl Engine {
     /// # struct Hop { me: u32, token: Option<SimTime>, clock: SimTime }
     /// # impl Process for Hop {
     /// #     type Token = SimTime;
-    /// #     type Order = Infallible;
+    /// #     type WorkRequest = Infallible;
     /// #     type Error = Infallible;
     /// #     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Infallible>> {
     /// #         self.token = Some(token);
@@ -237,7 +238,7 @@ impl Engine {
     ///     let engine = Engine::new(2);
     ///     let ranks = engine.ranks(cluster.member(), cluster.members(), 6);
     ///     let processes = ranks.iter().map(|rank| hop(rank.get())).collect();
-    ///     let run = engine.run_across(&mut cluster, 6, processes, &Progress::new(2)).unwrap();
+    ///     let run = engine.run_distributed(&mut cluster, 6, processes, &Progress::new(2)).unwrap();
     ///     assert!(matches!(run.ending, Ending::Completed));
     ///     (ranks[0], run.processes.last().unwrap().clock)
     /// });
@@ -274,7 +275,7 @@ impl Engine {
         let commons = Commons::new(self.workers, cluster.member(), cluster.members());
         let codec = Codec::new();
         let terms = Terms { ranks, workers: self.workers as u32, token_bytes: codec.token_bytes };
-        // A member that is alone has nobody to listen to.
+        // A single member has no peers, hence no gateway.
         let abroad = (cluster.members() > 1)
             .then(|| (codec, Gateway::new(cluster, &commons.floors, share.clone(), terms, progress)));
         let (whole, gateway) = self.drive(processes, share, &commons, progress, abroad);
@@ -335,7 +336,7 @@ impl Engine {
     }
 }
 
-/// What is left of all workers of a member.
+/// The merged results of all workers of a member.
 struct Whole<P: Process> {
     processes: Vec<P>,
     waiting: Vec<Rank>,

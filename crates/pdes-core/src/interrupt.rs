@@ -1,11 +1,11 @@
-//! Asking a run from outside to end early.
+//! Interrupts: requests from another thread to end a run early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asks runs to end where they are, so that other runs can go on from there; clones ask the same ones.
+/// A request to end runs where they are, so that later runs can continue from there; clones share the request.
 ///
-/// When the request comes, and where each process is then, depends on the wall clock; what comes out in the end does not.
+/// The state of each process at the end of an interrupted run depends on the wall clock; the final result does not.
 ///
 /// ```
 /// let interrupt = pdes_core::Interrupt::default();
@@ -17,19 +17,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
-// Relaxed in all of this: nothing but the request itself is communicated.
+// Relaxed throughout: only the flag itself is communicated.
 impl Interrupt {
-    /// Asks for the end of the present run, and of those that begin later, each of which comes a little further.
+    /// Requests the end of the present run, and of later ones, each of which makes some progress.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the request back.
+    /// Withdraws the request.
     pub fn clear(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 
-    /// Returns whether runs are asked to end.
+    /// Returns true if runs are requested to end.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,18 +1,28 @@
-//! The parallel discrete-event core: simulated time, logical processes, and the engine that runs them on threads.
+//! The core of a conservative parallel discrete-event simulation: simulated time, logical processes (LPs), and the
+//! engines that run them on threads and on several processes of the operating system.
 //!
+//! # Where to start
+//! Implement [`Process`], the logical process, and run a list of them with one of three engines:
+//!
+//! | engine | runs | uses |
+//! |---|---|---|
+//! | [`Engine`] | LPs that exchange tokens only | threads, cluster members |
+//! | [`OrderedEngine`] | LPs and one [`SharedResource`], such as a network with contention, in time order | one thread |
+//! | [`RegionalEngine`] | LPs and a resource that is cut into [`Region`]s, in epochs | threads, cluster members |
+//!
+//! A run returns the processes in their final states and an [`Ending`]. A [`Cluster`] connects the processes of the
+//! operating system (its members) that run one simulation: see [`Engine::run_distributed`].
+//!
+//! # How it synchronises
 //! A [`Process`] is a sequential program with a clock of its own that exchanges timestamped tokens with others. It
-//! runs until a token that it needs is missing, however far that is ahead of the other processes; a token's
-//! timestamp is a value computed by its sender, not a place in a queue. Such a system is a Kahn process network:
-//! every schedule, on any number of threads, gives the same answer, and neither an event queue nor time windows are
-//! needed (Kahn 1974; used for MPI by Bagrodia, Prakash and Deelman, MPI-SIM, TSE 26(5) 2000). What does depend on
-//! the order of time is a conditional event, committed at global quiescence: see [`Pause::Conditional`].
+//! runs until a token that it needs is missing, however far it is ahead of the other processes; a token's timestamp
+//! is a value computed by its sender, not a position in a queue. Such a system is a Kahn process network: every
+//! schedule, on any number of threads, gives the same answer, and neither an event queue nor time windows are needed
+//! (Kahn 1974; used for MPI by Bagrodia, Prakash and Deelman, MPI-SIM, TSE 26(5) 2000). Only a conditional event
+//! (Chandy and Sherman) depends on the order of time; the engine commits it at global quiescence: see
+//! [`Pause::Conditional`].
 //!
-//! A simulation can be spread over processes of the operating system, the members of a [`Cluster`]: see
-//! [`Engine::run_across`].
-//!
-//! What all processes share, and share in the order of time, such as a network with contention, is an [`Arbiter`]; an
-//! [`OrderedEngine`] runs the two together on one thread.
-//!
+//! # Example
 //! ```
 //! use std::convert::Infallible;
 //! use pdes_core::{Ending, Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
@@ -22,7 +32,7 @@
 //!
 //! impl Process for Station {
 //!     type Token = SimTime;
-//!     type Order = Infallible;
+//!     type WorkRequest = Infallible;
 //!     type Error = Infallible;
 //!
 //!     fn deliver(&mut self, token: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Self::Error>> {

@@ -1,4 +1,4 @@
-//! Where workers wait for each other, and learn what all of them bring.
+//! A barrier of workers with a reduction.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -6,18 +6,21 @@ use crossbeam_utils::CachePadded;
 
 use crate::cluster::patience::Patience;
 
-/// Looks before a worker offers its core to others: a meeting of workers that have a core each takes less.
+/// Number of polls before a worker yields its core: a barrier of workers that have a core each takes less.
 const LOOKS_BEFORE_YIELD: u32 = 2000;
 
-/// A barrier to which each of a number of workers brings some words.
+/// A reusable barrier of a fixed number of workers, to which each contributes `WORDS` words.
 ///
-/// What a worker has written before it comes is seen by all others afterwards. A meeting of workers that have a core each takes
-/// a fraction of a microsecond; those that wait long sleep.
+/// All writes of a worker before the barrier are visible to all workers after it. A barrier of workers that have a core each
+/// takes a fraction of a microsecond; workers that wait long sleep.
 #[derive(Debug)]
 pub struct Meeting<const WORDS: usize> {
+    /// Number of workers that have arrived at the present barrier.
     arrived: CachePadded<AtomicUsize>,
+    /// Number of completed barriers.
     held: CachePadded<AtomicUsize>,
-    /// What each worker brings, in turn for two meetings: a fast worker may come to the next one while others still read.
+    /// Contribution of each worker, alternately for even and odd barriers: a fast worker may arrive at the next one while
+    /// others still read.
     slots: [Box<[CachePadded<Slot<WORDS>>]>; 2],
     is_broken: AtomicBool,
 }
@@ -31,7 +34,7 @@ impl<const WORDS: usize> Slot<WORDS> {
     }
 
     fn write(&self, words: [u64; WORDS]) {
-        // Relaxed, as below: the counters of the meeting order them.
+        // Relaxed, as below: `arrived` (AcqRel) and `completed` (Release, Acquire) order writes before reads.
         self.0.iter().zip(words).for_each(|(slot, word)| slot.store(word, Ordering::Relaxed));
     }
 
@@ -41,7 +44,7 @@ impl<const WORDS: usize> Slot<WORDS> {
 }
 
 impl<const WORDS: usize> Meeting<WORDS> {
-    /// Makes the meetings of so many workers.
+    /// Makes a barrier of this many workers.
     pub fn new(workers: usize) -> Self {
         let slots = || (0..workers).map(|_| CachePadded::new(Slot::new())).collect();
         Self {
@@ -52,8 +55,9 @@ impl<const WORDS: usize> Meeting<WORDS> {
         }
     }
 
-    /// Waits for all workers to come to their meeting number `number`, counted from 0; returns what each has brought, in the order
-    /// of the workers, `None` where one of them will never come. That is to be read before the next meeting.
+    /// Waits until all workers have arrived at barrier number `number`, counted from 0; returns the contributions of all, in
+    /// the order of the workers, or `None` if the barrier is aborted. Every worker reduces them itself, to the same result, and
+    /// must read them before its next barrier.
     pub fn hold(
         &self,
         number: usize,
@@ -63,6 +67,7 @@ impl<const WORDS: usize> Meeting<WORDS> {
         let slots = &self.slots[number % 2];
         slots[me].write(brought);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == slots.len() {
+            // Relaxed: no worker arrives again before it has seen the release below.
             self.arrived.store(0, Ordering::Relaxed);
             self.held.store(number + 1, Ordering::Release);
         } else {
@@ -87,12 +92,12 @@ impl<const WORDS: usize> Meeting<WORDS> {
         Some(())
     }
 
-    /// Ends the wait of all others, who will never meet again.
+    /// Aborts this and all later barriers: workers that wait return `None`.
     pub fn break_up(&self) {
         self.is_broken.store(true, Ordering::Relaxed);
     }
 
-    /// Breaks the meetings up where the thread panics before the result is dropped.
+    /// Returns a guard that aborts the barrier if the thread panics before the guard is dropped.
     pub fn break_up_on_panic(&self) -> impl Drop + '_ {
         BreakUp(self)
     }

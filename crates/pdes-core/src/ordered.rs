@@ -1,33 +1,32 @@
-//! An engine for processes that share a resource in the order of time.
+//! The ordered engine: logical processes and a shared resource, in time order on one thread.
 
 use crate::engine::conditionals::Conditionals;
 use crate::engine::jitter::Jitter;
 use crate::turns::Turns;
 use crate::{Arbiter, Filed, Process, Progress, Rank, Run, SimTime, Wake};
 
-/// Steps between two publications of the progress.
+/// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
 
-/// Runs processes and their [`Arbiter`] on one thread.
+/// Runs processes and their [`SharedResource`] on one thread.
 ///
-/// Processes run as far as their tokens reach. Where none can run, the earliest of what the arbiter has to do and of
-/// the conditional events is committed; the arbiter comes first at equal times. Nothing that a process does afterwards
-/// can lie before it.
+/// Each process runs until it lacks a token. When none can run, the engine commits the earliest event of the resource and
+/// of the conditional events; the resource comes first at equal times. No later action of a process can lie before it.
 ///
 /// # Determinism
-/// The result does not depend on the order in which processes get their turns: orders that lie between two events of
-/// the arbiter reach it sorted by (time, place, rank, order of filing).
+/// The result does not depend on the order of turns: work that is submitted between two events of the resource reaches it
+/// sorted by (time, tie-break, rank, order of submission).
 ///
 /// # Cost
-/// A turn of a process costs a few nanoseconds beside what the process does; an event of the arbiter costs what
-/// [`Arbiter::next`] and [`Arbiter::advance`] do.
+/// A turn costs a few nanoseconds besides the process's own work; an event of the resource costs
+/// [`SharedResource::next_event_time`] and [`SharedResource::advance`].
 #[derive(Clone, Debug, Default)]
 pub struct OrderedEngine {
     jitter: Option<u64>,
 }
 
 impl OrderedEngine {
-    /// Disturbs the order of turns at random, to test that results do not depend on it.
+    /// Perturbs the order of turns at random, to test that results do not depend on it.
     pub fn jitter(self, seed: u64) -> Self {
         Self { jitter: Some(seed) }
     }
@@ -35,7 +34,7 @@ impl OrderedEngine {
     /// Runs processes to their end; process `i` of the list is rank `i`. Publishes as the first worker of `progress`.
     ///
     /// # Panics
-    /// Where a process or the arbiter does, and where an order lies before the last event of the arbiter.
+    /// If a process or the resource panics, and if work is submitted for an instant before the last committed event.
     pub fn run<P: Process>(
         &self,
         processes: Vec<P>,
@@ -56,12 +55,12 @@ impl OrderedEngine {
 
 /// A run in progress.
 struct Driver<'a, P: Process, A> {
-    /// The place of each process is its rank.
+    /// Run queue in which the index of each process is its rank.
     turns: Turns<P>,
     arbiter: &'a mut A,
     progress: &'a Progress,
     conditionals: Conditionals,
-    /// The instant of the last event that was committed.
+    /// Time of the last committed event.
     now: SimTime,
     next_publication: u64,
 }
@@ -79,7 +78,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         }
     }
 
-    /// Gives a process a turn.
+    /// Resumes a process and dispatches what it sends.
     fn turn(&mut self, rank: Rank, granted: bool) {
         if let Some(at) = self.turns.turn(rank.get(), rank, SimTime::MAX, granted) {
             self.conditionals.set(rank, at);
@@ -91,7 +90,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         }
     }
 
-    /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
+    /// Delivers the tokens of the outbox, and those that their receivers send in response.
     fn dispatch(&mut self) {
         let mut next = 0;
         while let Some((to, token)) = self.turns.outbox.packet(next) {
@@ -105,19 +104,19 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
         self.turns.outbox.clear();
     }
 
-    /// Hands the orders to the arbiter.
+    /// Submits the collected work to the resource.
     fn file_orders(&mut self) {
         if self.turns.outbox.orders.is_empty() {
             return;
         }
         let now = self.now;
         for Filed { at, from, order, .. } in self.turns.take_orders() {
-            assert!(at >= now, "rank {from} files an order at {at} s, before the present of {now} s");
+            assert!(at >= now, "rank {from} submits work for {at} s, before the present of {now} s");
             self.arbiter.file(from, at, order);
         }
     }
 
-    /// Commits the earliest event; returns whether there was one that matters.
+    /// Commits the earliest event; returns false if there is none before the earliest failure.
     fn commit(&mut self) -> bool {
         let cutoff = self.turns.fault.cutoff();
         let next = self.arbiter.next().filter(|&at| at <= cutoff);
@@ -126,7 +125,7 @@ impl<P: Process, A: Arbiter<P>> Driver<'_, P, A> {
             (Some(at), conditional) if conditional.is_none_or(|(conditional, _)| at <= conditional) => {
                 self.now = at;
                 if let Err((rank, fault)) = self.arbiter.advance(&mut self.turns.outbox) {
-                    // All that lies before has happened, and the arbiter cannot go on.
+                    // All earlier events are committed, and the resource cannot continue.
                     self.turns.fault.record(rank, fault);
                     return false;
                 }

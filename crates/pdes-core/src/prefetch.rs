@@ -1,10 +1,10 @@
-//! Hints to the processor.
+//! Prefetch hints to the processor.
 #![allow(unsafe_code)]
 
-/// Says that what lies at a place will be read soon, so that it is in the caches by then. It may lie nowhere.
+/// Prefetches the cache line at an address, which need not be valid.
 ///
-/// For what many take turns to read, each in order: a processor finds out by itself only what few read. One instruction on
-/// x86-64, nothing elsewhere.
+/// It pays where many sequential readers are interleaved: hardware prefetchers follow a few streams only. One
+/// instruction on x86-64, nothing elsewhere.
 #[inline(always)]
 pub fn prefetch<T>(place: *const T) {
     // SAFETY: the instruction is a hint. It never faults, whatever the address is, and changes nothing but the caches.

@@ -1,37 +1,37 @@
-//! Logical processes: what the engine runs.
+//! The logical process, its outbox, and the reasons for which it pauses.
 
 use std::convert::Infallible;
 
 use crate::{Filed, Rank, SimTime};
 
-/// A sequential program with its own clock that reads and writes timestamped tokens.
+/// A logical process (LP): a sequential program with its own clock that reads and writes timestamped tokens.
 ///
 /// # Laws
-/// The engine calls [`deliver`](Process::deliver) when a token happens to arrive in wall-clock time and
-/// [`resume`](Process::resume) when it happens to have a thread for the process. The answer is the same for every
-/// schedule exactly if
+/// The engine calls [`deliver`](Process::deliver) whenever a token arrives in wall-clock time and
+/// [`resume`](Process::resume) whenever a thread is free for the process. Every schedule gives the same answer exactly
+/// if
 /// 1. tokens from one sender are consumed in the order in which they were sent (the engine delivers them so);
-/// 2. what `deliver` computes depends on tokens and on what the process had asked for, never on how far the process
-///    has run meanwhile;
-/// 3. `resume` never takes one way where a token is there and another where it is not: a missing token always means
-///    [`Pause::Blocked`]. The only exception is a turn with [`Turn::granted`].
+/// 2. `deliver` computes from tokens and from what the process has requested, never from how far the process has run
+///    meanwhile;
+/// 3. `resume` never branches on whether a token has arrived: a missing token always means [`Pause::Blocked`]. The
+///    only exception is a turn with [`Turn::granted`].
 pub trait Process: Send {
-    /// What processes send to each other.
+    /// Message that processes send to each other.
     type Token: Copy + Send;
-    /// What processes ask of the part of the simulation that runs in the order of time, an
-    /// [`Arbiter`](crate::Arbiter); [`Infallible`] where there is none.
+    /// Work that processes submit to a [`SharedResource`](crate::SharedResource) or a [`Region`](crate::Region);
+    /// [`Infallible`] where there is none.
     type Order: Copy + Send;
-    /// Why a process may fail.
+    /// Reason for which a process fails.
     type Error: Send;
 
-    /// Takes in a token that was sent to this process; returns what that changes for the process.
+    /// Accepts a token that was sent to this process; returns its effect on a blocked process.
     ///
-    /// Called at any moment between two turns, also after the process has finished or failed; the answer matters where
-    /// it is blocked.
+    /// The engine calls this at any moment between two turns, also after the process has finished or failed; it ignores
+    /// the returned value unless the process is blocked.
     ///
     /// # Errors
-    /// Where the token shows that the program is wrong. The process goes on as if the token had not come, because
-    /// what it does before the failure's time may lead to an earlier failure, its own or another's.
+    /// If the token shows that the program is wrong. The process continues as if the token had not come, because its
+    /// actions before the failure's time may lead to an earlier failure, its own or another's.
     fn deliver(
         &mut self,
         token: Self::Token,
@@ -41,9 +41,9 @@ pub trait Process: Send {
     /// Runs until the process must pause, or the turn is over.
     ///
     /// # Errors
-    /// Where the program is wrong at [`clock`](Process::clock), so that nothing which the process would have done
-    /// before the failure's time is lost. The process is not resumed again; tokens are still delivered, because an
-    /// answer to them may lie before the failure.
+    /// If the program is wrong at [`clock`](Process::clock); all actions before the failure's time must be done by then.
+    /// The process is not resumed again; tokens are still delivered, because an answer to them may lie before the
+    /// failure.
     fn resume(
         &mut self,
         turn: &mut Turn,
@@ -54,22 +54,21 @@ pub trait Process: Send {
     fn clock(&self) -> SimTime;
 }
 
-/// How far a process may run before it hands its thread back. A process that runs shorter or longer than it was
-/// asked to still computes the same.
+/// A time slice of a process: the limits up to which it may run before it yields its thread. A process that yields
+/// earlier or later computes the same result.
 #[derive(Debug)]
 pub struct Turn {
-    /// Past this instant the process returns [`Pause::Horizon`].
+    /// Instant past which the process returns [`Pause::Horizon`].
     pub horizon: SimTime,
-    /// Steps (actions, in a replay) left in this turn; the process counts down and returns [`Pause::TurnOver`] at
+    /// Steps (actions, in a replay) left in this turn; the process counts down and returns [`Pause::OutOfSteps`] at
     /// zero.
     pub steps: u32,
-    /// Whether the conditional event for which the process paused is committed: everything that any process does
-    /// from now on lies at or after the event's time. The grant is for that event only, not for the next one of the same
-    /// turn.
+    /// True if the conditional event for which the process paused is committed: all later actions of any process lie at
+    /// or after the event's time. The grant is for that event only, not for the next one of the same turn.
     pub granted: bool,
 }
 
-/// Why a process handed its thread back.
+/// The reason for which a process yielded its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// A token is missing.
@@ -78,50 +77,50 @@ pub enum Pause {
     Horizon,
     /// The steps of the turn are used up.
     TurnOver,
-    /// The next step depends on what all processes did before this instant (Chandy and Sherman's conditional event).
+    /// The next step depends on the actions of all processes before this instant (Chandy and Sherman's conditional event).
     ///
     /// The engine commits conditional events one at a time, in the order of (time, rank), and only when no process
-    /// can run and no token is under way. The process then gets a turn with [`Turn::granted`]. A process has one
-    /// conditional event at most: a token may bring it forward, or let the process go on without it, by what
-    /// [`Process::deliver`] returns. When it is due must depend on the tokens that have arrived, not on their order.
+    /// can run and no token is in transit. The process then gets a turn with [`Turn::granted`]. A process has one
+    /// conditional event at most: a token may reschedule it, or make the process ready without it, by the value that
+    /// [`Process::deliver`] returns. Its time must depend on the set of tokens that have arrived, not on their order.
     Conditional(SimTime),
-    /// The process halts until another run goes on with it.
+    /// The process has reached a checkpoint and pauses until another run resumes it.
     ///
-    /// A run ends, as [`Ending::Halted`](crate::Ending::Halted), where nothing else can happen before the clock of a process
-    /// that halts; tokens are still delivered to it. Where nobody can go on with it, on a cluster of several members and in
-    /// an [`OrderedEngine`](crate::OrderedEngine), the process gets its next turn at once.
+    /// A run ends, as [`Ending::StoppedAtCheckpoint`](crate::Ending::StoppedAtCheckpoint), when nothing else can happen before
+    /// the clock of a process that is at a checkpoint; tokens are still delivered to it. On a cluster of several members and
+    /// in an [`OrderedEngine`](crate::OrderedEngine) runs cannot be resumed: the process gets its next turn at once.
     Halted,
     /// The program has ended.
     Finished,
 }
 
-/// What a token changes for a process that is blocked.
+/// The effect of a token on a blocked process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// Nothing.
+    /// The process stays blocked.
     No,
-    /// It can go on.
+    /// The process can run.
     Ready,
-    /// Its conditional event is due at this instant, whether or not it had one before; see [`Pause::Conditional`].
+    /// The process has a conditional event at this instant, in place of any earlier one; see [`Pause::Conditional`].
     Conditional(SimTime),
 }
 
 /// The failure of one process at an instant of simulated time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault<E> {
-    /// When the process failed; of several failures the engine reports the one with the smallest (time, rank, order).
+    /// Time of the failure; of several failures the engine reports the one with the smallest (time, rank, order).
     pub at: SimTime,
-    /// Tells failures of one process at one instant apart, such as by the index of an action.
+    /// Tie-break between failures of one process at one instant, such as the index of an action.
     pub order: u64,
-    /// What went wrong.
+    /// Cause of the failure.
     pub error: E,
 }
 
-/// Tokens and orders on their way out of a process.
+/// The tokens and the work that a process sends during one call of the engine.
 #[derive(Debug)]
 pub struct Outbox<T, O = Infallible> {
     packets: Vec<(Rank, T)>,
-    /// The process that the engine has called.
+    /// Process that the engine has called.
     pub(crate) sender: Rank,
     pub(crate) orders: Vec<Filed<O>>,
 }
@@ -137,13 +136,13 @@ impl<T: Copy, O: Copy> Outbox<T, O> {
         self.packets.push((to, token));
     }
 
-    /// Files an order that is to be carried out at an instant; among those of one instant, by growing `place`.
+    /// Submits work for an instant to the shared resource; work of one instant is served by ascending `place`.
     #[inline]
     pub fn file(&mut self, at: SimTime, place: u64, order: O) {
         self.orders.push(Filed { at, place, from: self.sender, order });
     }
 
-    /// Returns packet number `index`, while there are as many.
+    /// Returns the token number `index` with its receiver, if there are as many.
     #[inline]
     pub(crate) fn packet(&self, index: usize) -> Option<(Rank, T)> {
         self.packets.get(index).copied()

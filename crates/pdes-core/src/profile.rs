@@ -1,12 +1,12 @@
 //! The parallelism of a simulation, measured by running it.
 //!
-//! Results do not depend on how processes are spread over workers, so one run on any number of them tells what any
-//! other number would find: how much work lies in each stretch of simulated time on each of `P` workers, how many
-//! tokens pass between them, and how long the longest chain of steps is that wait for each other. The idea and the
-//! formulas are those of profiles of parallel discrete-event simulations: Berry and Jefferson's critical path (1985),
-//! carried along messages as ROSS does, and the ideal speedup of windows, mean over maximal work.
+//! Results do not depend on the partition of processes over workers, so one run on any number of workers yields the profile
+//! for every number `P`: the work of each of `P` workers in each stretch of simulated time, the number of tokens between
+//! them, and the length of the longest chain of dependent steps. The method is that of profiles of parallel discrete-event
+//! simulations: Berry and Jefferson's critical path (1985), carried along messages as ROSS does, and the ideal speedup of
+//! windows, mean over maximal work.
 //!
-//! Each process is wrapped by a [`Profiled`] one, which does and answers the same:
+//! Each process is wrapped in a [`Profiled`] one, which behaves the same:
 //!
 //! ```
 //! # use std::convert::Infallible;
@@ -16,7 +16,7 @@
 //! # struct Counter { clock: SimTime, left: u32 }
 //! # impl Process for Counter {
 //! #     type Token = SimTime;
-//! #     type Order = Infallible;
+//! #     type WorkRequest = Infallible;
 //! #     type Error = Infallible;
 //! #     fn deliver(&mut self, _: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Infallible>> { Ok(Wake::No) }
 //! #     fn resume(&mut self, turn: &mut Turn, _: &mut Outbox<SimTime>) -> Result<Pause, Fault<Infallible>> {
@@ -25,7 +25,7 @@
 //! #             self.left -= 1;
 //! #             self.clock += SimDuration::from_picos(1_000);
 //! #         }
-//! #         Ok(if self.left == 0 { Pause::Finished } else { Pause::TurnOver })
+//! #         Ok(if self.left == 0 { Pause::Finished } else { Pause::OutOfSteps })
 //! #     }
 //! #     fn clock(&self) -> SimTime { self.clock }
 //! # }
@@ -49,42 +49,42 @@ pub use emulation::{Costs, Emulation};
 pub use hop::measure_hop;
 pub use process::{Profiled, Traced};
 
-/// The most workers that a profile tells of.
+/// Maximum number of workers in a profile.
 const MOST_WORKERS: u32 = 4096;
 
-/// Steps of a process in a stretch, on average, over which the work of workers is compared: no more than a window holds, of
-/// which they may be 16 apart, so that the parallelism is rather underrated.
+/// Average number of steps of a process in a stretch, over which the work of workers is compared. It is no more than a window
+/// holds, and workers may be 16 windows apart, so the parallelism is rather underestimated.
 const STEPS_PER_STRETCH: u64 = 512;
 
-/// What a simulation offers to parallel workers.
+/// The parallelism of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Steps of all processes.
+    /// Number of steps of all processes.
     pub steps: u64,
-    /// Tokens that processes sent to others.
+    /// Number of tokens that processes sent to others.
     pub tokens: u64,
-    /// Conditional events, each of which all workers have to wait for.
+    /// Number of conditional events, for each of which all workers wait.
     pub conditional_events: u64,
-    /// Steps of the longest chain that wait for each other. No number of workers takes less than `critical_path` of
-    /// `steps` of the time of one.
+    /// Length of the longest chain of dependent steps. No number of workers takes less than `critical_path / steps` of the
+    /// time of one.
     pub critical_path: u64,
-    /// The stretch of simulated time over which the work of workers is compared.
+    /// Stretch of simulated time over which the work of workers is compared.
     pub stretch: SimDuration,
-    /// What each number of workers would find: 2, 4, 8 and so on, up to 4096 or as many as there are processes.
+    /// Profile of 2, 4, 8, .. workers, up to 4096 or the number of processes.
     pub levels: Vec<Level>,
 }
 
-/// What a number of workers would find that own the processes in contiguous blocks, as those of an
+/// The profile of a given number of workers that own the processes in contiguous blocks, as those of an
 /// [`Engine`](crate::Engine) do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// The number of workers.
+    /// Number of workers.
     pub workers: u32,
-    /// Steps of the worker that has most of them, stretch by stretch, summed up.
+    /// Sum over all stretches of the steps of the busiest worker in the stretch.
     pub busiest: u64,
-    /// The same over the whole run: what uneven blocks cost even where nobody ever waits.
+    /// Steps of the busiest worker over the whole run: the load imbalance that remains if no worker ever waits.
     pub busiest_of_all: u64,
-    /// Tokens sent from one worker to another.
+    /// Number of tokens from one worker to another.
     pub cut_tokens: u64,
 }
 
@@ -95,7 +95,7 @@ impl Profile {
         (0..).zip(processes).map(|(rank, process)| Profiled::new(process, blocks, rank)).collect()
     }
 
-    /// Sums up what processes have done. O(ranks x stretches), at most 1024 stretches.
+    /// Computes the profile from the processes after a run. O(ranks x stretches), at most 1024 stretches.
     pub fn of<P: Process>(processes: &[Profiled<P>]) -> Self {
         let blocks = Blocks::new(processes.len() as u32);
         let steps: u64 = processes.iter().map(|process| process.work.total()).sum();
@@ -135,14 +135,14 @@ impl Profile {
 }
 
 impl Level {
-    /// Returns how many workers would be busy on average, were each stretch as long as the busiest of them needs.
+    /// Returns the average number of busy workers if each stretch takes as long as its busiest worker needs.
     pub fn parallelism(&self, steps: u64) -> f64 {
         if self.busiest == 0 { 1.0 } else { steps as f64 / self.busiest as f64 }
     }
 }
 
-/// Returns the logarithm of the stretch's length in picoseconds: that of processes' bins, or as much longer as makes
-/// it hold enough steps.
+/// Returns the binary logarithm of the stretch's length \[ps\]: that of the widest bins, or more if a stretch would hold too
+/// few steps.
 fn stretch<P: Process>(processes: &[Profiled<P>], steps: u64) -> u32 {
     let finest = processes.iter().map(|process| process.work.width()).max().unwrap_or_default();
     let end = processes.iter().map(|process| process.clock().as_picos()).max().unwrap_or_default();
@@ -164,8 +164,8 @@ fn sum(pair: &[Vec<u64>]) -> Vec<u64> {
     sum
 }
 
-/// The finest division of ranks that a profile knows: as many contiguous blocks as a power of two, so that blocks of
-/// fewer workers are made of whole ones.
+/// The finest partition of ranks in a profile: a power of two of contiguous blocks, so that the blocks of fewer workers are
+/// unions of them.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
     ranks: u32,
@@ -180,12 +180,12 @@ impl Blocks {
         Self { ranks, count: count.min(MOST_WORKERS) }
     }
 
-    /// Returns how many numbers of workers there are.
+    /// Returns the number of levels.
     fn levels(self) -> usize {
         self.count.ilog2() as usize
     }
 
-    /// Returns the block of a rank: the last one that begins at it or before.
+    /// Returns the block of a rank: the last one that begins at the rank or before it.
     fn of(self, rank: u32) -> u32 {
         let ends = (u64::from(rank) + 1) * u64::from(self.count);
         (ends.div_ceil(u64::from(self.ranks)) - 1) as u32

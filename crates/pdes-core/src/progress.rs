@@ -1,4 +1,4 @@
-//! How far a run has come, for whoever watches it from another thread.
+//! Progress counters of a run, for observers in other threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,13 +8,13 @@ use crate::SimTime;
 
 /// Counters that the workers of a run publish now and then.
 ///
-/// Watching never changes a result. The figures lag behind by a few thousand steps.
+/// Observation never changes a result. The counters lag behind by up to 65,536 steps of each worker.
 #[derive(Debug)]
 pub struct Progress {
     workers: Box<[CachePadded<Published>]>,
-    /// What member 0 of a cluster knows of the others; and the end of a run.
+    /// Counters of the other members of a cluster, at member 0; also the final clock of a run.
     elsewhere: CachePadded<Published>,
-    /// Steps before the present run.
+    /// Number of steps before the present run.
     before: AtomicU64,
 }
 
@@ -31,18 +31,18 @@ impl Progress {
         Self { workers, elsewhere: CachePadded::default(), before: AtomicU64::new(0) }
     }
 
-    /// Sets how many steps there were before the next run, which goes on where others have ended.
+    /// Resets the counters for a run that continues earlier ones, which had this many steps together.
     pub fn go_on_after(&self, steps: u64) {
         self.all().for_each(|published| published.steps.store(0, Ordering::Relaxed));
         self.before.store(steps, Ordering::Relaxed);
     }
 
-    /// Returns how many steps there were before the present run.
+    /// Returns the number of steps before the present run.
     pub fn before(&self) -> u64 {
         self.before.load(Ordering::Relaxed)
     }
 
-    /// Returns the steps done so far by all processes; of a member of a cluster that is not the first one, by its own.
+    /// Returns the number of steps done so far by all processes; on members of a cluster other than 0, by their own ones.
     pub fn steps(&self) -> u64 {
         let here: u64 = self.all().map(|published| published.steps.load(Ordering::Relaxed)).sum();
         self.before.load(Ordering::Relaxed) + here
@@ -54,7 +54,7 @@ impl Progress {
         SimTime::from_picos(latest.unwrap_or(0))
     }
 
-    // Relaxed in all of this: nothing but the numbers themselves is communicated.
+    // Relaxed throughout: only the numbers themselves are communicated.
     fn all(&self) -> impl Iterator<Item = &Published> {
         self.workers.iter().chain([&self.elsewhere]).map(|published| &**published)
     }
@@ -69,7 +69,7 @@ impl Progress {
         self.elsewhere.reached.fetch_max(end.as_picos(), Ordering::Relaxed);
     }
 
-    /// Publishes what all other members have done.
+    /// Publishes the progress of all other members.
     pub(crate) fn publish_elsewhere(&self, steps: u64, reached: SimTime) {
         self.elsewhere.steps.store(steps, Ordering::Relaxed);
         self.elsewhere.reached.fetch_max(reached.as_picos(), Ordering::Relaxed);

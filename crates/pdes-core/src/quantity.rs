@@ -1,11 +1,11 @@
-//! Identifiers and quantities that every crate of the simulator shares.
+//! Identifiers and quantities that all crates of the simulator share.
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// A logical process by its number: rank `r` of an MPI program is process `r` of the simulation.
+/// The number of a logical process: rank `r` of an MPI program is process `r` of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Rank(u32);
 
@@ -53,7 +53,7 @@ impl Bytes {
         self.0
     }
 
-    /// Multiplies by a count, or returns `None` where the product leaves 64 bits.
+    /// Multiplies by a count, or returns `None` if the product exceeds 64 bits.
     pub const fn checked_mul(self, count: u64) -> Option<Self> {
         match self.0.checked_mul(count) {
             Some(bytes) => Some(Self(bytes)),
@@ -68,7 +68,7 @@ impl Add for Bytes {
     /// Adds.
     ///
     /// # Panics
-    /// Where the sum leaves 64 bits.
+    /// If the sum exceeds 64 bits.
     fn add(self, other: Self) -> Self {
         Self(self.0.checked_add(other.0).expect("a sum of byte counts leaves 64 bits"))
     }

@@ -1,4 +1,4 @@
-//! An engine for processes that share a resource which is cut into regions.
+//! The regional engine: logical processes and a resource that is cut into regions, synchronised in epochs.
 
 mod balance;
 mod blocks;
@@ -23,47 +23,48 @@ use timing::Stopwatch;
 pub use blocks::RegionBlocks;
 pub use timing::{RegionalLevel, RegionalTiming};
 
-/// A part of a resource that processes share, such as the links and hosts of a pod of a fat tree, and what the processes
-/// that live there order from it.
+/// A part of a resource that processes share, such as the links and hosts of a pod of a fat tree; it serves the work of the
+/// processes that belong to it.
 ///
-/// Time is cut into epochs of one length. During an epoch a region and its processes depend on nothing outside; at its
-/// end, a boundary, regions tell each other what they must know for the next one.
+/// Time is divided into epochs of one length. During an epoch a region and its processes depend on nothing outside, so the
+/// epoch plays the role of the lookahead; at its end, a boundary, regions exchange the messages that they need for the next.
 ///
 /// # Laws
-/// 1. What a region does depends on the orders, the mail and the calls that it gets, and on their order, alone.
-/// 2. [`advance`](Region::advance) sends tokens for processes of the region only. They lie at the instant that
-///    [`next`](Region::next) named, or after it.
-/// 3. What processes and regions send each other across regions in an epoch matters at its end at the earliest: a process
-///    that gets such a token does not act before.
+/// 1. The region's behaviour depends only on the work, the messages and the calls that it gets, and on their order.
+/// 2. [`advance`](Region::advance) sends tokens to processes of the region only, at or after the instant that
+///    [`next_event_time`](Region::next_event_time) returned.
+/// 3. Tokens and messages from one region to another take effect at the end of the epoch at the earliest: a process that
+///    gets such a token does not act before.
 pub trait Region<P: Process>: Send {
-    /// What regions tell each other.
+    /// Message between regions.
     type Mail: Send;
-    /// The conversations that regions have at a boundary, one after the other: the most rounds of each. What is sent in the last
-    /// one is received with the next conversation.
+    /// Maximum number of rounds of each exchange at a boundary; the exchanges follow each other. Messages of the last round
+    /// are received with the next exchange.
     const MOST_ROUNDS: &'static [u32];
 
-    /// Takes in an order of a process of the region. Orders come sorted by (time, place, rank, order of filing) between
-    /// two events of the region.
+    /// Accepts work of a process of the region. Between two events of the region, work comes sorted by (time, tie-break,
+    /// rank, order of submission).
     fn file(&mut self, filed: Filed<P::Order>, mail: &mut Vec<(RegionIndex, Self::Mail)>);
 
-    /// Returns the instant of the next thing to happen in the region, if there is any.
+    /// Returns the time of the region's next event, if there is one.
     fn next(&mut self) -> Option<SimTime>;
 
-    /// Lets happen what happens at the next instant, and tells the processes concerned. Where that is nobody, it may go on in the
-    /// same epoch until it is somebody.
+    /// Executes the events of that instant and sends tokens to the processes concerned. If there are none, it may execute
+    /// later events of the same epoch, until there is one.
     ///
     /// # Errors
-    /// Where that is impossible; the rank is that of the order.
+    /// If the work cannot be served; the rank is the one that submitted it.
     fn advance(&mut self, outbox: &mut Outbox<P::Token, P::Order>) -> Result<(), (Rank, Fault<P::Error>)>;
 
-    /// Takes in what another region, or this one, has sent.
+    /// Receives a message of another region or of this one.
     fn receive(&mut self, mail: Self::Mail);
 
-    /// Returns the next boundary at which the region has something to say to others or to find out for itself.
+    /// Returns the next boundary at which the region has messages to send or work of its own.
     fn next_boundary(&self) -> Option<SimTime>;
 
-    /// Takes part in a conversation at a boundary: in round 0 all regions do in which something is to happen or to be said, or
-    /// that have received something since, in later rounds those that have received something in the one before. A conversation is over when nobody sends any more.
+    /// Takes part in one round of an exchange at a boundary. The engine calls it in round 0 for all regions that are active or
+    /// have received a message, in later rounds for those that have received a message of the round before. An exchange ends
+    /// when a round sends no messages.
     fn converse(
         &mut self,
         boundary: SimTime,
@@ -72,39 +73,40 @@ pub trait Region<P: Process>: Send {
         mail: &mut Vec<(RegionIndex, Self::Mail)>,
     );
 
-    /// Begins the epoch that begins at a boundary, after all conversations, where the region could have had a part in them.
+    /// Begins the epoch after a boundary. The engine calls it after all exchanges, for the regions that are active or have
+    /// received a message.
     fn enter(&mut self, boundary: SimTime);
 }
 
-/// The number of a region among those of a run.
+/// The index of a region among those of a run.
 pub type RegionIndex = u32;
 
-/// An order, by whom it was filed and when.
+/// A piece of work, with its submitter and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Filed<O> {
-    /// When it is to be carried out.
+    /// Time at which the work begins.
     pub at: SimTime,
-    /// Where it stands among the orders of one instant.
+    /// Tie-break among the work of one instant; smaller values come first.
     pub place: u64,
-    /// Who filed it.
+    /// Rank that submitted the work.
     pub from: Rank,
-    /// The order.
+    /// Work itself.
     pub order: O,
 }
 
 /// Runs processes and their regions on threads, and on the members of a [`Cluster`], epoch by epoch.
 ///
-/// Within an epoch each region runs on its own, on whichever thread of its member has nothing else to do; at a boundary all
-/// threads meet a few times, and the members after them. Epochs in which nothing happens are skipped.
+/// Within an epoch regions run independently, each on any free thread of its member; at a boundary all threads, and then
+/// all members, synchronise by a few barriers. Epochs without events are skipped.
 ///
 /// # Determinism
-/// The result is the same for any number of workers and of members, and any jitter: what is exchanged is ordered by the region
-/// that sends it.
+/// The result is the same for any number of workers and of members, and any jitter: messages are sorted by the region that
+/// sends them.
 ///
 /// # Cost
-/// As of [`OrderedEngine`](crate::OrderedEngine) for what happens in a region; at each boundary that matters, about four meetings of all
-/// workers, of a microsecond each where every worker has a core of its own. Each of these is as many messages of each member, one
-/// after the other, as the number of members has digits in base 2; they have all letters.
+/// That of [`OrderedEngine`](crate::OrderedEngine) for the events of a region; at each active boundary about four barriers of
+/// all workers, of a microsecond each if every worker has a core of its own. On a cluster each barrier takes
+/// log2(members), rounded up, messages of each member, one after the other; they carry the messages between regions.
 #[derive(Clone, Debug)]
 pub struct RegionalEngine {
     workers: usize,
@@ -116,30 +118,30 @@ impl RegionalEngine {
     /// Makes an engine with this many workers, one thread each.
     ///
     /// # Panics
-    /// Where `workers` is zero.
+    /// If `workers` is zero.
     pub fn new(workers: usize) -> Self {
         assert!(workers > 0, "an engine needs at least one worker");
         Self { workers, jitter: None, is_timed: false }
     }
 
-    /// Disturbs the order of turns and the pace of workers at random, to test that results do not depend on them.
+    /// Perturbs the order of turns and the pace of workers at random, to test that results do not depend on them.
     pub fn jitter(self, seed: u64) -> Self {
         Self { jitter: Some(seed), ..self }
     }
 
-    /// Takes the time of each region, on one worker: a tenth of a microsecond more whenever a region does something.
+    /// Measures the wall-clock time of each region, on one worker; costs 0.1 us more per task of a region.
     pub fn timed(self) -> Self {
         Self { workers: 1, is_timed: true, ..self }
     }
 
-    /// Runs processes to their end; process `i` of the list is rank `i`, and lives in region `homes[i]`.
+    /// Runs processes to their end; process `i` of the list is rank `i`, and belongs to region `homes[i]`.
     ///
     /// # Errors
-    /// Where a process pauses for a conditional event: what others do in the same epoch is not known then.
+    /// If a process pauses for a conditional event: regions of one epoch run in no common order.
     ///
     /// # Panics
-    /// Where a process or a region does, where the epoch is zero, and where `homes` are not as many as the processes or name
-    /// no region.
+    /// If a process or a region panics, if the epoch is zero, and if `homes` has another length than the processes or an
+    /// entry that is no region.
     pub fn run<P, R>(
         &self,
         epoch: SimDuration,
@@ -166,23 +168,23 @@ impl RegionalEngine {
     }
 
     /// Runs processes to their end on all members of a cluster. Each member calls this with the same settings and with
-    /// its own part: the regions that the blocks name for it, and the processes of the ranks that live there, both in
-    /// ascending order. It gets them back, with the steps of all processes, the ending of the whole run and what all have
-    /// exchanged.
+    /// its own part: the regions that `blocks` assigns to it, and the processes of the ranks that belong to them, both in
+    /// ascending order. It gets them back, with the steps of all processes, the ending of the whole run and the exchange
+    /// counts of all members.
     ///
-    /// A failure carries its error on the member of the failed process only; the others get `None`, and know when
-    /// and where it happened.
+    /// A failure carries its error on the member of the failed process only; the other members get its time and rank, and
+    /// `None` for the error.
     ///
     /// # Determinism
-    /// As of [`run`](RegionalEngine::run), whatever the number of members.
+    /// That of [`run`](RegionalEngine::run), for any number of members.
     ///
     /// # Errors
-    /// Where another member panics, or leaves the cluster before the run has ended, or runs something else; and, as of `run`,
-    /// where a process of any member pauses for a conditional event.
+    /// If another member panics, leaves the cluster before the run has ended, or runs something else; and, as in `run`, if a
+    /// process of any member pauses for a conditional event.
     ///
     /// # Panics
-    /// As of `run`; other members get an error then. Where the blocks are for another number of members, where `processes` and
-    /// `regions` are not those of the member, and where this member has failed before.
+    /// As `run` (other members get an error then); also if the blocks are for another number of members, if `processes` and
+    /// `regions` are not those of the member, and if this member has failed before.
     pub fn run_across<P, R>(
         &self,
         cluster: &mut Cluster,
@@ -202,7 +204,7 @@ impl RegionalEngine {
         cluster.telling_of_panics(|cluster| {
             let me = cluster.member();
             let seats = take_seats(blocks, me);
-            // A member that is alone has nobody to talk to.
+            // A single member has no peers, hence no gateway.
             let gateway = (cluster.members() > 1)
                 .then(|| Gateway::new(cluster, blocks, &seats, progress, Codec::new(), self.workers))
                 .transpose()?;
@@ -274,50 +276,50 @@ impl RegionalEngine {
     }
 }
 
-/// What is left after a run.
+/// The result of a run with regions.
 pub struct RegionalRun<P: Process, R, E = <P as Process>::Error> {
-    /// The processes, and how the run ended; of a member of a cluster, its own ones.
+    /// Processes and ending of the run; on a member of a cluster, its own processes.
     pub run: Run<P, E>,
-    /// The regions; of a member, its own ones.
+    /// Regions; on a member, its own ones.
     pub regions: Vec<R>,
-    /// What was exchanged.
+    /// Numbers of exchanges and of messages between regions.
     pub crossings: Crossings,
-    /// What the regions took, where that was to be timed.
+    /// Wall-clock times of the regions, if they were measured.
     pub timing: Option<RegionalTiming>,
 }
 
-/// What is left after a run on a cluster, of a member.
+/// The result of a run with regions on one member of a cluster.
 pub type RegionalPart<P, R> = RegionalRun<P, R, Option<<P as Process>::Error>>;
 
-/// What regions and their processes have told each other.
+/// Numbers of exchanges between regions, over all members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Crossings {
-    /// Boundaries at which regions talked.
+    /// Number of boundaries at which regions exchanged messages.
     pub boundaries: u64,
-    /// Exchanges of letters by all regions at once.
+    /// Number of rounds in which messages were sent.
     pub rounds: u64,
-    /// Letters: tokens and mail.
+    /// Number of messages between regions: tokens of processes and messages of regions.
     pub letters: u64,
 }
 
-/// A process met a conditional event, which regions that run on their own cannot order.
+/// The error that a process pauses for a conditional event, which regions that run independently cannot order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unordered {
-    /// The process; where several did in the same epoch, the one with the earliest event.
+    /// Rank of the process; of several in the same epoch, the one with the earliest event.
     pub rank: Rank,
-    /// When the event was due.
+    /// Time of the event.
     pub at: SimTime,
 }
 
-/// Where a process lives.
+/// The region of a process, and its index there.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seat {
     home: RegionIndex,
-    /// Its number among the processes of its region.
+    /// Index of the process among those of its region; 0 if the region belongs to another member.
     place: u32,
 }
 
-/// What is left of the domains of a member.
+/// The merged results of a member's region groups.
 struct Whole<P: Process, R> {
     fault: FirstFault<P::Error>,
     tally: RegionalTally,
@@ -325,7 +327,7 @@ struct Whole<P: Process, R> {
     regions: Vec<R>,
 }
 
-/// Gives all processes seats in their regions; places are those of the processes of a member.
+/// Returns the location of each process; indices are set for the processes of member `me` only.
 fn take_seats(blocks: &RegionBlocks, me: usize) -> Vec<Seat> {
     let own = blocks.regions(me);
     let mut taken = vec![0; own.len()];
@@ -342,7 +344,7 @@ fn take_seats(blocks: &RegionBlocks, me: usize) -> Vec<Seat> {
     blocks.homes().iter().map(seat).collect()
 }
 
-/// Puts the processes of all domains of a member back into their order.
+/// Merges the results of all region groups of a member, and puts the processes back into rank order.
 fn gather<P: Process, R: Region<P>>(
     domains: Box<[Mutex<Domain<P, R>>]>,
     blocks: &RegionBlocks,
@@ -361,7 +363,7 @@ fn gather<P: Process, R: Region<P>>(
     }
     tally.fault = fault.key();
     let first = blocks.regions(me).start;
-    // The residents of a region are in the order of their ranks.
+    // The processes of a region are in rank order.
     let next = |rank: Rank| {
         let home = (blocks.homes()[rank.index()] - first) as usize;
         residents[home].next().expect("each process has one seat")

@@ -44,7 +44,7 @@ impl SimTime {
         self.0 as f64 / PICOS_PER_SEC as f64
     }
 
-    /// Adds, or returns `None` where the sum leaves the range.
+    /// Adds, or returns `None` if the sum exceeds the range.
     #[inline]
     pub const fn checked_add(self, duration: SimDuration) -> Option<Self> {
         match self.0.checked_add(duration.0) {
@@ -53,7 +53,7 @@ impl SimTime {
         }
     }
 
-    /// Returns the time from `earlier` to `self`, or `None` where `earlier` is the later one.
+    /// Returns the time from `earlier` to `self`, or `None` if `earlier` is the later one.
     pub const fn checked_since(self, earlier: Self) -> Option<SimDuration> {
         match self.0.checked_sub(earlier.0) {
             Some(picos) => Some(SimDuration(picos)),
@@ -61,7 +61,7 @@ impl SimTime {
         }
     }
 
-    /// Adds, or returns [`SimTime::MAX`] where the sum leaves the range.
+    /// Adds, or returns [`SimTime::MAX`] if the sum exceeds the range.
     pub const fn saturating_add(self, duration: SimDuration) -> Self {
         Self(self.0.saturating_add(duration.0))
     }
@@ -73,7 +73,7 @@ impl Add<SimDuration> for SimTime {
     /// Moves an instant forward.
     ///
     /// # Panics
-    /// Where the result lies beyond 213 days.
+    /// If the result exceeds 213 days.
     #[inline]
     fn add(self, duration: SimDuration) -> Self {
         match self.0.checked_add(duration.0) {
@@ -96,7 +96,7 @@ impl Sub for SimTime {
     /// Returns the time from `earlier` to `self`.
     ///
     /// # Panics
-    /// Where `earlier` is the later one.
+    /// If `earlier` is the later one.
     #[inline]
     fn sub(self, earlier: Self) -> SimDuration {
         match self.0.checked_sub(earlier.0) {
@@ -142,7 +142,7 @@ impl SimDuration {
     /// exactly specified by IEEE 754, so that every host computes the same bits.
     ///
     /// # Panics
-    /// Where the number is negative, not a number, or beyond 106 days (2^63 ps).
+    /// If the number is negative, not a number, or beyond 106 days (9.2e18 ps).
     #[inline]
     pub fn from_picos_f64(picos: f64) -> Self {
         match Self::try_from_picos_f64(picos) {
@@ -151,15 +151,15 @@ impl SimDuration {
         }
     }
 
-    /// Rounds as [`SimDuration::from_picos_f64`] does, or returns `None` where that would panic.
+    /// Rounds as [`SimDuration::from_picos_f64`] does, or returns `None` if that would panic.
     #[inline]
     pub fn try_from_picos_f64(picos: f64) -> Option<Self> {
-        // Within the range, the conversion by way of i64 is one instruction.
+        // Within this range the conversion to i64 is one instruction; that to u64 is several on x86-64.
         (0.0..9.2e18).contains(&picos).then_some(Self((picos + 0.5) as i64 as u64))
     }
 
-    /// Rounds a number of seconds to the nearest picosecond, or returns `None` where it is negative, not a number,
-    /// or beyond 106 days.
+    /// Rounds a number of seconds to the nearest picosecond, or returns `None` if it is negative, not a number, or beyond
+    /// 106 days.
     pub fn try_from_secs_f64(seconds: f64) -> Option<Self> {
         Self::try_from_picos_f64(seconds * PICOS_PER_SEC as f64)
     }
@@ -189,7 +189,7 @@ impl Add for SimDuration {
     /// Adds.
     ///
     /// # Panics
-    /// Where the sum leaves 213 days.
+    /// If the sum exceeds 213 days.
     #[inline]
     fn add(self, other: Self) -> Self {
         match self.0.checked_add(other.0) {
@@ -212,7 +212,7 @@ impl Mul<u64> for SimDuration {
     /// Multiplies by a count.
     ///
     /// # Panics
-    /// Where the product leaves 213 days.
+    /// If the product exceeds 213 days.
     fn mul(self, count: u64) -> Self {
         match self.0.checked_mul(count) {
             Some(picos) => Self(picos),

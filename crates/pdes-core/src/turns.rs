@@ -1,4 +1,4 @@
-//! Processes that take turns on one thread, beside a resource that runs in the order of time.
+//! The run queue of logical processes that submit work to a resource, on one thread.
 
 use std::collections::VecDeque;
 use std::vec::Drain;
@@ -7,20 +7,20 @@ use crate::engine::first_fault::FirstFault;
 use crate::engine::jitter::Jitter;
 use crate::{Filed, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 
-/// Steps of one turn: a bound on the time between two looks of whoever watches.
+/// Maximum number of steps of one turn, which bounds the time between two publications of the progress.
 const STEPS_PER_TURN: u32 = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready,
     Blocked,
-    /// Past the failure that ends the run.
+    /// The clock is past the failure that ends the run.
     Parked,
     Finished,
     Failed,
 }
 
-/// Processes, named by their places, and what they send and file.
+/// A run queue of processes, named by their local indices, with the tokens and the work that they submit.
 pub(crate) struct Turns<P: Process> {
     pub(crate) processes: Vec<P>,
     states: Vec<State>,
@@ -44,13 +44,13 @@ impl<P: Process> Turns<P> {
         }
     }
 
-    /// Returns whether a process is ready, or has filed an order.
+    /// Returns true if a process is ready or has submitted work.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         !self.ready.is_empty() || !self.outbox.orders.is_empty()
     }
 
-    /// Takes the process whose turn it is.
+    /// Pops the next ready process.
     pub(crate) fn next_ready(&mut self) -> Option<u32> {
         if let Some(jitter) = &mut self.jitter
             && !self.ready.is_empty()
@@ -61,7 +61,7 @@ impl<P: Process> Turns<P> {
         self.ready.pop_front()
     }
 
-    /// Gives a process a turn; returns the instant of the conditional event for which it pauses, if it does.
+    /// Resumes a process; returns the time of the conditional event for which it pauses, if it does.
     pub(crate) fn turn(&mut self, place: u32, rank: Rank, cutoff: SimTime, granted: bool) -> Option<SimTime> {
         let index = place as usize;
         let steps = self.jitter.as_mut().map_or(STEPS_PER_TURN, |jitter| 1 + jitter.below(64) as u32);
@@ -90,7 +90,7 @@ impl<P: Process> Turns<P> {
         conditional
     }
 
-    /// Delivers a token; returns what it changes for a process that is blocked, which is ready from now on if it says so.
+    /// Delivers a token; returns its effect on a blocked process, which is queued if it becomes ready.
     pub(crate) fn deliver(&mut self, place: u32, rank: Rank, token: P::Token) -> Wake {
         let index = place as usize;
         self.outbox.sender = rank;
@@ -103,7 +103,7 @@ impl<P: Process> Turns<P> {
                 wake
             }
             Ok(_) => Wake::No,
-            // The process goes on: what it does before the failure's time may lead to an earlier one.
+            // The process continues: its actions before the failure's time may lead to an earlier failure.
             Err(fault) => {
                 self.fault.record(rank, fault);
                 Wake::No
@@ -111,20 +111,20 @@ impl<P: Process> Turns<P> {
         }
     }
 
-    /// Puts what has been filed into an order that does not depend on that of the turns.
+    /// Sorts the submitted work, so that its order does not depend on that of the turns.
     #[inline]
     pub(crate) fn sort_orders(&mut self) {
-        // Stable: the orders of one process at one time and place stay as they were filed.
+        // Stable: work of one process with equal time and tie-break stays in the order of submission.
         self.outbox.orders.sort_by_key(|filed| (filed.at, filed.place, filed.from));
     }
 
-    /// Takes the orders out in that order.
+    /// Drains the submitted work, sorted.
     pub(crate) fn take_orders(&mut self) -> Drain<'_, Filed<P::Order>> {
         self.sort_orders();
         self.outbox.orders.drain(..)
     }
 
-    /// Returns the places of the processes that have not finished.
+    /// Returns the local indices of the processes that have not finished.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = usize> + '_ {
         let states = self.states.iter().enumerate();
         states.filter(|(_, state)| **state != State::Finished).map(|(place, _)| place)

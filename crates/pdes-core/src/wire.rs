@@ -1,12 +1,12 @@
-//! How tokens are written for other processes of the operating system.
+//! The binary encoding of tokens for other processes of the operating system.
 
 use crate::{Bytes, Rank, SimTime};
 
-/// A value of a fixed number of bytes, the same on every host.
+/// A value with a binary encoding of fixed size, the same on every host.
 ///
 /// # Laws
 /// 1. [`write`](Wire::write) appends exactly [`SIZE`](Wire::SIZE) bytes, and [`read`](Wire::read) takes that many.
-/// 2. Reading what was written gives the value back.
+/// 2. Reading the written bytes returns the value.
 ///
 /// ```
 /// use pdes_core::{SimTime, Wire};
@@ -34,13 +34,13 @@ use crate::{Bytes, Rank, SimTime};
 /// assert_eq!(Token::read(&mut bytes.as_slice()), Some(token));
 /// ```
 pub trait Wire: Sized {
-    /// Bytes of a value.
+    /// Size of an encoded value \[B\].
     const SIZE: usize;
 
     /// Appends the value.
     fn write(&self, bytes: &mut Vec<u8>);
 
-    /// Takes a value from the front of the bytes; `None` where they are too short, or are those of no value.
+    /// Decodes a value from the front of the bytes and advances them; `None` if they are too short or encode no value.
     fn read(bytes: &mut &[u8]) -> Option<Self>;
 }
 
@@ -67,7 +67,7 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64);
 
-/// A byte that says whether there is a value, and the value or zeros.
+/// A presence byte (0 or 1), then the value or zeros.
 impl<T: Wire> Wire for Option<T> {
     const SIZE: usize = 1 + T::SIZE;
 

@@ -1,5 +1,5 @@
-//! Clusters: what members see of each other's failures, and of several runs. That results do not depend on the
-//! number of members is tested wherever networks run under all schedules.
+//! Clusters: failures of members, and several runs of one cluster. The tests that run networks under all schedules check that
+//! results do not depend on the number of members.
 
 mod network {
     pub(crate) mod catalogue;
@@ -21,7 +21,7 @@ fn departed(member: usize, message: Option<&str>) -> ClusterError {
     ClusterError::Departed { member, message: message.map(str::to_owned) }
 }
 
-/// So many laps of a nanosecond that nobody waits for their end.
+/// A number of laps of a nanosecond that takes longer than any test.
 const FOR_DAYS: u64 = 1 << 50;
 
 #[test]
@@ -123,9 +123,9 @@ fn a_window_bounds_the_tokens_that_wait_on_two_members() {
         let schedule = Schedule { members: 2, workers: 1, run_ahead, batch: 256, jitter, shuffle: false };
         let outcome = network.run_in(&schedule);
         assert_eq!(outcome.ending, Ending::Completed);
-        // The producer may be 16 windows ahead of what it knows when it moves its horizon by one more; what it knows is
-        // raised by an answer that counts the consumer, if idle, as one with the producer's own clock. That can
-        // happen once before all of it is read, as between threads. A window holds 101 tokens.
+        // The producer may be 16 windows ahead of its lower bound when it raises its horizon by one more; the bound is
+        // raised by an answer that counts an idle consumer with the producer's own clock. That can happen once before all
+        // tokens are read, as between threads. A window holds 101 tokens.
         let peak = outcome.peaks[1];
         assert!(peak <= 35 * 101, "{peak} tokens wait with {schedule:?}");
     }
@@ -134,7 +134,7 @@ fn a_window_bounds_the_tokens_that_wait_on_two_members() {
 #[test]
 fn a_flood_of_tokens_gets_through() {
     guarded(|| {
-        // 13 MB of tokens, with no bound on run-ahead, to each other: more than credits and backlogs hold.
+        // 13 MB of tokens in each direction, with no bound on run-ahead: more than credits and backlogs hold.
         let flood = 400_000;
         let program = |me: u32| {
             let phase = |op, laps| Phase { ops: vec![op], laps };
@@ -192,7 +192,7 @@ fn a_member_that_leaves_is_missed_between_runs() {
     });
 }
 
-/// A token that only its sender understands.
+/// A token that can be encoded but not decoded.
 #[derive(Clone, Copy)]
 struct Foreign;
 

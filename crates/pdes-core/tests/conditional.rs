@@ -68,7 +68,7 @@ fn equal_times_on_all_workers_go_round_by_rank() {
 
 #[test]
 fn a_process_may_have_many_events_at_one_instant() {
-    // Nothing but the event tells a grant from the one before, neither its time nor a token.
+    // All events have one time, and no token lies between them: only the grants tell them apart.
     let program = |me| vec![Op::Commit { after: if me == 1 { 30 } else { 20 } }];
     let again = vec![Op::Commit { after: 0 }; 10];
     let outcome = Network::of((0..4).map(|me| [program(me), again.clone()].concat())).run_everywhere();

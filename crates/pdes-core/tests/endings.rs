@@ -1,4 +1,4 @@
-//! How runs end: completed, stalled, failed, or with a panic; on any number of workers.
+//! The endings of runs: completed, deadlocked, failed, or a panic; on any number of workers.
 
 mod network {
     pub(crate) mod schedule;
@@ -11,7 +11,7 @@ use network::schedule::{Network, Schedule, guarded};
 use network::station::{Failure, Op, Phase};
 use pdes_core::{Ending, Engine, Fault, Rank, SimTime};
 
-/// So many laps of a nanosecond that nobody waits for their end.
+/// A number of laps of a nanosecond that takes longer than any test.
 const FOR_DAYS: u64 = 1 << 50;
 
 fn failed(rank: u32, picos: u64, error: Failure) -> Ending<Failure> {
@@ -34,7 +34,7 @@ fn send(to: u32) -> Op {
     Op::Send { to, latency: 0 }
 }
 
-/// Two processes that are busy for long in wall-clock time and for no simulated time.
+/// Programs of two processes that run for long in wall-clock time and for no simulated time.
 fn dawdlers(one: u32, other: u32, exchanges: usize) -> [Vec<Op>; 2] {
     [[send(other), receive(other)].repeat(exchanges), [receive(one), send(one)].repeat(exchanges)]
 }
@@ -108,8 +108,8 @@ fn a_token_that_cannot_be_taken_in_does_not_hide_an_earlier_failure() {
 
 #[test]
 fn a_token_that_cannot_be_taken_in_leaves_what_happens_before_it() {
-    // Until the poison arrives at 1000, rank 1 goes on to send at 300 what lets rank 0 fail at 400, or to wait for
-    // its event at 600 and to fail then.
+    // Until the poison arrives at 1000, rank 1 continues: it sends a token at 300 that lets rank 0 fail at 400, or waits for
+    // its event at 600 and fails then.
     let poison = Op::Poison { to: 1, latency: 1_000 };
     let sender = vec![Op::Compute(300), send(0), Op::Compute(5_000)];
     let outcome =

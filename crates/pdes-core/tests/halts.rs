@@ -1,4 +1,4 @@
-//! Runs that end where processes halt, and others that go on from there.
+//! Runs that stop where processes are at checkpoints, and later runs that continue from there.
 
 use std::convert::Infallible;
 
@@ -6,7 +6,7 @@ use pdes_core::{
     Cluster, Ending, Engine, Fault, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime, Turn, Wake,
 };
 
-/// Passes a token on to the next process of a ring a number of times, and halts after each.
+/// Passes a token on to the next process of a ring a number of times, and pauses at a checkpoint after each.
 #[derive(Clone, Debug, PartialEq)]
 struct Passer {
     me: u32,
@@ -16,9 +16,9 @@ struct Passer {
     arrived: Vec<SimTime>,
     taken: usize,
     clock: SimTime,
-    /// Where a conditional event is due, until it is granted.
+    /// Time of a conditional event, until it is granted.
     event: Option<SimTime>,
-    /// The rounds left when it was granted.
+    /// Number of rounds left when it was granted.
     granted: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ fn ring(ranks: u32, rounds: u32) -> Vec<Passer> {
     (0..ranks).map(passer).collect()
 }
 
-/// Runs leg after leg; returns the processes at the end, and how many runs it took.
+/// Runs the processes from checkpoint to checkpoint; returns them at the end, and the number of runs.
 fn run(engine: &Engine, mut processes: Vec<Passer>) -> (Vec<Passer>, u32) {
     for legs in 1.. {
         let run = engine.run(processes);
@@ -102,7 +102,7 @@ fn a_leg_ends_where_all_have_halted() {
     }
 }
 
-/// The first of two ranks to halt does so at 10, 21 and 31: an event at 15 comes after the first halt and before the second.
+/// The first of two ranks is at checkpoints at 10, 21 and 31: an event at 15 comes after the first and before the second.
 #[test]
 fn conditional_events_and_halts_keep_their_order() {
     let with_event = |picos| {

@@ -1,4 +1,4 @@
-//! Runs that are interrupted, and others that go on from there.
+//! Runs that are interrupted, and later runs that continue from there.
 
 use std::convert::Infallible;
 
@@ -20,9 +20,9 @@ struct Walker {
     arrived: Vec<SimTime>,
     taken: usize,
     clock: SimTime,
-    /// The order in which conditional events were granted shows here.
+    /// Times of the conditional events, in the order in which they were granted.
     events: Vec<SimTime>,
-    /// The step that fails, if one does.
+    /// Step that fails, if one does.
     fails_at: Option<u32>,
 }
 
@@ -32,7 +32,7 @@ impl Walker {
         (self.step, self.has_sent) = (self.step + 1, false);
     }
 
-    /// Sends a token on, once a step; returns whether the one of the previous process is there.
+    /// Sends a token on, once a step; returns true if the token of the previous process has arrived.
     fn meet(&mut self, outbox: &mut Outbox<SimTime>) -> bool {
         if !std::mem::replace(&mut self.has_sent, true) {
             outbox.send(Rank::new((self.me + 1) % self.ranks), self.clock + SimDuration::from_picos(3));
@@ -100,7 +100,8 @@ fn ring(ranks: u32, steps: u32) -> Vec<Walker> {
     (0..ranks).map(walker).collect()
 }
 
-/// Runs leg after leg, each of which is interrupted as soon as it can be; returns what is left, and how many legs it took.
+/// Runs the processes to their end in runs that are interrupted as soon as possible; returns them, the ending and the number
+/// of runs.
 fn run_in_legs(engine: &Engine, mut processes: Vec<Walker>) -> (Vec<Walker>, Ending<u32>, u32) {
     let interrupt = Interrupt::default();
     interrupt.request();
@@ -132,7 +133,7 @@ fn legs_add_up_to_the_run() {
     }
 }
 
-/// A process that has been held may fail before the one that is known to.
+/// A suspended process may fail before the one that is known to fail.
 #[test]
 fn the_first_failure_is_found_whoever_was_held() {
     let failing = || {
@@ -161,7 +162,7 @@ fn a_deadlock_is_one_in_legs_too() {
     }
 }
 
-/// One that nobody interrupts does not end before its time.
+/// A run whose interrupt is not requested ends as usual.
 #[test]
 fn a_run_that_could_be_interrupted_is_a_run() {
     let engine = Engine::new(2).interrupted_by(Interrupt::default());

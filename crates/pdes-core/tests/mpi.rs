@@ -1,6 +1,6 @@
 //! Clusters of processes: this program starts itself under `mpirun`.
 //!
-//! The tests that are ignored are what the processes do. The command is `mpirun`, or what the variable `MPIRUN` says.
+//! The ignored tests are the programs of the processes. The launcher is `mpirun`, or that in the variable `MPIRUN`.
 
 #![cfg(feature = "mpi")]
 
@@ -20,18 +20,18 @@ use network::schedule::{Network, Schedule};
 use network::station::{Log, Op, Phase};
 use pdes_core::{Cluster, ClusterError, Engine};
 
-/// The variable that tells members how many workers they have.
+/// Environment variable with the number of workers of each member.
 const WORKERS: &str = "PDES_CORE_TEST_WORKERS";
 /// Longer than any of these runs takes on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(200);
 
-/// What members leave.
+/// Result of the launcher and output of all members.
 struct Left {
     success: bool,
     output: String,
 }
 
-/// Runs one of the ignored tests on members with so many workers each.
+/// Runs one of the ignored tests on `members` members with `workers` workers each.
 fn mpirun(members: usize, workers: usize, test: &str) -> Left {
     let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
     let mut child = Command::new(&launcher)
@@ -39,7 +39,7 @@ fn mpirun(members: usize, workers: usize, test: &str) -> Left {
         .arg(std::env::current_exe().expect("a test has a file"))
         .args(["--ignored", "--exact", test, "--nocapture", "--test-threads=1"])
         .env(WORKERS, workers.to_string())
-        // For Open MPI: more processes than processors, as any user.
+        // For Open MPI: allow more processes than processors, and any user.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
@@ -92,7 +92,7 @@ fn any_number_of_processes_gives_the_same() {
         for workers in [1, 2, 3] {
             let Left { success, output } = mpirun(members, workers, "member_compares");
             assert!(success, "{members} members with {workers} workers:\n{output}");
-            // Each of the members has run the test, and found that they are so many.
+            // Each member has run the test, and has found the right number of members.
             let lines = output.matches(&format!("compared as one of {members}")).count();
             assert_eq!(lines, members, "{output}");
         }

@@ -1,4 +1,4 @@
-//! Processes that share a resource in the order of time.
+//! Processes that share a resource in time order.
 
 use pdes_core::{
     Arbiter, Ending, Fault, OrderedEngine, Outbox, Pause, Process, Progress, Rank, SimDuration, SimTime,
@@ -8,7 +8,7 @@ use pdes_core::{
 /// A counter where processes queue: each is served for ten picoseconds, in the order of arrival.
 #[derive(Default)]
 struct Counter {
-    /// Who is served when.
+    /// Time of completion and rank of each customer.
     queue: Vec<(SimTime, Rank)>,
     free_at: SimTime,
     served: Vec<Rank>,
@@ -38,14 +38,14 @@ impl Arbiter<Customer> for Counter {
     }
 }
 
-/// What a customer does.
+/// A step of a customer's program.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Walks for so long.
+    /// Lets this much time pass \[ps\].
     Walk(u64),
-    /// Has itself served.
+    /// Submits work to the counter and waits for it.
     Queue,
-    /// Looks whether it was served before now.
+    /// Records, at a conditional event, how often it was served before.
     Look,
     /// Waits for somebody who never comes.
     Wait,

@@ -1,4 +1,4 @@
-//! Processes that live in regions.
+//! The regional engine: processes that belong to regions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,22 +12,22 @@ use proptest::prelude::*;
 
 const EPOCH: u64 = 1000;
 
-/// What a process asks of its region.
+/// Work that a process submits to its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
-    /// To be served for so long, after all who came before.
+    /// A service of this length \[ps\], first come, first served.
     Serve(u64),
-    /// To bring a token to a process, after so long.
+    /// A token to a process, after this delay \[ps\].
     Carry { to: Rank, home: RegionIndex, after: u64 },
 }
 
-/// A counter with a queue, and carriers to other regions.
+/// A region with a first-come, first-served queue that also carries tokens to other regions.
 struct Town {
     me: RegionIndex,
     events: BinaryHeap<Reverse<(SimTime, u64, Rank)>>,
     filed: u64,
     free_at: SimTime,
-    /// Tokens that leave at the next boundary, and those that have come at this one.
+    /// Tokens that leave at the next boundary (`leaving`), and those that have arrived at this one (`coming`).
     leaving: Vec<(RegionIndex, Parcel)>,
     coming: Vec<Parcel>,
     now: SimTime,
@@ -125,7 +125,7 @@ impl Region<Citizen> for Town {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Order(Order),
-    /// Tells a process its clock, directly.
+    /// Sends its clock to a process as a token.
     Tell(Rank),
     /// Waits for a token.
     Await,
@@ -168,7 +168,7 @@ impl Process for Citizen {
                 Step::Order(order) => outbox.file(self.clock, 0, order),
                 Step::Tell(to) => outbox.send(to, self.clock + SimDuration::from_picos(EPOCH)),
                 Step::Await => {
-                    // Which token came first is not for a process to see: it takes the one that lies first.
+                    // A process must not depend on the order of arrival: it takes the token with the least time.
                     if self.tokens.is_empty() {
                         return Ok(Pause::Blocked);
                     }
@@ -189,7 +189,7 @@ impl Process for Citizen {
     }
 }
 
-/// Ends of all citizens, what they saw, how it ended, and what was exchanged.
+/// Final clocks and tokens of all processes, the ending, the number of steps, and the exchange counts.
 type Answer = (Vec<(SimTime, Vec<SimTime>)>, String, u64, Crossings);
 
 fn citizen(program: &[Step]) -> Citizen {
@@ -237,7 +237,7 @@ fn run_part(
     Ok(done.expect("no citizen asks who comes first"))
 }
 
-/// As [`run`], on members of a cluster with so many workers each. An error of a failure is known where it happened.
+/// As [`run`], on members of a cluster with `workers` workers each. Only the member of a failed process has the error.
 fn run_on(
     members: usize,
     (programs, homes): (&[Vec<Step>], &[RegionIndex]),
@@ -271,7 +271,8 @@ fn run_on(
     (ends, ending, steps, crossings)
 }
 
-/// Every citizen orders a service and waits for it, again and again; now and then it sends a token to one that waits for it.
+/// Returns programs in which every process repeatedly submits a service and waits for it, and now and then sends a token to
+/// one that waits for it.
 fn bustle() -> (Vec<Vec<Step>>, Vec<RegionIndex>) {
     let homes: Vec<RegionIndex> = (0..24).map(|rank| rank % 5).collect();
     let mut programs = vec![Vec::new(); 24];
@@ -344,7 +345,7 @@ fn deeds() -> impl Strategy<Value = Vec<(usize, Deed)>> {
 }
 
 proptest! {
-    /// What is sent between any regions, also where it comes to nothing, is the same on any number of members.
+    /// Random programs, also those that deadlock or fail, give the same answer on any number of members.
     #[test]
     fn random_programs_give_the_same_on_members(
         deeds in deeds(),
@@ -429,7 +430,7 @@ fn members_that_run_different_things_are_told() {
     assert_eq!(parts, [Err(mismatch(1)), Err(mismatch(0))]);
 }
 
-/// Members go on to other calls, and to other runs.
+/// One cluster serves collective calls and several runs in turn.
 #[test]
 fn one_cluster_serves_many_runs() {
     let (programs, homes) = bustle();

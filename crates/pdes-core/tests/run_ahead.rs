@@ -39,9 +39,9 @@ fn a_window_bounds_the_tokens_that_wait_on_one_worker() {
 #[test]
 fn a_window_bounds_the_tokens_that_wait_on_two_workers() {
     let window = RunAhead::Window(SimDuration::from_picos(100 * PERIOD));
-    // A worker may be 16 windows ahead when it moves its horizon by one more, so that 17 may be under way when the
-    // worker of the consumer says that it is idle; the next window, sent before it notices, brings it in sight again
-    // for 17 more. A window holds 101 tokens.
+    // A worker may be 16 windows ahead when it raises its horizon by one more, so that 17 may be in transit when the worker
+    // of the consumer publishes that it is idle; the next window, sent before the producer notices, lowers the consumer's
+    // bound again, for 17 more. A window holds 101 tokens.
     let bound = 35 * 101;
     for seed in 0..4 {
         let peak = peak(&pipeline(9), &Engine::new(2).run_ahead(window).jitter(seed));

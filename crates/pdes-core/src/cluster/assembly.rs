@@ -1,4 +1,4 @@
-//! What members tell each other in pieces: between simulations, and at the meetings of regions.
+//! Collective operations of members between runs, and messages of any length, in fragments.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,23 +7,24 @@ use super::patience::Patience;
 use super::{Cluster, ClusterError};
 use crate::{SimTime, Wire};
 
-/// Bytes of a frame.
+/// Maximum size of a fragment \[B\].
 const PIECE: usize = 3_900;
-/// First bytes of frames, different from those of a simulation. More of the same follows, or nothing does.
+/// First byte of a fragment that others follow; different from the first bytes of the frames of a run.
 const MORE: u8 = 100;
+/// First byte of the last fragment of a message.
 const LAST: u8 = 101;
 
-/// # Calls of all members
-/// Every member makes these calls, in the same order as all others and as simulations.
+/// # Collective calls
+/// Every member makes these calls, in the same order, also with respect to runs.
 impl Cluster {
-    /// Brings something of each member to member 0; returns it there, in the order of the members, and nothing at the
-    /// others.
+    /// Gathers the bytes of each member at member 0; returns them there, in the order of the members, and an empty list at
+    /// the others.
     ///
     /// # Errors
-    /// Where a member has left the cluster.
+    /// If a member has left the cluster.
     ///
     /// # Panics
-    /// Where this member has failed before.
+    /// If this member has failed before.
     pub fn gather(&mut self, own: Vec<u8>) -> Result<Vec<Vec<u8>>, ClusterError> {
         self.begin();
         let mut all = Vec::new();
@@ -37,13 +38,13 @@ impl Cluster {
         Ok(all)
     }
 
-    /// Brings something of member 0 to all; what the others give does not matter.
+    /// Broadcasts the bytes of member 0 to all members; the arguments of the others are ignored.
     ///
     /// # Errors
-    /// Where a member has left the cluster.
+    /// If a member has left the cluster.
     ///
     /// # Panics
-    /// Where this member has failed before.
+    /// If this member has failed before.
     pub fn spread(&mut self, of_first: Vec<u8>) -> Result<Vec<u8>, ClusterError> {
         self.begin();
         let mut found = of_first;
@@ -56,23 +57,23 @@ impl Cluster {
         Ok(found)
     }
 
-    /// Tells all members which of them, the lowest one, has failed in what it did on its own, if any has; each says
-    /// whether it has succeeded itself.
+    /// Returns, on all members, the lowest member that has not succeeded in its own work, if there is one. Each member
+    /// passes its own success.
     ///
     /// # Errors
-    /// Where a member has left the cluster.
+    /// If a member has left the cluster.
     ///
     /// # Panics
-    /// Where this member has failed before.
+    /// If this member has failed before.
     ///
     /// ```
     /// use pdes_core::Cluster;
     ///
-    /// let told = Cluster::in_memory(3, |mut cluster| {
+    /// let failures = Cluster::in_memory(3, |mut cluster| {
     ///     let succeeded = cluster.member() == 0;
     ///     cluster.first_failure(succeeded)
     /// });
-    /// assert!(told.into_iter().all(|told| told.unwrap() == Ok(Some(1))));
+    /// assert!(failures.into_iter().all(|failure| failure.unwrap() == Ok(Some(1))));
     /// ```
     pub fn first_failure(&mut self, succeeded: bool) -> Result<Option<usize>, ClusterError> {
         let all = self.gather(vec![u8::from(succeeded)])?;
@@ -84,7 +85,8 @@ impl Cluster {
         Ok(failed.map(|member| member as usize))
     }
 
-    /// Files bytes, as many as there are, for a member that [waits](Cluster::await_all) for them.
+    /// Queues a message of any length, in fragments, for a member that receives it with
+    /// [`receive_from_each`](Cluster::receive_from_each).
     pub(crate) fn post(&mut self, to: usize, bytes: &[u8]) {
         let (mut rest, mut frame) = (bytes, Vec::with_capacity(1 + PIECE.min(bytes.len())));
         loop {
@@ -100,14 +102,17 @@ impl Cluster {
         }
     }
 
-    /// Waits for what these members give; returns it in their order.
+    /// Receives one message of each of these members; returns them in the order of the members.
     fn take_in(&mut self, members: Range<usize>) -> Result<Vec<Vec<u8>>, ClusterError> {
         let mut pieces = Pieces::new(self.members());
         self.await_all(&mut pieces, members.clone())?;
         Ok(members.map(|member| pieces.take(member)).collect())
     }
 
-    /// Waits until each of these members has given something that was not taken yet. Meanwhile what this one gives is sent.
+    /// Waits until there is a complete message of each of these members, other than this one. Sends queued frames meanwhile.
+    ///
+    /// # Errors
+    /// If a member has left the cluster.
     pub(crate) fn await_all(
         &mut self,
         pieces: &mut Pieces,
@@ -134,7 +139,7 @@ impl Cluster {
         }
     }
 
-    /// Ends a call when all that this member gives is on its way.
+    /// Completes a collective call after all frames of this member have been sent.
     pub(crate) fn end(&mut self) -> Result<(), ClusterError> {
         let mut patience = Patience::new();
         while self.mail.has_outgoing() {
@@ -149,7 +154,7 @@ impl Cluster {
     }
 }
 
-/// What members give, put together from pieces, in the order in which each gave it.
+/// Reassembles messages from fragments, in the order in which each member sent them.
 pub(crate) struct Pieces {
     of_member: Box<[Given]>,
 }
@@ -177,7 +182,7 @@ impl Pieces {
         }
     }
 
-    /// Takes what a member gave first; nothing where it is this one.
+    /// Takes the oldest complete message of a member; an empty one for this member.
     pub(crate) fn take(&mut self, member: usize) -> Vec<u8> {
         self.of_member[member].whole.pop_front().unwrap_or_default()
     }

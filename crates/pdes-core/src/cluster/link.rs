@@ -1,4 +1,4 @@
-//! What moves messages between members.
+//! The backends that move messages between members.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use super::mpi::MpiLink;
 
 /// A member's end of the connections to all others. Messages from one member to another keep their order.
 pub(super) enum Link {
-    /// Between threads of this process.
+    /// Channels between threads of this process.
     Memory(MemoryLink),
-    /// Between processes.
+    /// MPI between processes.
     #[cfg(feature = "mpi")]
     Mpi(MpiLink),
 }
 
-/// Messages with the member to or from which they go.
+/// Messages, each with its destination or source member.
 pub(super) type Messages = VecDeque<(usize, Vec<u8>)>;
 
 impl Link {
@@ -35,7 +35,7 @@ impl Link {
         }
     }
 
-    /// Begins to send messages and appends what has come in. It never waits.
+    /// Begins to send messages and appends those that have arrived. It never blocks.
     pub(super) fn exchange(&mut self, outgoing: &mut Messages, incoming: &mut Messages) {
         match self {
             Self::Memory(link) => link.exchange(outgoing, incoming),
@@ -44,7 +44,7 @@ impl Link {
         }
     }
 
-    /// Returns whether messages are not sent yet; they are, if this or `exchange` is called again and again.
+    /// Returns true if sends are pending. They complete if this or `exchange` is called repeatedly.
     pub(super) fn is_sending(&mut self) -> bool {
         match self {
             Self::Memory(_) => false,

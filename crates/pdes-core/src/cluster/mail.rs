@@ -1,25 +1,25 @@
-//! Frames between members: gathered to messages, bounded by credits, sorted by the run to which they belong.
+//! The transport of frames between members: it packs them into messages, controls their flow by credits, and sorts them by
+//! the run to which they belong.
 
 use std::collections::VecDeque;
 
 use super::link::{Link, Messages};
 use crate::{SimTime, Wire};
 
-/// Bytes of a message, unless a single frame is longer. What is no longer than this, MPI libraries bring to the
-/// receiver's side before it asks for it.
+/// Maximum size of a message \[B\], unless a single frame is longer. MPI libraries send messages up to this size eagerly.
 const MESSAGE_BYTES: usize = 4000;
-/// Messages to one member of which it has not said that it has received them.
+/// Maximum number of unacknowledged messages to one member.
 const CREDIT: u32 = 64;
 
-/// What a message begins with.
+/// The header of a message.
 struct Header {
-    /// Whether the sender leaves the cluster; what follows is then a [`Cause`], and no frames.
+    /// True if the sender leaves the cluster; a [`DepartureCause`] follows then, and no frames.
     farewell: bool,
-    /// The run to which the frames belong; of a farewell, the last one that the sender completed.
+    /// Run to which the frames belong; in a departure, the last one that the sender completed.
     run: u32,
-    /// Messages with frames that the sender has received from the receiver.
+    /// Number of messages with frames that the sender has received from the receiver (the acknowledgement).
     received: u32,
-    /// The least clock of the sender.
+    /// Least clock of the sender.
     floor: SimTime,
 }
 
@@ -45,30 +45,33 @@ impl Header {
     }
 }
 
-/// All that goes to and comes from other members.
+/// The transport of frames to and from other members.
 pub(crate) struct Mail {
     link: Link,
     peers: Vec<Peer>,
     run: u32,
     outgoing: Messages,
     arrived: Messages,
-    /// Frames of this run, to be read.
+    /// Unread messages of this run.
     incoming: VecDeque<Delivery>,
-    /// Frames of the next run, which others have begun already.
+    /// Messages of later runs, which other members have begun already, with the numbers of their runs.
     ahead: VecDeque<(u32, Delivery)>,
 }
 
-/// Another member. Of the counters only differences matter, so that they may wrap.
+/// The state of the connection to another member. The counters may wrap: only their differences are used.
 #[derive(Default)]
 struct Peer {
-    /// Frames of messages to come, without their headers.
+    /// Messages that wait for credit, without their headers.
     backlog: VecDeque<Vec<u8>>,
+    /// Number of messages with frames sent to the peer.
     sent: u32,
+    /// Number of sent messages that the peer has acknowledged.
     acknowledged: u32,
+    /// Number of messages with frames received from the peer.
     received: u32,
-    /// What it has been told of `received`.
+    /// Number of received messages that were acknowledged to the peer.
     told: u32,
-    /// Whether it is to get a message even if there is no frame for it.
+    /// True if a message is due even if there is no frame for the peer.
     nudged: bool,
     farewell: Option<Farewell>,
 }
@@ -78,12 +81,12 @@ struct Farewell {
     cause: Cause,
 }
 
-/// Who was the first to leave, and why.
+/// The cause of a departure: the member that left first, and its panic message.
 #[derive(Clone, Debug)]
 pub(super) struct Cause {
-    /// Whoever leaves because another one has left names that one.
+    /// First member to leave; a member that leaves because another one has left names that one.
     pub(super) member: usize,
-    /// The message of its panic.
+    /// Message of its panic.
     pub(super) message: Option<String>,
 }
 
@@ -100,10 +103,10 @@ impl Cause {
     }
 }
 
-/// The frames of one message.
+/// A received message and the position up to which its frames are read.
 pub(crate) struct Delivery {
     pub(crate) from: usize,
-    /// The least clock of the sender when it sent the message.
+    /// Least clock of the sender when it sent the message.
     pub(crate) floor: SimTime,
     bytes: Vec<u8>,
     read: usize,
@@ -140,7 +143,7 @@ impl Mail {
         (0..self.members()).filter(move |&member| member != me)
     }
 
-    /// Begins with the frames of another run. Those of the last one that still come in matter to nobody.
+    /// Switches to another run: drops messages of the last one, and makes early messages of this one readable.
     pub(super) fn begin(&mut self, run: u32) {
         self.run = run;
         self.incoming.clear();
@@ -150,7 +153,7 @@ impl Mail {
         self.incoming.extend(present.into_iter().map(|(_, delivery)| delivery));
     }
 
-    /// Files a frame.
+    /// Queues a frame, in the last message if it fits there.
     pub(crate) fn post(&mut self, to: usize, frame: &[u8]) {
         let backlog = &mut self.peers[to].backlog;
         let bytes = u32::SIZE + frame.len();
@@ -162,14 +165,14 @@ impl Mail {
         message.extend_from_slice(frame);
     }
 
-    /// Has a message sent with what its header says, whether or not there are frames for it.
+    /// Makes the next [`exchange`](Transport::exchange) send a message, with a header only if there are no frames.
     pub(crate) fn nudge(&mut self, to: usize) {
         self.peers[to].nudged = true;
     }
 
-    /// Sends what may be sent, and takes in what has arrived.
+    /// Sends the messages for which there is credit, and receives those that have arrived. It never blocks.
     ///
-    /// A message without frames needs no credit and is not acknowledged; so acknowledgements always get through.
+    /// A message without frames needs no credit and is not acknowledged, so acknowledgements always get through.
     pub(crate) fn exchange(&mut self, floor: SimTime) {
         let run = self.run;
         for (to, peer) in self.peers.iter_mut().enumerate() {
@@ -222,12 +225,12 @@ impl Mail {
         self.ahead.clear();
     }
 
-    /// Returns the bytes that wait to be sent.
+    /// Returns the number of bytes that wait for credit \[B\].
     pub(crate) fn backlog(&self) -> usize {
         self.peers.iter().flat_map(|peer| &peer.backlog).map(Vec::len).sum()
     }
 
-    /// Returns whether anything has not been sent yet.
+    /// Returns true if a message waits for credit or is being sent.
     pub(crate) fn has_outgoing(&mut self) -> bool {
         let waits = |peer: &Peer| !peer.backlog.is_empty() && peer.farewell.is_none();
         self.peers.iter().any(waits) || self.link.is_sending()
@@ -237,7 +240,7 @@ impl Mail {
         self.peers.iter_mut().for_each(|peer| peer.backlog.clear());
     }
 
-    /// Tells all others that this member leaves, after what has been sent already.
+    /// Announces to all other members that this one leaves, after the messages that were sent already. It needs no credit.
     pub(super) fn say_farewell(&mut self, completed: u32, cause: &Cause) {
         for to in self.others() {
             let header = Header {
@@ -254,7 +257,7 @@ impl Mail {
         self.link.exchange(&mut self.outgoing, &mut self.arrived);
     }
 
-    /// Returns why a member has left before it completed a run, if one has.
+    /// Returns the cause of the departure of a member that left before it completed a run, if there is one.
     pub(super) fn departure(&self, run: u32) -> Option<&Cause> {
         let farewells = self.peers.iter().filter_map(|peer| peer.farewell.as_ref());
         let mut early = farewells.filter(|farewell| farewell.completed < run);
@@ -267,7 +270,7 @@ impl Mail {
 }
 
 impl Peer {
-    /// Hands over the messages for which there is credit, or one without frames where one is due.
+    /// Hands over the messages for which there is credit, or a header only if a message or an acknowledgement is due.
     fn depart(&mut self, header: &Header, mut hand_over: impl FnMut(Vec<u8>)) {
         let owed = self.received.wrapping_sub(self.told);
         let mut due = self.nudged || owed >= CREDIT / 2;

@@ -1,10 +1,10 @@
-//! Members that are threads of one process.
+//! The backend for members that are threads of one process.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::link::Messages;
 
-/// One member's end of channels to all others.
+/// One member's end of the channels to all others.
 pub(super) struct MemoryLink {
     me: usize,
     inbox: Receiver<(usize, Vec<u8>)>,
@@ -29,7 +29,7 @@ impl MemoryLink {
 
     pub(super) fn exchange(&mut self, outgoing: &mut Messages, incoming: &mut Messages) {
         for (to, message) in outgoing.drain(..) {
-            // A member that has gone has waited for the last message that it needs.
+            // Errors are ignored: a member that has gone has waited for the departures of all others.
             let _ = self.peers[to].send((self.me, message));
         }
         incoming.extend(self.inbox.try_iter());

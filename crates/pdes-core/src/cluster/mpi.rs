@@ -1,4 +1,4 @@
-//! Members that are processes of an MPI program.
+//! The backend for members that are processes of an MPI program.
 
 mod sending;
 
@@ -14,22 +14,22 @@ use super::MpiError;
 use super::link::Messages;
 use sending::Sending;
 
-/// The most messages that are received before the caller gets to see them.
+/// Maximum number of messages received in one poll.
 const MESSAGES_PER_LOOK: usize = 64;
-/// Messages that may have been sent before MPI is asked about the first of them: to ask may cost a system call, and the
-/// processor where others want it.
+/// Number of pending sends before MPI is asked to test the first of them: a test may cost a system call, and may yield the
+/// processor to other threads.
 const MESSAGES_KEPT: usize = 16;
 
-/// A communicator of all processes.
+/// The backend over a communicator of all processes.
 pub(super) struct MpiLink {
     me: usize,
     members: usize,
-    /// In the order in which they were begun. Nobody waits for them: between processes of one host, Open MPI calls a
-    /// message sent, however short it is, when its receiver has looked for messages.
+    /// Pending sends, oldest first. Nothing waits for them: between processes of one host, Open MPI completes a send, however
+    /// short it is, only when the receiver has polled for messages.
     sending: VecDeque<Sending>,
     communicator: SimpleCommunicator,
-    /// Finalises MPI when it is dropped, which must happen after all is sent and the communicator is freed: fields are
-    /// dropped in their order.
+    /// Finalises MPI when it is dropped, which must happen after all sends are complete and the communicator is freed:
+    /// fields are dropped in their order.
     _universe: Universe,
 }
 
@@ -41,7 +41,7 @@ impl MpiLink {
         if threading < Threading::Serialized {
             return Err(MpiError::Threads);
         }
-        // Its own communicator keeps its messages apart from any others of the program.
+        // A duplicated communicator keeps these messages apart from others of the program.
         let communicator = universe.world().duplicate();
         Ok(Self {
             me: communicator.rank() as usize,
@@ -82,7 +82,7 @@ impl MpiLink {
         }
     }
 
-    /// Receives what has arrived.
+    /// Receives the messages that have arrived.
     fn receive(&self, incoming: &mut Messages) {
         for _ in 0..MESSAGES_PER_LOOK {
             let Some((message, status)) = self.communicator.any_process().immediate_matched_probe() else {

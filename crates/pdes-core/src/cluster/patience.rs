@@ -1,15 +1,15 @@
-//! How long to wait between two looks at something that does not wake anybody up.
+//! Backoff between two polls of a condition that does not wake threads up.
 
 use std::thread;
 use std::time::Duration;
 
-/// Looks before the thread sleeps: waking up costs more than a few of them.
+/// Number of polls before the thread sleeps: a wake-up costs more than a few of them.
 const LOOKS_AWAKE: u32 = 500;
 const FIRST_SLEEP: Duration = Duration::from_micros(10);
-/// Long enough to leave the processor to others, short enough to go unnoticed where something comes at last.
+/// Long enough to leave the processor to other threads, short enough to add no noticeable latency.
 const LONGEST_SLEEP: Duration = Duration::from_micros(500);
 
-/// Yields at first, and then sleeps for longer and longer.
+/// An exponential backoff that yields at first, and then sleeps for longer and longer.
 pub(crate) struct Patience {
     looks: u32,
     sleep: Duration,
@@ -20,7 +20,7 @@ impl Patience {
         Self { looks: 0, sleep: FIRST_SLEEP }
     }
 
-    /// Returns for how long to sleep before the next look; `None` where that is not worth it yet.
+    /// Returns the duration to sleep before the next poll; `None` if the thread should only yield.
     pub(crate) fn next_sleep(&mut self) -> Option<Duration> {
         if self.looks < LOOKS_AWAKE {
             self.looks += 1;

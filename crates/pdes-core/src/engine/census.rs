@@ -1,16 +1,16 @@
-//! Global quiescence over all members: none can run and no frame is under way.
+//! Termination detection over all members of a cluster: no process can run and no frame is in transit.
 
 use super::frame::Report;
 use super::quiescence::Verdict;
 
-/// The last report of each member that had nothing to do, kept by member 0.
+/// Detects global quiescence at member 0 from the last report of each idle member.
 ///
 /// A member reports how many counted frames it has sent to each other member, and received from each (the vector
-/// counters of Mattern 1987). Where, by the last reports, every pair agrees, the run is quiescent, although the
-/// reports are of different moments: frames between two members keep their order, so that each frame which a member
-/// has received when it reported was sent before its sender reported, and all of those have been received. The first
-/// member to get something to do after its report would have to receive a frame that was sent after a report, by a
-/// member that had got something to do before: there is no first one.
+/// counters of Mattern 1987). If the last reports agree for every pair, the run is quiescent, although the reports are of
+/// different moments. Proof: frames between two members keep their order, so every frame that a member had received when
+/// it reported was sent before its sender reported, and all of those have been received. The first member to become
+/// active after its report would have to receive a frame that was sent after a report, by a member that had become active
+/// before it; so there is no first one.
 pub(crate) struct Census {
     reports: Vec<Option<Report>>,
     changed: bool,
@@ -26,7 +26,7 @@ impl Census {
         self.changed = true;
     }
 
-    /// Returns a verdict if the run is quiescent and something was reported since the last call.
+    /// Returns a decision if the run is quiescent and a report has come since the last call.
     pub(crate) fn verdict(&mut self) -> Option<Verdict> {
         if !std::mem::take(&mut self.changed) {
             return None;
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn equal_sums_of_old_reports_are_not_quiescence() {
         let mut census = Census::new(3);
-        // Member 0 reports before it hears of member 1, and sends to member 2 afterwards: the sums are equal.
+        // Member 0 reports before it receives the frame of member 1, and sends to member 2 afterwards: the sums are equal.
         census.file(0, report([0; 3], [0; 3]));
         census.file(1, report([1, 0, 0], [0; 3]));
         census.file(2, report([0; 3], [1, 0, 0]));

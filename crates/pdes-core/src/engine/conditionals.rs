@@ -1,10 +1,10 @@
-//! The conditional events of processes.
+//! The queue of conditional events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Rank, SimTime};
 
-/// At most one conditional event for each process, the earliest first.
+/// A priority queue of conditional events by (time, rank), with at most one event for each process. O(log n) per operation.
 #[derive(Debug, Default)]
 pub(crate) struct Conditionals {
     in_order: BTreeSet<(SimTime, Rank)>,
@@ -12,7 +12,7 @@ pub(crate) struct Conditionals {
 }
 
 impl Conditionals {
-    /// Sets when the event of a process is due, in place of what was set before.
+    /// Schedules the event of a process, in place of the one that it had.
     pub(crate) fn set(&mut self, rank: Rank, at: SimTime) {
         if let Some(before) = self.of_process.insert(rank, at) {
             self.in_order.remove(&(before, rank));
@@ -20,7 +20,7 @@ impl Conditionals {
         self.in_order.insert((at, rank));
     }
 
-    /// Forgets the event of a process, if it has one.
+    /// Removes the event of a process, if it has one.
     pub(crate) fn remove(&mut self, rank: Rank) {
         if let Some(at) = self.of_process.remove(&rank) {
             self.in_order.remove(&(at, rank));
@@ -32,7 +32,7 @@ impl Conditionals {
         self.in_order.first().copied()
     }
 
-    /// Takes out the earliest event.
+    /// Removes and returns the earliest event.
     pub(crate) fn pop_first(&mut self) -> Option<(SimTime, Rank)> {
         let (at, rank) = self.in_order.pop_first()?;
         self.of_process.remove(&rank);

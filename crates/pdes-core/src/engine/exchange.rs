@@ -1,4 +1,4 @@
-//! Tokens between workers: batches over channels, and frames to those of other members.
+//! The endpoint of a worker: batches of tokens over channels to workers of this member, frames to those of other members.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,47 +13,48 @@ use super::worker::Commons;
 use crate::cluster::patience::Patience;
 use crate::{Rank, SimTime};
 
-/// Bytes of a frame with tokens: they fill a message.
+/// Maximum size of a frame with tokens \[B\]: it fills a message.
 const FRAME_BYTES: usize = 3_900;
-/// Turns between two looks at other members, and between two moments when tokens for them are sent.
+/// Number of turns between two polls of other members, and between two flushes of the tokens for them.
 const TURNS_PER_LOOK: u32 = 64;
-/// Bytes that may wait to be sent to other members before workers stop to produce more.
+/// Bytes that may wait to be sent to other members before workers stop producing more \[B\].
 const BACKLOG_BYTES: usize = 4 << 20;
-/// Looks at other members before this one reports that it has nothing to do.
+/// Number of polls of other members before this one reports that it is idle.
 const LOOKS_BEFORE_REPORT: u32 = 20;
 
-/// What one worker tells another of the same member.
+/// A message between two workers of one member.
 pub(crate) enum Message<T> {
     /// Tokens for processes of the receiver, in the order in which they were sent.
     Batch(Vec<(Rank, T)>),
-    /// The same from another member, as they were written.
+    /// Encoded tokens from another member.
     Frame(Vec<u8>),
     /// To the first worker: a frame for another member.
     Parcel { member: usize, frame: Vec<u8> },
     /// The conditional event of this process is committed.
     Commit(Rank),
-    /// To the first worker: no worker has anything to do.
+    /// To the first worker: all workers of the member are idle.
     Quiet,
     /// The run is over.
     Stop,
 }
 
-/// Where the tokens for a worker go.
+/// The destination of the tokens for one worker.
 enum Endpoint<T> {
-    /// To another thread, or to this one.
+    /// A thread of this member, perhaps this one.
     Thread(Sender<Message<T>>),
-    /// To a worker of another member.
+    /// A worker of another member.
     Member { member: usize, worker: usize, codec: Codec<T> },
 }
 
-/// What an endpoint is made of, to be sent to the thread of its worker.
+/// The builder of an endpoint, which can be sent to the thread of its worker.
 pub(crate) struct Seat<T> {
     me: usize,
     inbox: Receiver<Message<T>>,
     peers: Vec<Sender<Message<T>>>,
 }
 
-/// One worker's endpoints. Workers of this member count from zero, but for the endpoints, which are those of all.
+/// The endpoint of one worker: its inbox and its destinations. `me` and `peers` count the workers of this member, the
+/// destinations and the outgoing batches those of all members.
 pub(crate) struct Exchange<'a, T> {
     me: usize,
     share: Share,
@@ -62,30 +63,30 @@ pub(crate) struct Exchange<'a, T> {
     endpoints: Vec<Endpoint<T>>,
     outgoing: Vec<Vec<(Rank, T)>>,
     batch: usize,
-    /// The most tokens that are sent to another member at once.
+    /// Maximum number of tokens in a frame to another member.
     batch_abroad: usize,
     traffic: Traffic,
     floors: &'a Floors,
     codec: Option<Codec<T>>,
     backlog: &'a Backlog,
-    /// The connection to other members, of the first worker in a cluster.
+    /// Gateway to other members; only the first worker of a member of a cluster has it.
     gateway: Option<Gateway<'a>>,
     turns: u32,
 }
 
-/// Messages sent and received by a worker since it last reported them.
+/// Numbers of counted messages that a worker has sent and received since its last report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
 
-/// Bytes on their way from the workers of a member to other members. Relaxed throughout: it only slows workers down.
+/// Bytes that wait to be sent from the workers of a member to other members. Relaxed throughout: it only throttles workers.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    /// On their way to the first worker.
+    /// Bytes in transit to the first worker.
     parcels: AtomicUsize,
-    /// What waits there.
+    /// Bytes that the transport of the first worker has queued.
     waiting: AtomicUsize,
 }
 
@@ -95,7 +96,7 @@ impl Backlog {
     }
 }
 
-/// Makes what the connected endpoints of the workers of a member are made of.
+/// Returns the builders of the connected endpoints of a member's workers.
 pub(crate) fn connect<T>(workers: usize) -> Vec<Seat<T>> {
     let (peers, inboxes): (Vec<_>, Vec<_>) = (0..workers).map(|_| unbounded()).unzip();
     let seat = |(me, inbox)| Seat { me, inbox, peers: peers.clone() };
@@ -103,7 +104,7 @@ pub(crate) fn connect<T>(workers: usize) -> Vec<Seat<T>> {
 }
 
 impl<T> Seat<T> {
-    /// Makes the endpoints. In a cluster there is a codec, and the first worker has the gateway.
+    /// Builds the endpoint. In a cluster there is a codec, and the first worker has the gateway.
     pub(crate) fn take<'a>(
         self,
         share: &Share,
@@ -138,28 +139,28 @@ impl<T> Seat<T> {
 }
 
 impl<'a, T> Exchange<'a, T> {
-    /// Returns the number of this worker among those of the member.
+    /// Returns the index of this worker among those of the member.
     pub(crate) fn me(&self) -> usize {
         self.me
     }
 
-    /// Returns the number of this worker among those of all members.
+    /// Returns the index of this worker among those of all members.
     pub(crate) fn number(&self) -> usize {
         self.share.first_worker() + self.me
     }
 
-    /// Returns the first place of this worker.
+    /// Returns the first slot of this worker.
     pub(crate) fn first_place(&self) -> u32 {
         self.share.whole.places(self.number()).start
     }
 
-    /// Returns the place of a rank.
+    /// Returns the slot of a rank.
     #[inline]
     pub(crate) fn place(&self, rank: Rank) -> u32 {
         self.share.whole.place(rank)
     }
 
-    /// Returns the rank at a place.
+    /// Returns the rank in a slot.
     #[inline]
     pub(crate) fn rank(&self, place: u32) -> Rank {
         self.share.whole.rank(place)
@@ -169,7 +170,7 @@ impl<'a, T> Exchange<'a, T> {
         self.endpoints.len()
     }
 
-    /// Files a token for a process of another worker.
+    /// Queues a token for a process of another worker, and sends the batch if it is full.
     pub(crate) fn post(&mut self, to: Rank, token: T) {
         let owner = self.share.whole.worker(to);
         let batch = &mut self.outgoing[owner];
@@ -183,13 +184,12 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Sends everything that is filed. A worker that blocks with tokens in its hands would stop the run.
+    /// Sends all queued tokens. A worker must do so before it waits, else the run could deadlock.
     pub(crate) fn flush(&mut self) {
         self.send_where(|_, _| true);
     }
 
-    /// Sends what is filed for workers that have nothing to do, and now and then what is filed for other members, of
-    /// whose workers that is not known.
+    /// Sends the tokens queued for idle workers, and every 64th time those for other members, whose workers may be idle.
     pub(crate) fn feed_idle(&mut self) {
         self.turns = self.turns.wrapping_add(1);
         let abroad = self.turns.is_multiple_of(TURNS_PER_LOOK);
@@ -241,7 +241,8 @@ impl<'a, T> Exchange<'a, T> {
         self.tell(worker, message);
     }
 
-    /// Sends a message. A peer that has gone (it panicked, and says so itself) needs no messages.
+    /// Sends a message that is not counted. Errors are ignored: a peer whose inbox is closed has panicked, and reports that
+    /// itself.
     fn tell(&self, worker: usize, message: Message<T>) {
         let _ = self.peers[worker].send(message);
     }
@@ -253,13 +254,13 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Returns whether so much waits to be sent to other members that there should not be more. They receive whatever
-    /// they do, so that this does not last.
+    /// Returns true if too many bytes wait to be sent to other members. Other members receive in every state, so this
+    /// cannot last.
     pub(crate) fn is_congested(&self) -> bool {
         self.codec.is_some() && self.backlog.is_long()
     }
 
-    /// Returns the next message, with a look at other members now and then.
+    /// Returns the next message; polls other members every 64 turns only.
     pub(crate) fn try_receive(&mut self) -> Option<Message<T>> {
         if let Some(message) = self.try_receive_here() {
             return Some(message);
@@ -272,7 +273,7 @@ impl<'a, T> Exchange<'a, T> {
         None
     }
 
-    /// Returns the next message, with a look at other members.
+    /// Returns the next message; polls other members if there is none of this member.
     pub(crate) fn look(&mut self) -> Option<Message<T>> {
         self.try_receive_here().or_else(|| self.try_receive_abroad())
     }
@@ -286,7 +287,7 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Counts a message of this member and passes it on if it is for another member.
+    /// Counts a message of this member, and forwards it if it is for another member.
     fn accept(&mut self, message: Message<T>) -> Option<Message<T>> {
         match message {
             Message::Quiet => None,
@@ -304,7 +305,7 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Passes what comes from other members on to the worker that it is for; returns the next that is for this one.
+    /// Forwards arrivals from other members to their workers; returns the next one for this worker.
     fn try_receive_abroad(&mut self) -> Option<Message<T>> {
         loop {
             let gateway = self.gateway.as_mut()?;
@@ -343,7 +344,7 @@ impl<'a, T> Exchange<'a, T> {
             None => {}
         }
         loop {
-            // Its own sender is among the peers, so that the channel is never disconnected.
+            // This worker holds a sender to its own inbox, so the channel is never disconnected.
             let message = self.inbox.recv().expect("a worker's channel is open as long as the worker lives");
             if let Some(message) = self.accept(message) {
                 return message;
@@ -351,7 +352,7 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Waits for a message of this or another member, and passes on what is for others meanwhile.
+    /// Waits for a message of this or another member, and forwards those for other workers meanwhile.
     fn wait_abroad(&mut self, quiescence: &Quiescence) -> Message<T> {
         let mut patience = Patience::new();
         let mut looks = 0;
@@ -384,7 +385,7 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Does what is to be done where nothing can run.
+    /// Executes the decision at quiescence.
     fn carry_out(&mut self, verdict: Verdict, quiescence: &Quiescence) {
         match verdict {
             Verdict::Stop => {
@@ -402,7 +403,7 @@ impl<'a, T> Exchange<'a, T> {
         }
     }
 
-    /// Reads tokens that come from another member; `None` where they are none for processes of this worker.
+    /// Decodes tokens from another member; `None` if they are not tokens for processes of this worker.
     pub(crate) fn read(&self, frame: &[u8]) -> Option<Vec<(Rank, T)>> {
         let packets = self.codec.as_ref()?.packets(frame)?;
         let (whole, places) = (&self.share.whole, self.share.whole.places(self.number()));
@@ -410,13 +411,13 @@ impl<'a, T> Exchange<'a, T> {
         packets.iter().all(|&(to, _)| is_here(to)).then_some(packets)
     }
 
-    /// Gives the connection to other members back.
+    /// Takes the gateway to other members out.
     pub(crate) fn take_gateway(&mut self) -> Option<Gateway<'a>> {
         self.gateway.take()
     }
 }
 
-/// Stops all other workers where this one is unwinding, so that none waits for it for ever.
+/// Stops all other workers if this one panics, so that none waits for it for ever.
 impl<T> Drop for Exchange<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {

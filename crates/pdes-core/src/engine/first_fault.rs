@@ -1,10 +1,10 @@
-//! The failure that a run reports.
+//! The earliest failure of a run, the one that it reports.
 
 use super::Ending;
 use super::frame::Tally;
 use crate::{Fault, Rank, SimTime};
 
-/// The earliest failure met so far, by (time, rank, order).
+/// The earliest failure found so far, by (time, rank, order).
 #[derive(Debug)]
 pub(crate) struct FirstFault<E>(Option<(Rank, Fault<E>)>);
 
@@ -14,7 +14,7 @@ impl<E> FirstFault<E> {
         Self(None)
     }
 
-    /// Keeps a failure, if it is earlier than the one kept.
+    /// Keeps a failure if it is earlier than the one kept.
     pub(crate) fn record(&mut self, rank: Rank, fault: Fault<E>) {
         let key = (fault.at, rank, fault.order);
         if self.0.as_ref().is_none_or(|(rank, earliest)| key < (earliest.at, *rank, earliest.order)) {
@@ -22,7 +22,7 @@ impl<E> FirstFault<E> {
         }
     }
 
-    /// Keeps the earlier one of two.
+    /// Keeps the earlier one of two failures.
     pub(crate) fn merge(&mut self, other: Self) {
         if let Some((rank, fault)) = other.0 {
             self.record(rank, fault);
@@ -34,7 +34,8 @@ impl<E> FirstFault<E> {
         self.0.as_ref().map(|(rank, fault)| (fault.at, *rank, fault.order))
     }
 
-    /// Says how a run on a cluster ended that did so for all its processes like this, with a failure here or elsewhere.
+    /// Returns the ending of a run on a cluster from the summary of all members. The error is present on the member of the
+    /// failed process only.
     pub(crate) fn on_cluster(self, all: Tally) -> Ending<Option<E>> {
         let Some((at, rank, order)) = all.fault else { return Ending::of_waiting(all.waiting) };
         let here = self.key() == Some((at, rank, order));
@@ -42,12 +43,12 @@ impl<E> FirstFault<E> {
         Ending::Failed(rank, Fault { at, order, error })
     }
 
-    /// The instant past which nothing matters any more.
+    /// Returns the time of the failure, past which no event matters; [`SimTime::MAX`] if there is none.
     pub(crate) fn cutoff(&self) -> SimTime {
         self.0.as_ref().map_or(SimTime::MAX, |(_, fault)| fault.at)
     }
 
-    /// Says how a run ended in which these processes have not finished.
+    /// Returns the ending of a run in which these processes have not finished.
     pub(crate) fn ending(self, waiting: Vec<Rank>) -> Ending<E> {
         match self.0 {
             Some((rank, fault)) => Ending::Failed(rank, fault),

@@ -1,47 +1,46 @@
-//! What members tell each other during a run.
+//! The frames that members of a cluster exchange during a run, and their encoding.
 
 use crate::cluster::Terms;
 use crate::{Rank, SimTime, Wire};
 
-/// One thing that a member tells another. Those that are counted may give the receiver something to do; a member
-/// that has nothing to do reports how many it has sent and received.
+/// A control or data unit from one member to another. Counted frames may activate the receiver; an idle member reports how
+/// many of them it has sent and received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
-    /// What the sender runs; the first frame of a run.
+    /// Parameters of the sender's run; the first frame of a run.
     Terms(Terms),
     /// Counted: tokens for this worker of the receiver.
     Tokens { worker: u32, packets: &'a [u8] },
     /// Counted: the conditional event of this process is committed.
     Commit(Rank),
-    /// To member 0: the sender has nothing to do.
+    /// To member 0: no worker of the sender can run.
     Idle(Report),
-    /// A process has failed at this instant; what lies past it matters no more.
+    /// A process has failed at this instant; events past it do not matter any more.
     Cutoff(SimTime),
-    /// Asks for a message as soon as the least clock of the receiver is not before this instant, or nothing of it can
-    /// run.
+    /// Requests a message as soon as the receiver's least clock has reached this instant, or all its workers are idle.
     Ask(SimTime),
-    /// To member 0: steps done by the sender, and the instant that it has reached.
+    /// To member 0: number of steps of the sender, and the time that it has reached.
     Progress(u64, SimTime),
-    /// From member 0: nothing can happen any more.
+    /// From member 0: the run is over.
     Stop,
-    /// How the run ended: of one member to member 0, and of all from there.
+    /// Summary of the sender's processes, to member 0; summary of all processes, from member 0.
     Tally(Tally),
 }
 
-/// What a member reports that has nothing to do.
+/// The report of an idle member, for termination detection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// Counted frames to each member.
+    /// Number of counted frames to each member.
     pub(crate) sent: Vec<u64>,
-    /// Counted frames from each member.
+    /// Number of counted frames from each member.
     pub(crate) received: Vec<u64>,
-    /// The earliest conditional event.
+    /// Earliest conditional event.
     pub(crate) candidate: Option<(SimTime, Rank)>,
-    /// The time of the earliest failure.
+    /// Time of the earliest failure.
     pub(crate) cutoff: SimTime,
 }
 
-/// How a run ended, for some or all processes.
+/// The summary of a run, over some or all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Time, rank and order of the earliest failure.
@@ -52,9 +51,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds what others have done.
+    /// Adds the summary of other processes.
     pub(crate) fn merge(&mut self, other: Self) {
-        // The earliest by time, rank and order.
+        // The earliest fault by (time, rank, order).
         self.fault = self.fault.into_iter().chain(other.fault).min();
         self.steps += other.steps;
         self.waiting.extend(other.waiting);
@@ -148,8 +147,8 @@ fn read_list<T: Wire>(bytes: &mut &[u8]) -> Option<Vec<T>> {
     (0..u32::read(bytes)?).map(|_| T::read(bytes)).collect()
 }
 
-/// How tokens with their receivers are written and read: functions, so that what only sends between threads does not
-/// ask for tokens that can be written.
+/// The encoder and decoder of tokens with their receivers. They are function pointers, so that a run on threads only does
+/// not require tokens that implement [`Wire`].
 pub(crate) struct Codec<T> {
     pub(crate) token_bytes: u32,
     encode: fn(&[(Rank, T)], &mut Vec<u8>),
@@ -187,14 +186,14 @@ impl<T: Copy + Wire> Codec<T> {
 }
 
 impl<T> Codec<T> {
-    /// Returns the frame with these tokens for a worker of another member.
+    /// Encodes a frame with these tokens for a worker of another member.
     pub(crate) fn frame(&self, worker: usize, packets: &[(Rank, T)]) -> Vec<u8> {
         let mut bytes = Frame::Tokens { worker: worker as u32, packets: &[] }.to_bytes();
         (self.encode)(packets, &mut bytes);
         bytes
     }
 
-    /// Reads the packets of a frame; `None` where they are none: the members run different programs.
+    /// Decodes the tokens of a frame; `None` if that is impossible because the members run different programs.
     pub(crate) fn packets(&self, bytes: &[u8]) -> Option<Packets<T>> {
         (self.decode)(bytes)
     }

@@ -1,4 +1,4 @@
-//! A member's side of a run on a cluster.
+//! The gateway of a member to the other members of its cluster, in a run of the free-running engine.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::cluster::patience::Patience;
 use crate::cluster::{Cluster, ClusterError, Delivery, Terms};
 use crate::{Progress, Rank, SimTime};
 
-/// How often member 0 is told of the progress of the others.
+/// Period at which the other members send their progress to member 0.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 
-/// What comes in for a worker of this member.
+/// An arrival from another member for a worker of this one.
 pub(crate) enum Arrival {
-    /// Tokens, as they were written.
+    /// Encoded tokens.
     Tokens { worker: usize, packets: Vec<u8> },
     /// The conditional event of this process is committed.
     Commit(Rank),
@@ -24,32 +24,35 @@ pub(crate) enum Arrival {
     Stop,
 }
 
-/// What the first worker of a member uses to speak for all of them with the other members. The protocol is described
-/// in the README beside this file.
+/// The gateway through which the first worker of a member communicates with the other members, on behalf of all workers.
+/// The protocol is described in the README beside this file.
 pub(crate) struct Gateway<'a> {
     cluster: &'a mut Cluster,
     floors: &'a Floors,
     share: Share,
     terms: Terms,
     progress: &'a Progress,
-    /// What each member has done, as it last told, at member 0; elsewhere, when this one last told.
+    /// Steps and time reached of each member by its last report, at member 0; elsewhere only the own entry is used, for the
+    /// progress sent last.
     done: Vec<(u64, SimTime)>,
     told_progress: Instant,
-    /// Counted frames to and from each member.
+    /// Number of counted frames to each member.
     sent: Vec<u64>,
+    /// Number of counted frames from each member.
     received: Vec<u64>,
-    /// What was reported last.
+    /// Report that was sent last.
     reported: Option<Report>,
-    /// The reports of all members, at member 0.
+    /// Termination detector over the reports of all members; used at member 0.
     census: Census,
-    /// The clocks for which other members wait, and those for which they were asked to tell.
+    /// Lower bound that each other member waits for, if it has requested one.
     asked_by: Vec<Option<SimTime>>,
+    /// Lower bound that was requested of each other member and has not been reached yet.
     asked: Vec<Option<SimTime>>,
     told_cutoff: SimTime,
     delivery: Option<Delivery>,
-    /// Whether anything has arrived since that was asked last.
+    /// True if a message has arrived since the last call of `take_has_arrivals`.
     stirred: bool,
-    /// How members ended the run; at the others, how all did, from member 0.
+    /// Summaries of the members, at member 0; elsewhere the summary of all, in the entry of member 0.
     tallies: Vec<Option<Tally>>,
     error: Option<ClusterError>,
 }
@@ -108,22 +111,22 @@ impl<'a> Gateway<'a> {
         self.cluster.mail().others().for_each(|member| self.tell(member, frame));
     }
 
-    /// Returns whether frames have come in that are not read yet.
+    /// Returns true if frames have arrived that are not read yet.
     pub(crate) fn is_reading(&mut self) -> bool {
         self.delivery.is_some() || self.cluster.mail().has_incoming()
     }
 
-    /// Returns whether anything has arrived since the last call: then more may follow soon.
+    /// Returns true if a message has arrived since the last call: then more may follow soon.
     pub(crate) fn take_stirred(&mut self) -> bool {
         std::mem::take(&mut self.stirred)
     }
 
-    /// Returns the bytes that wait until their receivers have received what came before.
+    /// Returns the number of bytes that wait for credit \[B\].
     pub(crate) fn backlog(&mut self) -> usize {
         self.cluster.mail().backlog()
     }
 
-    /// Sends what is filed, takes in what has arrived, and returns the first of it that concerns a worker.
+    /// Sends queued frames, receives messages, and returns the first arrival for a worker.
     pub(crate) fn poll(&mut self) -> Option<Arrival> {
         if !self.is_reading() {
             self.exchange();
@@ -164,7 +167,7 @@ impl<'a> Gateway<'a> {
         mail.exchange(floor);
     }
 
-    /// Tells member 0 what this one has done, if there is news.
+    /// Sends this member's progress to member 0 if it has changed.
     fn tell_progress(&mut self) {
         self.told_progress = Instant::now();
         let (me, done) = (self.me(), (self.progress.steps(), self.progress.reached()));
@@ -173,7 +176,7 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    /// Asks the members that seem to be behind.
+    /// Requests a lower bound from the members that seem to be behind it.
     fn ask(&mut self, wanted: SimTime) {
         for member in self.cluster.mail().others() {
             let asked = self.asked[member].is_some_and(|asked| asked <= wanted);
@@ -227,7 +230,7 @@ impl<'a> Gateway<'a> {
         None
     }
 
-    /// Ends the run where a member has left it.
+    /// Stops the run if a member has left the cluster.
     fn check(&mut self) -> Option<Arrival> {
         if self.error.is_none() {
             self.error = self.cluster.check().err();
@@ -235,8 +238,7 @@ impl<'a> Gateway<'a> {
         self.error.is_some().then_some(Arrival::Stop)
     }
 
-    /// Reports that no worker of this member can run; returns, at member 0, what is to be done if that is so
-    /// everywhere.
+    /// Reports that no worker of this member can run; returns, at member 0, the decision if the run is quiescent.
     pub(crate) fn report(&mut self, Quiet(candidate): Quiet) -> Option<Verdict> {
         let cutoff = self.floors.cutoff();
         let known = self.reported.as_ref().is_some_and(|report| {
@@ -257,15 +259,15 @@ impl<'a> Gateway<'a> {
         if self.me() == 0 { self.census.verdict() } else { None }
     }
 
-    /// Has a process of another member go on; returns whether it is one of another member.
+    /// Sends the commit of a conditional event if its process belongs to another member; returns true if so.
     pub(crate) fn commit(&mut self, rank: Rank) -> bool {
         let (member, _) = self.share.seat(self.share.whole.worker(rank));
         let abroad = member != self.me();
         if abroad {
             self.send(member, &Frame::Commit(rank).to_bytes());
         } else {
-            // What is reported next may be the same again, of a process with another event at the same instant, and
-            // must still count as news: no frame has told them apart.
+            // A local commit is not a counted frame. The next report may equal the last one, for another event of the process
+            // at the same instant, and must still be recorded.
             self.reported = None;
         }
         abroad
@@ -276,15 +278,15 @@ impl<'a> Gateway<'a> {
         self.tell_others(&Frame::Stop);
     }
 
-    /// Ends the run for all members where this one cannot read what it gets.
+    /// Fails the run for all members because this one received data that it cannot decode.
     pub(crate) fn refuse(self) -> ClusterError {
         self.cluster.fail(None);
         ClusterError::Garbled { receiver: self.me() }
     }
 
-    /// Puts together how the run ended for all members.
+    /// Exchanges the summaries of all members; returns their sum.
     pub(crate) fn finish(mut self, tally: Tally) -> Result<Tally, ClusterError> {
-        // What was computed until then means nothing, and must not be taken for a result by others.
+        // A partial result must not be merged with those of other members.
         if let Some(error) = self.error.take() {
             return Err(error);
         }
@@ -312,11 +314,11 @@ impl<'a> Gateway<'a> {
         Ok(self.tallies[0].take().unwrap_or_default())
     }
 
-    /// Waits for something that other members bring about.
+    /// Polls until a condition holds that depends on other members.
     fn poll_until(&mut self, done: impl Fn(&mut Self) -> bool) -> Result<(), ClusterError> {
         let mut patience = Patience::new();
         while !done(self) {
-            // Whatever else arrives, the run is over.
+            // Arrivals are dropped: the run is over.
             while self.poll().is_some_and(|arrival| !matches!(arrival, Arrival::Stop)) {}
             if !done(self)
                 && let Some(error) = self.error.take()

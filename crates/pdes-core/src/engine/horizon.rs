@@ -1,4 +1,4 @@
-//! The bound on run-ahead.
+//! The bound on run-ahead: windows, and lower bounds on the clocks of other workers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,16 +7,16 @@ use crossbeam_utils::CachePadded;
 use super::RunAhead;
 use crate::{SimDuration, SimTime};
 
-/// How many windows a worker may be ahead of the slowest worker that is not idle.
+/// Number of windows that a worker may be ahead of the slowest worker that is not idle.
 const WINDOWS_AHEAD: u64 = 16;
-/// The fewest and the most steps of a process in a window: fewer waste turns, more fill the memory with tokens that wait to
-/// be read.
+/// Minimum and maximum number of steps of a process in a window: fewer waste turns, more fill the memory with tokens that
+/// wait to be read.
 const STEPS: (u64, u64) = (64, 1024);
 
-/// A worker's window: how far its horizon lies beyond its least clock.
+/// A worker's window: the distance from its least clock to its horizon.
 pub(crate) struct Window {
     length: SimDuration,
-    /// The fewest and the most steps of a process in it; `None` where the length is fixed.
+    /// Minimum and maximum number of steps of a process in the window; `None` if the length is fixed.
     steps: Option<(u64, u64)>,
 }
 
@@ -32,13 +32,13 @@ impl Window {
         self.length
     }
 
-    /// Returns the clock that the slowest worker must have reached before one with this clock goes on.
+    /// Returns the clock that the slowest worker must have reached before a worker with this clock may run.
     pub(crate) fn sight(&self, clock: SimTime) -> SimTime {
         let ahead = self.length.as_picos().saturating_mul(WINDOWS_AHEAD);
         SimTime::from_picos(clock.as_picos().saturating_sub(ahead))
     }
 
-    /// Keeps the steps of a process in a window between their bounds.
+    /// Doubles or halves the window if the steps per process were outside their bounds.
     pub(crate) fn adapt(&mut self, steps: u64, processes: usize) {
         let Some((fewest, most)) = self.steps else { return };
         let steps = steps / processes.max(1) as u64;
@@ -50,8 +50,8 @@ impl Window {
         }
     }
 
-    /// Learns from a process that took this many steps, moved on by this much, and did not reach the horizon. Returns
-    /// whether the horizon is out of reach: the window was learnt where steps were rarer, and may hold millions here.
+    /// Shortens the window after a process has taken `steps` steps and advanced by `advance` without reaching the horizon.
+    /// Returns true if it did: the window was learnt where steps were sparser, and may hold millions of them here.
     pub(crate) fn shorten(&mut self, steps: u32, advance: SimDuration) -> bool {
         let overrun = self.steps.is_some_and(|(_, most)| u64::from(steps) > most);
         if overrun {
@@ -61,30 +61,34 @@ impl Window {
     }
 }
 
-/// What the workers know of each other's clocks: the least clock of each worker that is not idle, so that none runs
-/// out of sight of the others, and the time of the earliest failure, after which nothing needs to run.
+/// Lower bounds on the clocks of workers and members, which bound run-ahead, and the time of the earliest failure, past
+/// which nothing needs to run.
 ///
-/// A worker waits only for workers with a lesser clock than its own, and never for an idle one: the one with the
-/// least clock always goes on, and nobody waits in a circle. An idle worker to which tokens are under way counts as one
-/// with the clock of their sender: it will wake up, and then publish its own clock or that it is idle again.
+/// The minimum of the bounds plays the role of the LBTS (lower bound on time stamps), but only throttles: no result depends
+/// on it, so a stale bound is harmless. A worker waits only for workers with a smaller clock than its own, and never for an
+/// idle one: the worker with the least clock always runs, and there is no cycle of waits. An idle worker to which tokens are
+/// in transit counts with the clock of their sender: it will wake up, and then publish its own clock or that it is idle
+/// again.
 ///
-/// Of another member of a cluster, a worker knows the least clock that it last told. That is a view of the past, too
-/// low or too high; one that holds a worker up is renewed on demand, and none counts as later than the latest clock
-/// of this member, so that a view which is too high holds for a few windows only.
+/// The bound of another member of a cluster is the least clock in its last message. It may be too low or too high: a bound
+/// that blocks a worker is renewed on demand, and none counts as later than the latest clock of this member, so that a bound
+/// that is too high is in force for a few windows only.
 pub(crate) struct Floors {
+    /// Least clock of each worker \[ps\]; `u64::MAX` if it is idle.
     clocks: Box<[CachePadded<AtomicU64>]>,
+    /// Time of the earliest failure \[ps\]; `u64::MAX` if there is none.
     cutoff: AtomicU64,
-    /// The views of the members; the latest instant in the place of this one.
+    /// Lower bound of each member \[ps\]; `u64::MAX` in the slot of this one.
     views: Box<[AtomicU64]>,
-    /// The latest clock that a worker of this member has published.
+    /// Latest clock that a worker of this member has published \[ps\].
     reached: AtomicU64,
-    /// The least view of all other members that a worker waits for, or soon will; the latest instant where none does. The least,
-    /// because the worker with the least clock of all must not wait for what suits another one.
+    /// Least bound of the other members that some worker waits for, or soon will \[ps\]; `u64::MAX` if none does. It is the
+    /// least because the worker with the least clock must not wait for the need of another one.
     wanted: AtomicU64,
 }
 
 impl Floors {
-    /// Makes what the workers of a member know.
+    /// Makes the bounds that the workers of one member share.
     pub(crate) fn new(workers: usize, member: usize, members: usize) -> Self {
         let clocks = (0..workers).map(|_| CachePadded::new(AtomicU64::new(0))).collect();
         let view = |other| AtomicU64::new(if other == member { u64::MAX } else { 0 });
@@ -101,8 +105,8 @@ impl Floors {
         self.clocks[worker].load(Ordering::Relaxed) == u64::MAX
     }
 
-    // Relaxed: a worker that sees the cut-off late only does work that nobody needs; before a verdict on quiescence,
-    // the mutex there orders all of it.
+    // Relaxed: a worker that sees the cut-off late only does work that nobody needs; before a decision at quiescence, the
+    // mutex of `Quiescence` orders all updates.
     pub(crate) fn cutoff(&self) -> SimTime {
         SimTime::from_picos(self.cutoff.load(Ordering::Relaxed))
     }
@@ -123,25 +127,25 @@ impl Floors {
         self.clocks[worker].store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Keeps a worker in sight from this clock on, until it publishes another.
+    /// Lowers the bound of a worker to this clock, until it publishes another.
     pub(crate) fn lower(&self, worker: usize, clock: SimTime) {
         self.clocks[worker].fetch_min(clock.as_picos(), Ordering::Relaxed);
     }
 
-    /// Keeps the receiver of a batch in sight of its sender; called before the batch is sent, so that what the
-    /// receiver publishes after it has read the batch comes last.
+    /// Lowers the bound of a batch's receiver to the clock of its sender. It must be called before the batch is sent, so
+    /// that the clock which the receiver publishes after reading the batch overrides it.
     pub(crate) fn announce(&self, from: usize, to: usize) {
         let clock = self.clocks[from].load(Ordering::Relaxed);
         self.lower(to, SimTime::from_picos(clock));
     }
 
-    /// Keeps the member that receives a batch in sight of its sender.
+    /// Lowers the bound of the member that receives a batch to the clock of its sender.
     pub(crate) fn announce_abroad(&self, from: usize, member: usize) {
         let clock = self.clocks[from].load(Ordering::Relaxed);
         self.views[member].fetch_min(clock, Ordering::Relaxed);
     }
 
-    /// Takes in what another member says of its least clock.
+    /// Updates the bound of another member from its message.
     pub(crate) fn see(&self, member: usize, floor: SimTime) {
         let reached = self.reached.load(Ordering::Relaxed);
         self.views[member].store(floor.as_picos().min(reached), Ordering::Relaxed);
@@ -151,13 +155,13 @@ impl Floors {
         SimTime::from_picos(self.views[member].load(Ordering::Relaxed))
     }
 
-    /// Returns the least clock of the workers of this member that are not idle; the latest instant if all are.
+    /// Returns the least clock of this member's workers that are not idle; [`SimTime::MAX`] if all are.
     pub(crate) fn least(&self) -> SimTime {
         let least = self.clocks.iter().map(|clock| clock.load(Ordering::Relaxed)).min();
         SimTime::from_picos(least.unwrap_or(u64::MAX))
     }
 
-    /// Returns the least view of all other members that a worker has asked for since the last call.
+    /// Takes the least bound of other members that a worker has requested since the last call.
     pub(crate) fn take_wanted(&self) -> Option<SimTime> {
         if self.wanted.load(Ordering::Relaxed) == u64::MAX {
             return None;
@@ -165,11 +169,11 @@ impl Floors {
         Some(SimTime::from_picos(self.wanted.swap(u64::MAX, Ordering::Relaxed)))
     }
 
-    /// Returns whether a worker whose least clock is this may go on, for which all others must have reached the other.
+    /// Returns true if a worker whose least clock is `clock` may run: all others must have reached `sight`.
     pub(crate) fn admit(&self, clock: SimTime, sight: SimTime) -> bool {
         if self.views.len() > 1 {
             let least = self.views.iter().map(|view| view.load(Ordering::Relaxed)).min().unwrap_or(u64::MAX);
-            // Asked for before the worker is held, and further than it needs now, so that it seldom has to wait.
+            // Requested half-way before the worker blocks, and for more than it needs now, so that it seldom waits.
             let wanted = sight.as_picos().midpoint(clock.as_picos());
             if least < wanted {
                 self.wanted.fetch_min(wanted, Ordering::Relaxed);
@@ -225,7 +229,7 @@ mod tests {
         floors.publish(0, at(161));
         assert!(!admit(&floors, at(161), window));
         assert_eq!(floors.take_wanted(), Some(at(81)));
-        // An idle member counts as one with the clock of whoever asks.
+        // An idle member counts with the latest clock of this one.
         floors.see(1, SimTime::MAX);
         assert_eq!(floors.view(1), at(161));
         assert!(admit(&floors, at(321), window));

@@ -1,4 +1,4 @@
-//! Random disturbance of the schedule, for tests of determinism.
+//! Random perturbation of the schedule, for tests of determinism.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Jitter {
         (self.next() % bound as u64) as usize
     }
 
-    /// Holds the thread up now and then.
+    /// Puts the thread to sleep now and then.
     pub(crate) fn pause(&mut self) {
         if self.below(64) == 0 {
             std::thread::sleep(Duration::from_micros(self.below(200) as u64));

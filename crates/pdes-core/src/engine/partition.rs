@@ -1,13 +1,13 @@
-//! Which rank lies on which worker.
+//! The partition of ranks over workers.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Rank;
 
-/// Which rank runs on which worker, of all members of a cluster or of the only process.
+/// The assignment of ranks to workers, those of all members of a cluster or of the only process.
 ///
-/// With `T` workers to a member, worker `w` of member `m` is number `m * T + w`. A partition never changes a result.
+/// With `T` workers per member, worker `w` of member `m` has the number `m * T + w`. A partition never changes a result.
 ///
 /// ```
 /// use pdes_core::{Partition, Rank};
@@ -19,10 +19,9 @@ use crate::Rank;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Places number all ranks, those of worker 0 first. Worker `w` has those from `starts[w]`; one entry more than
-    /// workers.
+    /// First slot of each worker, and the number of ranks. Slots number all ranks, sorted by (worker, rank).
     starts: Arc<[u32]>,
-    /// The place of each rank, and the rank at each place; `None` where both are the same numbers.
+    /// Permutation between ranks and slots; `None` if it is the identity.
     order: Option<Arc<Order>>,
 }
 
@@ -33,20 +32,20 @@ struct Order {
 }
 
 impl Partition {
-    /// Puts ranks on workers in contiguous blocks of equal size, or differing by one.
+    /// Assigns ranks to workers in contiguous blocks whose sizes differ by at most one.
     ///
     /// # Panics
-    /// Where `workers` is zero.
+    /// If `workers` is zero.
     pub fn blocks(ranks: u32, workers: usize) -> Self {
         assert!(workers > 0, "a partition needs at least one worker");
         let start = |worker| (worker as u64 * u64::from(ranks) / workers as u64) as u32;
         Self { starts: (0..=workers).map(start).collect(), order: None }
     }
 
-    /// Puts each rank on the worker that the list names for it.
+    /// Assigns rank `i` to worker `owners[i]`.
     ///
     /// # Panics
-    /// Where the list names a worker that is not below `workers`.
+    /// If an owner is not below `workers`.
     pub fn new(owners: &[u32], workers: usize) -> Self {
         let mut starts = vec![0; workers + 1];
         for &owner in owners {
@@ -72,7 +71,7 @@ impl Partition {
         *self.starts.last().expect("a partition has at least one start")
     }
 
-    /// Returns whether there are no ranks.
+    /// Returns true if there are no ranks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -108,7 +107,7 @@ impl Partition {
         Rank::new(self.order.as_ref().map_or(place, |order| order.ranks[place as usize]))
     }
 
-    /// Sorts what is in the order of ranks by places.
+    /// Permutes a list from rank order to slot order.
     pub(crate) fn sort<T>(&self, of_ranks: Vec<T>) -> Vec<T> {
         match &self.order {
             Some(order) => permute(of_ranks, &order.ranks),
@@ -116,7 +115,7 @@ impl Partition {
         }
     }
 
-    /// Sorts what is in the order of places by ranks.
+    /// Permutes a list from slot order to rank order.
     pub(crate) fn unsort<T>(&self, of_places: Vec<T>) -> Vec<T> {
         match &self.order {
             Some(order) => permute(of_places, &order.places),
@@ -125,19 +124,19 @@ impl Partition {
     }
 }
 
-/// Returns the things at these places.
+/// Returns the items at these indices, each of which occurs once.
 fn permute<T>(things: Vec<T>, places: &[u32]) -> Vec<T> {
     let mut things: Vec<Option<T>> = things.into_iter().map(Some).collect();
     let taken = places.iter().map(|&place| things[place as usize].take());
     taken.map(|thing| thing.expect("each place occurs once")).collect()
 }
 
-/// A partition as a member of a cluster sees it.
+/// A partition with the position of one member of a cluster in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     pub(crate) whole: Partition,
     member: usize,
-    /// Workers of each member.
+    /// Number of workers of each member.
     workers: usize,
 }
 
@@ -146,17 +145,17 @@ impl Share {
         Self { whole, member, workers }
     }
 
-    /// Returns the number among all of the first worker of this member.
+    /// Returns the number of this member's first worker among those of all members.
     pub(crate) fn first_worker(&self) -> usize {
         self.member * self.workers
     }
 
-    /// Returns the places of this member.
+    /// Returns the slots of this member.
     pub(crate) fn places(&self) -> Range<u32> {
         self.whole.starts[self.first_worker()]..self.whole.starts[self.first_worker() + self.workers]
     }
 
-    /// Returns the member of one of the workers of all, and which of that member's workers it is.
+    /// Returns the member of a worker, and the worker's index in that member.
     pub(crate) fn seat(&self, worker: usize) -> (usize, usize) {
         (worker / self.workers, worker % self.workers)
     }

@@ -1,13 +1,13 @@
-//! Quiescence of one member: none of its workers can run and no message is under way between them.
+//! Quiescence detection within one member: no worker can run and no message is in transit between them.
 
 use parking_lot::Mutex;
 
 use super::exchange::Traffic;
 use crate::{Rank, SimTime};
 
-/// Detects quiescence by counting (Mattern 1987): a worker that has nothing to do registers, after it has sent all
-/// that it holds, with the numbers of messages that it sent and received. Where all are registered and the sums agree,
-/// no message is under way, and nobody can start one.
+/// Detects quiescence by counting messages (Mattern 1987): an idle worker, which has sent all its queued tokens, registers
+/// with the numbers of messages that it sent and received. If all workers are registered and the sums agree, no message is
+/// in transit, and no worker can send one. One mutex makes the registrations atomic, so plain sums suffice here.
 pub(crate) struct Quiescence {
     state: Mutex<State>,
 }
@@ -16,25 +16,25 @@ struct State {
     idle: usize,
     sent: u64,
     received: u64,
-    /// The earliest conditional event of each worker.
+    /// Earliest conditional event of each worker.
     candidates: Vec<Option<(SimTime, Rank)>>,
 }
 
-/// Nothing can run; with the earliest conditional event, if there is one.
+/// The member is quiescent; carries its earliest conditional event, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quiet(pub(crate) Option<(SimTime, Rank)>);
 
-/// What is to be done where nothing can run.
+/// The decision at quiescence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing can happen any more that matters.
+    /// End the run.
     Stop,
-    /// The conditional event of this process, the earliest of all, is to be granted.
+    /// Grant the conditional event of this process, the earliest of all.
     Commit(Rank),
 }
 
 impl Verdict {
-    /// Grants the earliest event, unless the run has failed before its time.
+    /// Decides to grant the earliest event, or to stop if there is none before the earliest failure.
     pub(crate) fn new(candidate: Option<(SimTime, Rank)>, cutoff: SimTime) -> Self {
         match candidate {
             Some((at, rank)) if at <= cutoff => Self::Commit(rank),
@@ -48,7 +48,7 @@ impl Quiescence {
         Self { state: Mutex::new(State { idle: 0, sent: 0, received: 0, candidates: vec![None; workers] }) }
     }
 
-    /// Registers a worker as idle; returns whether that makes the member quiescent.
+    /// Registers a worker as idle; returns [`Quiescent`] if the member is quiescent then.
     pub(crate) fn arrive(
         &self,
         worker: usize,
@@ -62,20 +62,20 @@ impl Quiescence {
         state.quiet()
     }
 
-    /// Adds the traffic of a worker that passes messages on while it is registered; returns whether the member is
-    /// quiescent then.
+    /// Adds the message counts of a worker that forwards messages while it is registered; returns [`Quiescent`] if
+    /// the member is quiescent then.
     pub(crate) fn add(&self, traffic: Traffic) -> Option<Quiet> {
         let mut state = self.state.lock();
         state.add(traffic);
         state.quiet()
     }
 
-    /// Counts a message to one of the workers that are all registered.
+    /// Counts a message to a worker while all are registered: the commit that follows a decision.
     pub(crate) fn disturb(&self) {
         self.state.lock().sent += 1;
     }
 
-    /// Takes a worker that has got something to do out of the register.
+    /// Unregisters a worker that has received a message.
     pub(crate) fn leave(&self) {
         self.state.lock().idle -= 1;
     }

@@ -1,4 +1,4 @@
-//! The processes of a worker, and whose turn it is.
+//! The run queue of a worker: its logical processes, their states, and which of them runs next.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,21 +9,21 @@ use super::horizon::Window;
 use super::jitter::Jitter;
 use crate::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 
-/// Steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
+/// Maximum number of steps of one turn: enough that a turn's overhead vanishes, few enough that tokens flow to other workers.
 const STEPS_PER_TURN: u32 = 4096;
 
-/// Where a process stands between two turns.
+/// The state of a process between two turns.
 ///
-/// | state    | leaves it when                     | to    |
-/// |----------|------------------------------------|-------|
-/// | Ready    | its turn comes                     | any   |
-/// | Parked   | the horizon passes its clock       | Ready |
-/// | Blocked  | a token arrives that lets it go on | Ready |
-/// |          | its conditional event is committed | any   |
-/// | Halted   | in this run never                  |       |
-/// | Held     | another process turns out to fail  | Ready |
-/// | Finished | never; tokens are still delivered  |       |
-/// | Failed   | never; tokens are still delivered  |       |
+/// | state        | ends when                          | next  |
+/// |--------------|------------------------------------|-------|
+/// | Ready        | its turn comes                     | any   |
+/// | Parked       | the horizon passes its clock       | Ready |
+/// | Blocked      | a token arrives that it waits for  | Ready |
+/// |              | its conditional event is committed | any   |
+/// | AtCheckpoint | not in this run                    |       |
+/// | Suspended    | another process turns out to fail  | any   |
+/// | Finished     | never; tokens are still delivered  |       |
+/// | Failed       | never; tokens are still delivered  |       |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready,
@@ -36,7 +36,8 @@ enum State {
     Failed,
 }
 
-/// Processes that take turns, named by their places, up to a horizon that moves on when none of them is before it.
+/// A run queue of processes, named by their local indices. They take turns up to a horizon, which is raised when no
+/// process is left before it.
 pub(crate) struct Roster<P: Process> {
     pub(crate) processes: Vec<P>,
     states: Vec<State>,
@@ -48,7 +49,7 @@ pub(crate) struct Roster<P: Process> {
     pub(crate) window: Window,
     pub(crate) steps: u64,
     steps_at_horizon: u64,
-    /// Turns since the horizon was moved on.
+    /// Number of turns since the horizon was raised.
     turns: usize,
     pub(crate) jitter: Option<Jitter>,
 }
@@ -72,7 +73,7 @@ impl<P: Process<Order = Infallible>> Roster<P> {
         }
     }
 
-    /// Takes the process whose turn it is.
+    /// Pops the next ready process.
     #[inline]
     pub(crate) fn next_ready(&mut self) -> Option<u32> {
         if let Some(jitter) = &mut self.jitter
@@ -85,10 +86,10 @@ impl<P: Process<Order = Infallible>> Roster<P> {
         self.ready.pop_front()
     }
 
-    /// Gives a process a turn up to the horizon, or up to the cut-off if that is earlier.
+    /// Resumes a process up to the horizon, or up to the cut-off if that is earlier.
     ///
     /// # Errors
-    /// Where the process fails.
+    /// If the process fails.
     #[inline]
     pub(crate) fn turn(
         &mut self,
@@ -124,7 +125,7 @@ impl<P: Process<Order = Infallible>> Roster<P> {
                 State::Blocked
             }
             Ok(Pause::Halted) => {
-                // A halt is due like a conditional event: those before it are granted first.
+                // A checkpoint is committed like a conditional event: those before it are granted first.
                 self.conditionals.set(rank, self.processes[index].clock());
                 State::Halted
             }
@@ -140,9 +141,9 @@ impl<P: Process<Order = Infallible>> Roster<P> {
     /// Delivers a token.
     ///
     /// # Errors
-    /// Where it shows that the program is wrong. The process goes on: what it does before the failure's time may lead to an
-    /// earlier one.
-    // For every token: without it, a hundredth of all instructions of a replay more.
+    /// If the token shows that the program is wrong. The process continues: its actions before the failure's time may lead
+    /// to an earlier failure.
+    // Called for every token: without the attribute a replay executes 1 % more instructions.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, local: u32, rank: Rank, token: P::Token) -> Result<(), Fault<P::Error>> {
         let index = local as usize;
@@ -160,23 +161,24 @@ impl<P: Process<Order = Infallible>> Roster<P> {
             Wake::Ready => {
                 self.conditionals.remove(rank);
                 self.states[local as usize] = State::Ready;
-                // What has just been sent is read first, while it is in the cache. Above all, a process that goes on after its
-                // sender has come as far as the horizon has as much to do; where all take turns, each waits for the next
-                // token of another.
+                // Last in, first out: a token is read while it is in the cache. Above all, a process that runs after its
+                // sender has reached the horizon has a whole window of work; with a first-in, first-out queue each process
+                // would block again on the next token of another.
                 self.ready.push_front(local);
             }
             Wake::Conditional(at) => self.conditionals.set(rank, at),
         }
     }
 
-    /// Lets a process that has halted go on.
+    /// Makes a process that is at a checkpoint ready again.
     pub(crate) fn unhalt(&mut self, local: u32, rank: Rank) {
         self.conditionals.remove(rank);
         self.states[local as usize] = State::Ready;
         self.ready.push_back(local);
     }
 
-    /// Holds a process. That is due like a conditional event: where nothing else can happen, the run ends.
+    /// Suspends a process. Its resumption is queued like a conditional event at its clock, so that the run ends when nothing
+    /// else can happen before.
     pub(crate) fn hold(&mut self, local: u32, rank: Rank) {
         self.states[local as usize] = State::Held;
         self.conditionals.set(rank, self.processes[local as usize].clock());
@@ -186,7 +188,7 @@ impl<P: Process<Order = Infallible>> Roster<P> {
         self.states[local as usize] == State::Held
     }
 
-    /// Takes out the processes behind the horizon.
+    /// Takes out the processes whose clocks are past the horizon.
     pub(crate) fn take_parked(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.parked)
     }
@@ -195,14 +197,14 @@ impl<P: Process<Order = Infallible>> Roster<P> {
         self.states[local as usize] == State::Halted
     }
 
-    /// Returns the least clock of the processes behind the horizon.
+    /// Returns the least clock of the processes that are past the horizon.
     pub(crate) fn least_parked(&self) -> Option<SimTime> {
         self.parked.iter().map(|&local| self.processes[local as usize].clock()).min()
     }
 
-    /// Moves the horizon on to a window after the least clock, and unparks what is before it.
+    /// Raises the horizon to one window after the least clock, and makes the processes before it ready.
     pub(crate) fn raise_horizon(&mut self, least: SimTime) {
-        // Most processes may be blocked rather than parked: those that had a turn count, each once.
+        // Most processes may be blocked rather than parked. The number of turns is an upper bound on those that ran.
         let active = std::mem::take(&mut self.turns).min(self.processes.len());
         self.window.adapt(self.steps - self.steps_at_horizon, active);
         self.steps_at_horizon = self.steps;
@@ -219,12 +221,12 @@ impl<P: Process<Order = Infallible>> Roster<P> {
         self.parked = parked;
     }
 
-    /// Returns the places of the processes that have not finished.
+    /// Returns the local indices of the processes that have not finished.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.states).filter(|(_, state)| **state != State::Finished).map(|(place, _)| place)
     }
 
-    /// Returns whether some process has halted.
+    /// Returns true if some process is at a checkpoint.
     pub(crate) fn is_halted(&self) -> bool {
         self.states.contains(&State::Halted)
     }

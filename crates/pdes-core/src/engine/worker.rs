@@ -14,46 +14,48 @@ use super::roster::Roster;
 use crate::cluster::patience::Patience;
 use crate::{Fault, Interrupt, Process, Progress, Rank, SimTime};
 
-/// Steps between two looks of whoever watches the progress.
+/// Number of steps between two publications of the progress.
 const STEPS_PER_PUBLICATION: u64 = 1 << 16;
-/// Polls of an empty inbox before the thread sleeps: waking it up costs more than a few microseconds of polling.
+/// Number of polls of an empty inbox before the thread sleeps: a wake-up costs more than a few microseconds of polling.
 const POLLS_BEFORE_SLEEP: u32 = 2000;
 
-/// What became of a worker's horizon where none of its processes is ready.
+/// The result of an attempt to raise a worker's horizon when none of its processes is ready.
 enum Horizon {
-    /// Something is ready again.
+    /// Processes are ready again.
     Raised,
-    /// Others have to come nearer first.
+    /// Slower workers have to advance first.
     Held,
-    /// There is nothing to do but to wait for messages.
+    /// No process is parked: the worker is idle until a message comes.
     Unneeded,
 }
 
+/// A worker: a thread, its run queue and its endpoint.
 pub(crate) struct Worker<'a, P: Process> {
-    /// The place of its first process.
+    /// Slot of its first process.
     first: u32,
     roster: Roster<P>,
     fault: FirstFault<P::Error>,
     exchange: Exchange<'a, P::Token>,
     next_publication: u64,
-    /// How long to wait where the worker could go on and may not.
+    /// Backoff while the worker has processes that may not run yet.
     patience: Patience,
-    /// Who may interrupt the run, and whether the worker has come further before.
+    /// Interrupt of the run, if it is interruptible.
     interrupt: Option<Interrupt>,
+    /// True if the worker has done a step in this run.
     has_advanced: bool,
     is_interrupted: bool,
     commons: &'a Commons,
     progress: &'a Progress,
 }
 
-/// What the workers of a member share.
+/// The state that the workers of a member share.
 pub(crate) struct Commons {
     pub(crate) quiescence: Quiescence,
     pub(crate) floors: Floors,
     pub(crate) backlog: Backlog,
-    /// Whether tokens have come from another member that cannot be read. Relaxed: it is read when the workers have ended.
+    /// True if another member has sent tokens that cannot be decoded. Relaxed: it is read after the workers have ended.
     pub(crate) is_garbled: AtomicBool,
-    /// Whether there are no other members.
+    /// True if there are no other members.
     is_alone: bool,
 }
 
@@ -69,7 +71,7 @@ impl Commons {
     }
 }
 
-/// What is left of a worker after a run.
+/// The result of one worker.
 pub(crate) struct Finished<P: Process> {
     pub(crate) processes: Vec<P>,
     pub(crate) waiting: Vec<Rank>,
@@ -102,7 +104,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         }
     }
 
-    /// Runs the worker's processes until the run is over; gives the connection to other members back.
+    /// Runs the worker's processes until the run is over; returns the gateway to other members with the result.
     pub(crate) fn run(mut self) -> (Finished<P>, Option<Gateway<'a>>) {
         loop {
             while let Some(message) = self.exchange.try_receive() {
@@ -136,7 +138,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         }
     }
 
-    /// Waits a little for others; returns whether the run goes on.
+    /// Handles a message or backs off once while the worker may not run; returns false if the run is over.
     fn hold(&mut self) -> bool {
         if let Some(message) = self.exchange.look() {
             return self.handle(message);
@@ -145,7 +147,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         true
     }
 
-    /// Gives a process a turn.
+    /// Resumes a process and dispatches what it sends.
     fn turn(&mut self, local: u32, granted: bool) {
         self.patience = Patience::new();
         let (rank, cutoff) = (self.rank(local), self.commons.floors.cutoff());
@@ -158,21 +160,21 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
             self.publish(self.roster.processes[local as usize].clock());
         }
         if !self.commons.is_alone && self.roster.has_halted(local) {
-            // There cannot be another run.
+            // Runs on several members end with the processes: no later run could resume this one.
             self.roster.unhalt(local, rank);
         }
         self.dispatch();
         self.exchange.feed_idle();
     }
 
-    /// Whether no process is to go on, because somebody has interrupted the run. Each run comes a little further, and one
-    /// in which a process has failed goes on, to find the first failure.
+    /// Returns true if processes must be suspended because the run is interrupted. Each run makes some progress before, and
+    /// one in which a process has failed continues, to find the earliest failure.
     fn must_hold(&self) -> bool {
         let is_requested = self.interrupt.as_ref().is_some_and(Interrupt::is_requested);
         is_requested && self.has_advanced && self.is_sound()
     }
 
-    /// Whether no process is known to fail.
+    /// Returns true if no process is known to fail.
     fn is_sound(&self) -> bool {
         self.commons.floors.cutoff() == SimTime::MAX
     }
@@ -191,13 +193,13 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         self.exchange.rank(self.first + local)
     }
 
-    /// Returns the number of a process among those of this worker; of those of other workers, one that is too large.
+    /// Returns the local index of a process; for a process of another worker, an index that is out of range.
     #[inline]
     fn local(&self, rank: Rank) -> u32 {
         self.exchange.place(rank).wrapping_sub(self.first)
     }
 
-    /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
+    /// Delivers the tokens of the outbox, and those that their receivers send in response.
     fn dispatch(&mut self) {
         let mut next = 0;
         while let Some((to, token)) = self.roster.outbox.packet(next) {
@@ -218,7 +220,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         }
     }
 
-    /// Acts on a message; returns whether the run goes on.
+    /// Handles a message; returns false if the run is over.
     fn handle(&mut self, message: Message<P::Token>) -> bool {
         match message {
             Message::Batch(packets) => self.take_in(packets),
@@ -244,8 +246,8 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         self.dispatch();
     }
 
-    /// Lets the process with the earliest conditional event of all go on; returns whether the run goes on, which it does not
-    /// where that process has halted.
+    /// Grants the earliest conditional event of all; returns false if the run is over, which is so if the process is at a
+    /// checkpoint or suspended.
     fn grant(&mut self, rank: Rank) -> bool {
         let first = self.roster.conditionals.pop_first();
         assert_eq!(first.map(|(_, rank)| rank), Some(rank), "a commit is for the earliest conditional event");
@@ -260,7 +262,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         true
     }
 
-    /// Moves the horizon on, if there is anything before it, and unparks that.
+    /// Raises the horizon if a process is parked and the bound on run-ahead admits it.
     fn raise_horizon(&mut self) -> Horizon {
         if self.must_hold() {
             let parked = self.roster.take_parked();
@@ -278,7 +280,7 @@ impl<'a, P: Process<Order = Infallible>> Worker<'a, P> {
         Horizon::Raised
     }
 
-    /// Waits for something to do; returns whether the run goes on.
+    /// Waits for a message while nothing can run, and handles it; returns false if the run is over.
     fn idle(&mut self) -> bool {
         let me = self.exchange.me();
         self.commons.floors.publish_idle(me);

@@ -1,16 +1,16 @@
-//! Work by simulated time.
+//! A histogram of work over simulated time.
 
 use crate::SimTime;
 
-/// The most bins of a process.
+/// Maximum number of bins of a process.
 const MOST: usize = 1024;
 
-/// Steps of a process in bins of simulated time, which grow with the time: their length is a power of two, so that
-/// those of different processes can be added up.
+/// A histogram of a process's steps over simulated time. The bins double in length when the time exceeds them; their length
+/// is a power of two, so that the histograms of different processes can be added.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bins {
     steps: Vec<u32>,
-    /// The logarithm of the length in picoseconds.
+    /// Binary logarithm of the length of a bin \[ps\].
     width: u32,
     total: u64,
 }
@@ -42,7 +42,7 @@ impl Bins {
         self.total
     }
 
-    /// Adds the steps to those of others, in bins of at least the own length.
+    /// Adds the steps to a sum over processes, whose bins have at least the same length.
     pub(super) fn add_to(&self, sum: &mut Vec<u64>, width: u32) {
         for (bin, &steps) in self.steps.iter().enumerate() {
             let bin = bin >> (width - self.width);

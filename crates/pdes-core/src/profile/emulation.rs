@@ -1,4 +1,4 @@
-//! Workers on one thread, with a clock each that stands for the wall clock.
+//! Emulation of a parallel run on one thread: each worker has a clock that stands for the wall clock.
 
 mod floors;
 mod worker;
@@ -12,26 +12,26 @@ use crate::{Process, SimDuration, SimTime};
 use floors::LeastClocks;
 use worker::{EmulatedWorker, Letter, Phase};
 
-/// What workers take for what they do, on the wall clock.
+/// Wall-clock costs of the operations of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// A step of a process.
+    /// Cost of a step of a process.
     pub step: SimDuration,
-    /// A token to another worker, of which its sender takes one half and its receiver the other.
+    /// Cost of a token to another worker; one half falls on the sender, the other on the receiver.
     pub token: SimDuration,
-    /// A message of one token or more, likewise.
+    /// Cost of a message of one or more tokens, divided likewise.
     pub message: SimDuration,
-    /// From the end of sending a message to the moment when its receiver can have it.
+    /// Time from the end of sending a message until it is available to its receiver.
     pub latency: SimDuration,
-    /// To find that no worker has anything to do, and to grant a conditional event.
+    /// Cost of detecting quiescence and granting a conditional event.
     pub quiescence: SimDuration,
 }
 
-/// A run on several workers, as it would take its time on the wall clock.
+/// The predicted wall-clock time of a run on several workers.
 ///
-/// The processes really run, on one thread, and each worker takes turns, gathers tokens, is held by the bound on run-ahead
-/// and waits as those of an [`Engine`](crate::Engine) do; only what that takes is given, by [`Costs`]. Not in it: caches,
-/// memory bandwidth, threads that sleep and wake up, and other programs.
+/// The processes really run, on one thread, and each worker takes turns, batches tokens, obeys the bound on run-ahead and
+/// waits as those of an [`Engine`](crate::Engine) do; only the times are given, by [`Costs`]. It does not model caches, memory
+/// bandwidth, threads that sleep and wake up, and other programs.
 ///
 /// ```
 /// # use std::convert::Infallible;
@@ -41,14 +41,14 @@ pub struct Costs {
 /// # struct Counter { left: u32 }
 /// # impl Process for Counter {
 /// #     type Token = SimTime;
-/// #     type Order = Infallible;
+/// #     type WorkRequest = Infallible;
 /// #     type Error = Infallible;
 /// #     fn deliver(&mut self, _: SimTime, _: &mut Outbox<SimTime>) -> Result<Wake, Fault<Infallible>> { Ok(Wake::No) }
 /// #     fn resume(&mut self, turn: &mut Turn, _: &mut Outbox<SimTime>) -> Result<Pause, Fault<Infallible>> {
 /// #         let steps = turn.steps.min(self.left);
 /// #         turn.steps -= steps;
 /// #         self.left -= steps;
-/// #         Ok(if self.left == 0 { Pause::Finished } else { Pause::TurnOver })
+/// #         Ok(if self.left == 0 { Pause::Finished } else { Pause::OutOfSteps })
 /// #     }
 /// #     fn clock(&self) -> SimTime { SimTime::ZERO }
 /// # }
@@ -61,32 +61,32 @@ pub struct Costs {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emulation {
-    /// The time until the last worker is done.
+    /// Time until the last worker is done.
     pub elapsed: SimDuration,
-    /// Steps of all processes.
+    /// Number of steps of all processes.
     pub steps: u64,
-    /// Tokens from one worker to another.
+    /// Number of tokens from one worker to another.
     pub cut_tokens: u64,
-    /// Messages that carry them.
+    /// Number of messages that carry them.
     pub messages: u64,
-    /// Messages on the chain that ends last, each of which its receiver waited for: with a latency that is longer by `d`,
-    /// `elapsed` is longer by about `hops * d`.
+    /// Number of messages on the critical path, for each of which its receiver waited: if the latency grows by `d`,
+    /// `elapsed` grows by about `hops * d`.
     pub hops: u64,
 }
 
 impl Emulation {
     /// Runs processes on workers that own them in contiguous blocks; process `i` is rank `i`. A process that fails stops.
     ///
-    /// Takes somewhat longer than a run on one thread, in the memory of one.
+    /// It takes somewhat longer than a run on one thread, and as much memory.
     ///
     /// # Panics
-    /// Where `workers` is zero.
+    /// If `workers` is zero.
     pub fn of<P: Process<Order = Infallible>>(processes: Vec<P>, workers: u32, costs: &Costs) -> Self {
         Emulator::new(processes, workers, costs).run()
     }
 }
 
-/// When a worker acts next, and which action of it that is: an entry does not count if the worker has acted meanwhile.
+/// An entry of the event queue: time, worker and action number. It is stale if the worker has acted meanwhile.
 type Entry = Reverse<(SimTime, u32, u64)>;
 
 struct Emulator<'a, P: Process> {
@@ -142,18 +142,18 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         &mut self.workers[number as usize]
     }
 
-    /// Puts the next action of a worker on the agenda, not before an instant.
+    /// Schedules the next action of a worker, at its clock or at `at`, whichever is later.
     fn schedule(&mut self, number: u32, at: SimTime) {
         let worker = &self.workers[number as usize];
         self.agenda.push(Reverse((worker.now.max(at), number, worker.action)));
     }
 
-    /// Returns when the last worker is done, and how many messages led there.
+    /// Returns the clock of the last worker, and the number of messages on the chain that led there.
     fn last(&self) -> (SimTime, u64) {
         self.workers.iter().map(|worker| (worker.now, worker.hops)).max().unwrap_or_default()
     }
 
-    /// Lets a worker do what it would do next.
+    /// Performs the next action of a worker.
     fn act(&mut self, number: u32) {
         if self.worker(number).phase == Phase::AfterTurn {
             let mut hungry = self.worker(number).filed(1);
@@ -170,7 +170,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         self.release(number);
     }
 
-    /// Moves the horizon of a worker on, or lets it wait.
+    /// Raises the horizon of a worker, or makes it wait.
     fn raise_horizon(&mut self, number: u32) {
         let worker = &mut self.workers[number as usize];
         let Some(least) = worker.roster.least_parked() else {
@@ -193,7 +193,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         self.await_message(number);
     }
 
-    /// Puts a worker that waits on the agenda for its next message.
+    /// Schedules a waiting worker for its next message.
     fn await_message(&mut self, number: u32) {
         let worker = &self.workers[number as usize];
         if let (Phase::Waiting, Some(at)) = (worker.phase, worker.next_arrival()) {
@@ -201,7 +201,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         }
     }
 
-    /// Lets those go on that this worker held up.
+    /// Schedules the workers that the bound on run-ahead blocks no longer after this worker's action.
     fn release(&mut self, number: u32) {
         let &mut EmulatedWorker { now, hops, .. } = self.worker(number);
         while let Some(held) = self.clocks.take_admitted() {
@@ -213,7 +213,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         }
     }
 
-    /// Takes in the messages that have arrived.
+    /// Receives the messages that have arrived.
     fn receive(&mut self, number: u32) {
         while let Some(letter) = self.worker(number).next_letter() {
             let worker = &mut self.workers[number as usize];
@@ -228,7 +228,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         }
     }
 
-    /// Gives a process a turn.
+    /// Resumes a process, and advances the worker's clock by the cost of its steps.
     fn turn(&mut self, number: u32, local: u32, granted: bool) {
         let worker = &mut self.workers[number as usize];
         worker.phase = Phase::AfterTurn;
@@ -238,7 +238,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         self.schedule(number, SimTime::ZERO);
     }
 
-    /// Brings the tokens of a worker on their way.
+    /// Dispatches the tokens of a worker, and sends full batches.
     fn dispatch(&mut self, number: u32) {
         let partition = &self.partition;
         let owner = |to| partition.worker(to) as u32;
@@ -246,7 +246,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         self.worker(number).filed(BATCH).into_iter().for_each(|other| self.send(number, other));
     }
 
-    /// Sends what a worker has filed for another.
+    /// Sends the tokens that a worker has queued for another.
     fn send(&mut self, from: u32, to: u32) {
         let costs = self.costs;
         let sender = self.worker(from);
@@ -260,7 +260,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
         self.await_message(to);
     }
 
-    /// Grants the earliest conditional event; returns whether there is one.
+    /// Grants the earliest conditional event; returns false if there is none.
     fn grant(&mut self) -> bool {
         let first = |worker: &EmulatedWorker<P>| worker.roster.conditionals.first();
         let events = (0..).zip(&self.workers).filter_map(|(number, worker)| Some((first(worker)?, number)));
@@ -279,7 +279,7 @@ impl<'a, P: Process<Order = Infallible>> Emulator<'a, P> {
 }
 
 impl Costs {
-    /// What one of both ends of a message takes.
+    /// Returns the cost of a message at one of its two ends.
     fn of_one_end(&self, tokens: usize) -> SimDuration {
         let both = self.message + self.token * tokens as u64;
         SimDuration::from_picos(both.as_picos() / 2)

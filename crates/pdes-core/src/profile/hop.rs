@@ -1,15 +1,15 @@
-//! What it takes to hand a token to another thread.
+//! A measurement of the latency of a token between two threads.
 
 use std::convert::Infallible;
 use std::time::Instant;
 
 use crate::{Engine, Fault, Outbox, Pause, Process, Rank, SimDuration, SimTime, Turn, Wake};
 
-/// Hops of one measurement, of which the median of several counts.
+/// Number of hops of one measurement; the result is the median of several.
 const HOPS: u32 = 4_000;
 const MEASUREMENTS: usize = 7;
 
-/// Sends a token back and forth.
+/// A process of a ping-pong between two ranks.
 struct Player {
     me: u32,
     left: u32,
@@ -47,8 +47,8 @@ impl Process for Player {
     }
 }
 
-/// Measures how long a token takes from one thread of this process to another that waits for it, with what both ends do for
-/// it: the median of several runs of two workers, a few milliseconds in all.
+/// Measures the wall-clock latency of a token from one thread of this process to another that waits for it, with the overhead
+/// at both ends: the median of several runs of two workers. Takes a few milliseconds.
 pub fn measure_hop() -> SimDuration {
     let mut hops: Vec<u64> = (0..MEASUREMENTS).map(|_| measure().as_picos()).collect();
     hops.sort_unstable();

@@ -1,4 +1,4 @@
-//! A process that is watched.
+//! The wrapper that profiles a logical process.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,25 +6,25 @@ use std::collections::BinaryHeap;
 use super::{Bins, Blocks};
 use crate::{Fault, Outbox, Pause, Process, Rank, SimTime, Turn, Wake};
 
-/// A process that does what the one inside does, and counts it; see [`Profile`](super::Profile).
+/// A process that behaves as the one that it wraps, and profiles it; see [`Profile`](super::Profile).
 #[derive(Debug)]
 pub struct Profiled<P: Process> {
     inner: P,
     outbox: Outbox<P::Token, P::Order>,
     blocks: Blocks,
     block: u32,
-    /// How many steps wait for each other up to this one of the process.
+    /// Length of the longest chain of dependent steps up to the last step of the process.
     pub(super) depth: u64,
-    /// Depths of tokens that were sent later than the process has come, by when they were sent.
+    /// Send times and depths of tokens that were sent at or after the process's clock.
     ahead: BinaryHeap<Reverse<(SimTime, u64)>>,
     pub(super) work: Bins,
     pub(super) tokens: u64,
-    /// Tokens by the fewest workers that are two for sender and receiver.
+    /// Number of tokens by the first level at which sender and receiver have different workers.
     pub(super) cuts: [u64; Blocks::MOST_LEVELS],
     pub(super) events: u64,
 }
 
-/// A token with how many steps led to it.
+/// A token with its depth, the length of the longest chain of steps that led to it, and its send time.
 #[derive(Clone, Copy, Debug)]
 pub struct Traced<T> {
     token: T,
@@ -53,7 +53,8 @@ impl<P: Process> Profiled<P> {
         &self.inner
     }
 
-    /// Waits for the tokens that were sent before the present: what is received takes time.
+    /// Raises the depth to that of all tokens sent before the clock. A token counts as received only once the clock has
+    /// passed its send time, because a transfer takes time.
     fn catch_up(&mut self) {
         let now = self.inner.clock();
         while let Some(&Reverse((sent, depth))) = self.ahead.peek() {
@@ -65,7 +66,7 @@ impl<P: Process> Profiled<P> {
         }
     }
 
-    /// Passes on what the process inside sends, after `depth` steps.
+    /// Forwards the tokens and the work of the wrapped process, with depth `depth`.
     fn pass_on(&mut self, depth: u64, outbox: &mut Outbox<Traced<P::Token>, P::Order>) {
         let sent = self.inner.clock();
         let mut next = 0;

@@ -117,7 +117,7 @@ fn each_border_of_a_ring_costs_a_message_and_its_latency() {
         let costs = costs(1_000, 20, 100, 5_000);
         let emulation = Emulation::of(stages(size, rounds, true), level.workers, &costs);
         assert_eq!(emulation.cut_tokens, level.cut_tokens);
-        // One token is under way at any time.
+        // One token is in transit at any time.
         assert_eq!((emulation.messages, emulation.hops), (level.cut_tokens, level.cut_tokens));
         let alone = 1_000 * u64::from(size * rounds);
         assert_eq!(emulation.elapsed.as_picos(), alone + level.cut_tokens * (20 + 100 + 5_000));

@@ -1,27 +1,28 @@
-//! Where workers begin, so that those domains that are a worker's own take it as long as those of each other one take that one.
+//! Load balance: blocks of region groups that take each worker about the same time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::starts;
 
-/// Epochs from one in which the time of domains is taken to the next: two looks at the clock for whatever a domain does.
+/// Number of epochs between two samples of the groups' times: a sample reads the clock twice for each task.
 const SAMPLE_EVERY: u64 = 16;
 
-/// What domains take, in samples of which each counts half as much as the next one.
+/// The sampled time of each region group, an exponentially weighted sum in which each sample counts half as much as the next.
 ///
-/// This says where a worker begins, and so which domains stay in the caches of its core; what is done with them, and in which order
-/// the domains are read, does not depend on it.
+/// It decides which block of groups a worker claims first, and so which ones stay in the caches of its core. No result
+/// depends on it.
 pub(super) struct Balance {
     costs: Box<[Cost]>,
     workers: usize,
 }
 
-/// What a domain takes. Relaxed: whoever has locked the domain changes it, and workers that read it have met after that.
+/// The sampled time of a region group. Relaxed: only the worker that has locked the group changes it, and a barrier lies
+/// between a change and a read.
 #[derive(Default)]
 struct Cost {
-    /// \[ns\]
+    /// Weighted sum of the samples \[ns\].
     sum: AtomicU64,
-    /// The epoch of the last sample.
+    /// Epoch of the last sample.
     epoch: AtomicU64,
 }
 
@@ -30,12 +31,12 @@ impl Balance {
         Self { costs: (0..domains).map(|_| Cost::default()).collect(), workers }
     }
 
-    /// Returns whether the time of domains is to be taken in an epoch.
+    /// Returns true if the times of the groups are sampled in an epoch.
     pub(super) fn samples(&self, epoch: u64) -> bool {
         self.workers > 1 && epoch.is_multiple_of(SAMPLE_EVERY)
     }
 
-    /// Adds what was done with a domain in an epoch that is a sample \[ns\].
+    /// Adds the time `taken` \[ns\] by a task of a group in a sampled epoch.
     pub(super) fn add(&self, domain: usize, epoch: u64, taken: u64) {
         let Cost { sum, epoch: last } = &self.costs[domain];
         let samples = (epoch - last.load(Ordering::Relaxed)) / SAMPLE_EVERY;
@@ -44,9 +45,9 @@ impl Balance {
         last.store(epoch, Ordering::Relaxed);
     }
 
-    /// Returns the domain with which a worker begins.
+    /// Returns the group that a worker claims first.
     pub(super) fn first(&self, worker: usize) -> usize {
-        // Nothing is known before the first sample.
+        // Before the first sample all costs are 0; adding 1 makes them equal and positive.
         let cost = |cost: &Cost| cost.sum.load(Ordering::Relaxed) + 1;
         let costs: Vec<u64> = self.costs.iter().map(cost).collect();
         starts(&costs, self.workers)[worker] as usize

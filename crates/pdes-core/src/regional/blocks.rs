@@ -1,11 +1,12 @@
-//! Which member of a cluster has which regions.
+//! The partition of regions over the members of a cluster, in contiguous blocks.
 
 use std::ops::Range;
 
 use super::RegionIndex;
 use crate::Rank;
 
-/// Which regions each member of a cluster runs, and with them the processes that live there: contiguous blocks of regions.
+/// The assignment of regions, and of the processes that belong to them, to the members of a cluster: contiguous blocks of
+/// regions.
 ///
 /// ```
 /// use pdes_core::{Rank, RegionBlocks};
@@ -17,25 +18,25 @@ use crate::Rank;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionBlocks {
-    /// The region of each rank.
+    /// Region of each rank.
     homes: Vec<RegionIndex>,
-    /// The first region of each member, and their number.
+    /// First region of each member, and the number of regions.
     starts: Vec<RegionIndex>,
 }
 
 impl RegionBlocks {
-    /// Cuts so many regions into as many blocks as there are members; rank `i` lives in region `homes[i]`. Where there are
-    /// fewer regions with processes than members, some have none.
+    /// Divides regions into one block for each member, with about as many processes each; rank `i` belongs to region
+    /// `homes[i]`. If fewer regions have processes than there are members, some members have no processes.
     ///
     /// # Panics
-    /// Where `members` is zero, and where `homes` names no region.
+    /// If `members` is zero, and if an entry of `homes` is not below `regions`.
     pub fn new(homes: Vec<RegionIndex>, regions: u32, members: usize) -> Self {
         let mut residents = vec![0; regions as usize];
         homes.iter().for_each(|&home| residents[home as usize] += 1);
         Self::with_costs(homes, &residents, members)
     }
 
-    /// Cuts regions into blocks that cost about as much each, in any unit; rank `i` lives in region `homes[i]`.
+    /// Divides regions into blocks of about equal cost, in any unit; rank `i` belongs to region `homes[i]`.
     ///
     /// ```
     /// use pdes_core::RegionBlocks;
@@ -45,7 +46,7 @@ impl RegionBlocks {
     /// ```
     ///
     /// # Panics
-    /// Where `members` is zero.
+    /// If `members` is zero.
     pub fn with_costs(homes: Vec<RegionIndex>, costs: &[u64], members: usize) -> Self {
         assert!(members > 0, "a cluster has at least one member");
         let mut starts = starts(costs, members);
@@ -68,7 +69,7 @@ impl RegionBlocks {
         self.starts[member]..self.starts[member + 1]
     }
 
-    /// Returns the ranks that live in the regions of a member, in ascending order.
+    /// Returns the ranks that belong to the regions of a member, in ascending order.
     pub fn ranks(&self, member: usize) -> impl Iterator<Item = Rank> + '_ {
         let regions = self.regions(member);
         let homes = (0..).zip(&self.homes);
@@ -81,10 +82,10 @@ impl RegionBlocks {
     }
 }
 
-/// Returns where so many blocks of about the same cost begin: each at the cut that is nearest to its share of the whole, of equals the
-/// first.
+/// Returns the first region of each of `blocks` blocks of about equal cost: block `b` begins at the cut whose prefix sum is
+/// nearest to `b / blocks` of the total; ties go to the first cut.
 pub(super) fn starts(costs: &[u64], blocks: usize) -> Vec<RegionIndex> {
-    // What those before each region cost.
+    // Prefix sums of the costs.
     let mut before = vec![0];
     before.extend(costs.iter().scan(0, |sum, &cost| {
         *sum += u128::from(cost);

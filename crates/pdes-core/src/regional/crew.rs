@@ -1,4 +1,4 @@
-//! The workers, and the phases through which they take all domains.
+//! The workers of the regional engine, and the phases in which they run all region groups.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -14,48 +14,49 @@ use super::timing::Stopwatch;
 use super::{Crossings, Region, RegionIndex, Seat};
 use crate::{Meeting, Process, Progress, SimDuration, SimTime};
 
-/// What the workers share.
+/// The state that the workers of a member share.
 pub(super) struct Commons<'a, P: Process, R: Region<P>> {
-    /// The domains of this process, and the numbers of their regions.
+    /// Region groups of this member.
     domains: &'a [Mutex<Domain<P, R>>],
+    /// Indices of the regions of this member.
     own: Range<RegionIndex>,
     seats: &'a [Seat],
     office: &'a PostOffice<P::Token, R::Mail>,
-    /// The last phase in which each domain has been taken care of.
+    /// Last phase in which each region group was claimed by a worker.
     claims: Box<[AtomicU64]>,
     balance: Balance,
     meeting: Meeting<WORDS>,
     epoch: SimDuration,
-    /// Whether there are regions elsewhere, which the first worker speaks to.
+    /// True if other members have regions, too; the first worker communicates with them.
     is_part: bool,
     progress: &'a Progress,
 }
 
-/// What is done with domains in a phase.
+/// The task of all region groups in a phase.
 #[derive(Clone, Copy, Debug)]
 enum Task {
-    /// Runs what happens before the end of the epoch.
+    /// Run the events before the end of the epoch.
     Run,
-    /// Acts on what processes have sent each other.
+    /// Deliver the messages that were sent in the phase before.
     TakeIn,
-    /// Takes part in a conversation.
+    /// Take part in a round of an exchange.
     Converse { conversation: u32, round: u32 },
-    /// Begins the next epoch.
+    /// Begin the next epoch.
     Enter,
 }
 
-/// A worker.
+/// A worker: a thread that claims region groups and runs them, phase by phase.
 pub(super) struct Crew<'c, 'a, 'g, P: Process, R: Region<P>> {
     commons: &'c Commons<'a, P, R>,
     me: usize,
     phase: u64,
     epochs: u64,
-    /// Where this worker begins.
+    /// Region group that this worker claims first in each phase.
     first: usize,
     meetings: usize,
-    /// The boundary at the end of the epoch in progress.
+    /// Boundary at the end of the present epoch.
     end: SimTime,
-    /// The earliest failure of all, as far as is known.
+    /// Time of the earliest known failure of all members.
     failure: SimTime,
     steps: u64,
     counts: Crossings,
@@ -65,7 +66,7 @@ pub(super) struct Crew<'c, 'a, 'g, P: Process, R: Region<P>> {
     pub(super) gateway: Option<Gateway<'g, P::Token, R::Mail>>,
 }
 
-/// What a worker leaves behind.
+/// The result of a worker.
 pub(super) struct Trail<'a, T, M> {
     pub(super) crossings: Crossings,
     pub(super) stopwatch: Option<Stopwatch>,
@@ -87,7 +88,7 @@ impl<'a, P: Process, R: Region<P>> Commons<'a, P, R> {
         Self { domains, own, seats, office, claims, balance, meeting, epoch, is_part, progress }
     }
 
-    /// Has the first worker speak to regions elsewhere through its [gateway](Crew::gateway), or not.
+    /// Sets whether the first worker communicates with other members through its [gateway](RegionWorker::gateway).
     pub(super) fn with_regions_elsewhere(self, is_part: bool) -> Self {
         Self { is_part, ..self }
     }
@@ -117,16 +118,17 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
         }
     }
 
-    /// Runs domains until nothing happens any more, or a worker panics, or another process has gone.
+    /// Runs epochs until no event is left, or a worker panics, or another member has left.
     pub(super) fn run(mut self) -> Trail<'g, P::Token, R::Mail> {
         while self.epoch().is_some() {}
         let Self { counts: crossings, stopwatch, gateway, .. } = self;
         Trail { crossings, stopwatch, gateway }
     }
 
-    /// Takes all domains through an epoch and over the boundary at its end; returns whether there is another one.
+    /// Runs all region groups through an epoch and the exchanges at its end; returns `None` if it was the last one.
     fn epoch(&mut self) -> Option<()> {
         let mut all = self.phase(Task::Run)?;
+        // A process that gets a token may send further ones: repeat until none is sent.
         while all.letters > 0 {
             self.count(all);
             all = self.phase(Task::TakeIn)?;
@@ -161,7 +163,7 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
         self.counts.letters += all.letters;
     }
 
-    /// Returns the end of the next epoch in which something happens; `None` where the run is over.
+    /// Returns the end of the next epoch that has an event or an active boundary; `None` if the run is over.
     fn next_end(&self, all: Standing) -> Option<SimTime> {
         let next = all.event.min(all.boundary);
         if next == SimTime::MAX || next > all.failure || all.failure < self.end {
@@ -172,17 +174,17 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
         Some(SimTime::from_picos(of_event).min(all.boundary))
     }
 
-    /// Does something with all domains that it concerns, together with the other workers.
+    /// Runs a task on all region groups, together with the other workers; returns the reduction over all members.
     fn phase(&mut self, task: Task) -> Option<Standing> {
         let _guard = self.commons.meeting.break_up_on_panic();
         self.phase += 1;
         let count = self.commons.domains.len();
-        // Each worker begins with domains of its own, and then helps others with theirs.
+        // Work stealing: each worker begins with its own block of region groups, and then claims those of others.
         let first = self.first;
         let mut brought = Standing::NOTHING;
         for number in (first..count).chain(0..first) {
             let claim = &self.commons.claims[number];
-            // Relaxed: the lock of the domain orders what is done with it.
+            // Relaxed: the mutex of the region group orders accesses to it.
             if claim.load(Ordering::Relaxed) < self.phase
                 && claim.fetch_max(self.phase, Ordering::Relaxed) < self.phase
             {
@@ -200,14 +202,15 @@ impl<'c, 'a, 'g, P: Process, R: Region<P>> Crew<'c, 'a, 'g, P, R> {
         Some(all)
     }
 
-    /// Meets the other workers of this process.
+    /// Reduces the contributions of this member's workers.
     fn meet(&mut self, brought: Standing) -> Option<Standing> {
         let brought = self.commons.meeting.hold(self.meetings, self.me, brought.words());
         self.meetings += 1;
         brought.map(Standing::of)
     }
 
-    /// Learns how the regions of all processes stand, those here being like this, and gets their letters.
+    /// Reduces the contributions of all members, of which `here` is that of this one, and receives the messages of their
+    /// regions. The first worker does so; a second barrier passes the result on to the other workers.
     fn meet_all(&mut self, here: Standing) -> Option<Standing> {
         let told = match &mut self.gateway {
             Some(gateway) => {

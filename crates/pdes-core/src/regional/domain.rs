@@ -1,4 +1,4 @@
-//! A region and the processes that live there.
+//! A region group: a region and the logical processes that belong to it.
 
 use super::post::{Letter, Letters};
 use super::standing::Standing;
@@ -8,7 +8,7 @@ use crate::engine::jitter::Jitter;
 use crate::turns::Turns;
 use crate::{Process, Rank, SimTime, Wake};
 
-/// What a domain sends to others.
+/// The outgoing tokens and messages of a region group.
 pub(super) struct Sent<T, M> {
     pub(super) tokens: Vec<(RegionIndex, Rank, T)>,
     pub(super) mail: Vec<(RegionIndex, M)>,
@@ -25,22 +25,22 @@ impl<T, M> Sent<T, M> {
     }
 }
 
-/// A region with its processes.
+/// A region with its processes: the unit that a worker claims and runs.
 pub(super) struct Domain<P: Process, R: Region<P>> {
     index: RegionIndex,
     region: R,
     ranks: Vec<Rank>,
     turns: Turns<P>,
-    /// When a process paused for a conditional event.
+    /// First conditional event for which a process has paused; it ends the run.
     conditional: Option<(SimTime, Rank)>,
     pub(super) sent: Sent<P::Token, R::Mail>,
-    /// How the domain stood when something was done with it last.
+    /// Contribution after the last task.
     standing: Standing,
-    /// Whether nothing will happen, and nothing is to be said at the next boundary, unless a letter comes.
+    /// True if the group has no event and no active boundary, unless a message comes.
     is_dormant: bool,
 }
 
-/// What is left of a domain after a run.
+/// The result of a region group.
 pub(super) struct Left<P: Process, R> {
     pub(super) region: R,
     pub(super) processes: Vec<P>,
@@ -65,27 +65,27 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         }
     }
 
-    /// Steps that its processes have taken.
+    /// Returns the number of steps of its processes.
     pub(super) fn steps(&self) -> u64 {
         self.turns.steps
     }
 
-    /// How the domain stands, but for the letters that it has sent.
+    /// Returns the contribution of the group, without the number of messages that it has sent.
     pub(super) fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// Returns whether nothing happens before an instant, unless a letter comes.
+    /// Returns true if the group has no event before an instant, unless a message comes.
     pub(super) fn rests_until(&self, end: SimTime) -> bool {
         self.standing.event >= end
     }
 
-    /// Returns whether a boundary means nothing to the domain, unless a letter comes.
+    /// Returns true if the group is inactive at boundaries, unless a message comes.
     pub(super) fn is_dormant(&self) -> bool {
         self.is_dormant
     }
 
-    /// Finds out how the domain stands after something has been done with it.
+    /// Updates the contribution after a task.
     pub(super) fn take_stock(&mut self) {
         let failure = self.turns.fault.cutoff();
         let event = self.region.next().filter(|&at| at <= failure).unwrap_or(SimTime::MAX);
@@ -94,7 +94,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         self.standing = Standing { letters: 0, event, boundary, failure, conditional };
     }
 
-    /// Runs all that happens before an instant, unless it lies after a failure.
+    /// Runs all events before an instant and not after a failure.
     pub(super) fn run(&mut self, end: SimTime, cutoff: SimTime, seats: &[Seat]) {
         let cutoff = cutoff.min(self.turns.fault.cutoff());
         self.run_processes(cutoff, seats);
@@ -103,7 +103,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
             && at <= cutoff.min(self.turns.fault.cutoff())
         {
             if let Err((rank, fault)) = self.region.advance(&mut self.turns.outbox) {
-                // What the region does after that is nothing that matters.
+                // Later events of the region do not matter any more.
                 self.turns.fault.record(rank, fault);
                 break;
             }
@@ -114,7 +114,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         self.is_dormant = self.region.next().is_none() && self.region.next_boundary().is_none();
     }
 
-    /// Takes letters in, and lets the processes act on them.
+    /// Delivers messages, and runs the processes that they make ready.
     pub(super) fn take_in(
         &mut self,
         letters: &mut Letters<P::Token, R::Mail>,
@@ -134,7 +134,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         self.run_processes(cutoff, seats);
     }
 
-    /// Takes part in a round of a conversation.
+    /// Takes part in a round of an exchange.
     pub(super) fn converse(&mut self, boundary: SimTime, conversation: u32, round: u32) {
         self.region.converse(boundary, conversation, round, &mut self.sent.mail);
         self.take_stock();
@@ -167,7 +167,7 @@ impl<P: Process, R: Region<P>> Domain<P, R> {
         self.turns.outbox.orders.clear();
     }
 
-    /// Brings the tokens of the outbox to their receivers, and those that the receivers send in answer.
+    /// Delivers the tokens of the outbox, and those that their receivers send in response; keeps those for other regions.
     fn dispatch(&mut self, seats: &[Seat]) {
         let mut next = 0;
         while let Some((to, token)) = self.turns.outbox.packet(next) {

@@ -1,4 +1,4 @@
-//! A member's side of a run on a cluster.
+//! The gateway of a member to the other members of its cluster, in a run of the regional engine.
 
 use super::blocks::RegionBlocks;
 use super::post::{Letter, Letters, PostOffice};
@@ -8,57 +8,58 @@ use crate::cluster::{Cluster, ClusterError, Pieces, Terms};
 use crate::engine::frame::Tally;
 use crate::{Progress, Rank, SimTime, Wire};
 
-/// What the first worker of a member uses to speak for all of them with the other members.
+/// The gateway through which the first worker of a member communicates with the other members, on behalf of all workers.
 ///
-/// Whenever the workers of a member have met, all members meet, by dissemination (Hensgen, Finkel and Manber, "Two algorithms for
-/// barrier synchronization", 1988): in steps of 1, 2, 4, .. as far as there are members, each sends a message to the one that
-/// is so many after it, and waits for that of the one that is so many before it. A message has what its sender knows of how
-/// regions stand, and the letters whose way that step is a part of; they are handed on until they are there. So all members go
-/// through the same phases, and each learns what all together have found, for as many messages as the number of members has digits
-/// in base 2.
+/// After each barrier of a member's workers, all members perform a dissemination barrier (Hensgen, Finkel and Manber, "Two
+/// algorithms for barrier synchronization", 1988) with reduction: for strides of 1, 2, 4, .. below the number of members, each
+/// sends a message to the member one stride after it, and waits for that of the member one stride before it. A message holds
+/// the sender's partial reduction, and the parcels whose distance to their receiver contains the stride as a binary digit;
+/// they are forwarded until they arrive (the routing of Bruck's all-to-all algorithm). So all members go through the same
+/// phases, and each gets the reduction over all, for log2(members), rounded up, messages.
 pub(super) struct Gateway<'a, T, M> {
     cluster: &'a mut Cluster,
     blocks: &'a RegionBlocks,
     seats: &'a [Seat],
     progress: &'a Progress,
     codec: Codec<T, M>,
-    /// What is on its way to each member.
+    /// Encoded messages for the regions of each member, own and forwarded ones.
     parcels: Box<[Vec<u8>]>,
     pieces: Pieces,
     letters: Letters<T, M>,
     error: Option<ClusterError>,
 }
 
-/// How the regions of several members stand, and the steps of their processes.
+/// The contribution of the regions of several members, and the steps of their processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Report {
     standing: Standing,
     steps: u64,
 }
 
-/// What a member knows of those before it, while all members meet.
+/// The partial reduction of a member during the dissemination.
 ///
-/// Each member is counted once, whatever their number: `recent` is doubled in each step, `rest` gains those that a digit of the number
-/// stands for.
+/// Each member is counted once, for any number of members: `recent` covers twice as many members after each stride, `rest`
+/// those of the binary digits of the number of members.
 #[derive(Clone, Copy, Debug)]
 struct Knowledge {
-    /// Of as many members as the step to come is long, up to this one.
+    /// Reduction over the last `stride` members up to this one, for the next stride.
     recent: Report,
-    /// Of as many as the digits below that step make up; of none at first.
+    /// Reduction over as many members as the binary digits of `members` below the next stride make up.
     rest: Report,
 }
 
-/// How a run ended in the regions of a member, or in all.
+/// The summary of a run over the regions of one member, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RegionalTally {
     pub(super) tally: Tally,
-    /// The earliest conditional event that a process has met.
+    /// Earliest conditional event for which a process has paused.
     pub(super) conditional: Option<(SimTime, Rank)>,
 }
 
-/// How letters are written and read: functions, so that a run on one member does not ask for letters that can be written.
+/// The encoder and decoder of messages between regions. They are function pointers, so that a run on one member does not
+/// require messages that implement [`Wire`].
 pub(super) struct Codec<T, M> {
-    /// The size of the longest letter \[B\].
+    /// Maximum size of a token with its receiver, or of a region's message \[B\].
     letter_bytes: u32,
     write: fn(&Letter<T, M>, &mut Vec<u8>),
     read: fn(&mut &[u8]) -> Option<Letter<T, M>>,
@@ -92,7 +93,10 @@ impl<T: Wire, M: Wire> Codec<T, M> {
 }
 
 impl<'a, T, M> Gateway<'a, T, M> {
-    /// Begins a run; all members have to be there, and to run the same.
+    /// Begins a run, and checks that all members have the same parameters.
+    ///
+    /// # Errors
+    /// If a member has left, or has other parameters.
     pub(super) fn new(
         cluster: &'a mut Cluster,
         blocks: &'a RegionBlocks,
@@ -140,14 +144,14 @@ impl<'a, T, M> Gateway<'a, T, M> {
         self.cluster.await_all(&mut self.pieces, 0..members)
     }
 
-    /// Ends the run for all members where this one cannot read what it gets.
+    /// Fails the run for all members because this one received data that it cannot decode.
     fn refuse(&mut self) -> ClusterError {
         self.cluster.fail(None);
         ClusterError::Garbled { receiver: self.cluster.member() }
     }
 
-    /// Tells the other members how the regions of this one stand, and brings them the letters that their regions are to read
-    /// in a phase; returns how the regions of all stand, `None` where a member has left.
+    /// Reduces the contributions of all members, of which `here` is that of this one, and exchanges the messages that their
+    /// regions read in a phase. Returns `None` if the run has failed; [`take_error`](Self::take_error) returns the cause.
     pub(super) fn meet(&mut self, office: &PostOffice<T, M>, phase: u64, here: Standing) -> Option<Standing> {
         self.try_meet(office, phase, here).map_err(|error| self.error = Some(error)).ok()
     }
@@ -190,7 +194,8 @@ impl<'a, T, M> Gateway<'a, T, M> {
         Ok(all.standing)
     }
 
-    /// Writes what goes to the member that is a stride after this one: what is known, and the parcels whose ways have such a part.
+    /// Encodes the message to the member one stride after this one: the partial reduction, and the parcels for members whose
+    /// distance contains the stride.
     fn pack(&mut self, known: &Knowledge, stride: usize) -> Vec<u8> {
         let (me, members) = (self.cluster.member(), self.cluster.members());
         let mut message = Vec::new();
@@ -206,8 +211,8 @@ impl<'a, T, M> Gateway<'a, T, M> {
         message
     }
 
-    /// Takes in what another member knows, delivers the letters that it brings, and keeps those to be handed on; `None` where it
-    /// sends something else.
+    /// Decodes a message: delivers the parcel for this member, keeps those to be forwarded, and returns the sender's partial
+    /// reduction; `None` if it cannot be decoded.
     fn unpack(&mut self, office: &PostOffice<T, M>, phase: u64, mut bytes: &[u8]) -> Option<Knowledge> {
         let bytes = &mut bytes;
         let known = Knowledge::read(bytes)?;
@@ -224,7 +229,7 @@ impl<'a, T, M> Gateway<'a, T, M> {
         Some(known)
     }
 
-    /// Delivers the letters of a parcel; `None` where it has something else.
+    /// Delivers the messages of a parcel; `None` if it cannot be decoded.
     fn deliver(&mut self, office: &PostOffice<T, M>, phase: u64, mut bytes: &[u8]) -> Option<()> {
         let bytes = &mut bytes;
         let here = self.blocks.regions(self.cluster.member());
@@ -241,7 +246,7 @@ impl<'a, T, M> Gateway<'a, T, M> {
             if !is_here || !here.contains(&to) || !is_elsewhere(from) {
                 return None;
             }
-            // Those to one region come one after the other.
+            // Messages to one region are adjacent, so that each inbox is locked once for each sender.
             if let Some(before) = receiver.replace(to).filter(|&before| before != to) {
                 office.deliver(phase, before, &mut self.letters);
             }
@@ -253,12 +258,12 @@ impl<'a, T, M> Gateway<'a, T, M> {
         Some(())
     }
 
-    /// Returns why the run came to nothing, if it did.
+    /// Takes the error with which the run has failed, if it has.
     pub(super) fn take_error(&mut self) -> Option<ClusterError> {
         self.error.take()
     }
 
-    /// Puts together how the run ended for all members.
+    /// Exchanges the summaries of all members; returns their sum.
     pub(super) fn finish(mut self, own: RegionalTally) -> Result<RegionalTally, ClusterError> {
         self.parcels.iter_mut().for_each(|parcel| own.write(parcel));
         self.swap()?;
@@ -311,7 +316,7 @@ impl Knowledge {
         Self { recent: own, rest: Report::OF_NOBODY }
     }
 
-    /// Adds what the member knows that is a stride before this one.
+    /// Combines this partial reduction with that of the member one stride before this one.
     fn learn(&mut self, theirs: Self, stride: usize, members: usize) {
         if members & stride != 0 {
             self.rest = self.recent.with(theirs.rest);
@@ -319,7 +324,7 @@ impl Knowledge {
         self.recent = self.recent.with(theirs.recent);
     }
 
-    /// Returns what is known of all members, after all steps.
+    /// Returns the reduction over all members, after all strides.
     fn of_all(&self, members: usize) -> Report {
         if members.is_power_of_two() { self.recent } else { self.rest }
     }

@@ -1,4 +1,4 @@
-//! What regions and their processes send across regions.
+//! Mailboxes for the tokens of processes and the messages of regions that cross regions.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::RegionIndex;
 use crate::Rank;
 
-/// A piece of mail on its way.
+/// A message to a region or to one of its processes.
 #[derive(Debug)]
 pub(super) enum Letter<T, M> {
-    /// From a process to a process.
+    /// Token of a process to this process.
     Token(Rank, T),
-    /// From a region to a region.
+    /// Message of a region to a region.
     Mail(M),
 }
 
-/// Letters, by the regions that sent them.
+/// Messages, each with the region that sent it.
 pub(super) type Letters<T, M> = Vec<(RegionIndex, Letter<T, M>)>;
 
-/// The inboxes of all regions: one that is read in the present phase, and one that is filled meanwhile.
+/// The inboxes of all regions, double-buffered: one is read in the present phase, the other is filled meanwhile.
 pub(super) struct PostOffice<T, M> {
     inboxes: [Box<[Inbox<T, M>]>; 2],
 }
 
-/// Where a worker gathers letters by the region that they are for.
+/// The outgoing buffers of a worker, one for each receiving region, so that each inbox is locked once.
 pub(super) struct Bags<T, M> {
     of_region: Box<[Letters<T, M>]>,
     filled: Vec<RegionIndex>,
@@ -36,7 +36,7 @@ impl<T, M> Bags<T, M> {
 }
 
 struct Inbox<T, M> {
-    /// Relaxed: phases are parted by meetings, which order all of it.
+    /// True if there are messages. Relaxed: the barriers between phases order all accesses.
     is_filled: AtomicBool,
     letters: Mutex<Letters<T, M>>,
 }
@@ -55,7 +55,7 @@ impl<T, M> PostOffice<T, M> {
         &self.inboxes[(phase % 2) as usize][region as usize]
     }
 
-    /// Sends letters that will be read in the next phase; returns how many.
+    /// Sends messages that are read in the next phase; returns their number.
     pub(super) fn send(
         &self,
         phase: u64,
@@ -78,25 +78,26 @@ impl<T, M> PostOffice<T, M> {
         count
     }
 
-    /// Brings letters to a region that will read them in a phase.
+    /// Moves messages to the inbox that a region reads in a phase.
     pub(super) fn deliver(&self, phase: u64, to: RegionIndex, letters: &mut Letters<T, M>) {
         let inbox = self.inbox(phase, to);
         inbox.is_filled.store(true, Ordering::Relaxed);
         inbox.letters.lock().expect("no worker has panicked").append(letters);
     }
 
-    /// Returns whether a region has letters to read in a phase.
+    /// Returns true if a region has messages to read in a phase.
     pub(super) fn has_letters(&self, phase: u64, region: RegionIndex) -> bool {
         self.inbox(phase, region).is_filled.load(Ordering::Relaxed)
     }
 
-    /// Takes the letters that a region has to read in a phase, in the order of the regions that sent them.
+    /// Takes the messages that a region reads in a phase, sorted by the regions that sent them.
     pub(super) fn take(&self, phase: u64, region: RegionIndex, letters: &mut Letters<T, M>) {
         let inbox = self.inbox(phase, region);
         if !inbox.is_filled.swap(false, Ordering::Relaxed) {
             return;
         }
         letters.append(&mut inbox.letters.lock().expect("no worker has panicked"));
+        // Stable: messages of one region keep their order. This makes the result independent of who delivered first.
         letters.sort_by_key(|&(from, _)| from);
     }
 }

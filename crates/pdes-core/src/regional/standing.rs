@@ -1,22 +1,22 @@
-//! How regions stand, as workers and processes tell each other.
+//! The contribution of regions to the reduction over workers and members at a barrier.
 
 use crate::SimTime;
 
-/// What a worker brings to a meeting.
+/// Number of words of a contribution to a [barrier](crate::Barrier).
 pub(super) const WORDS: usize = 5;
 
-/// How regions stand.
+/// The contribution of one or more regions: a sum and four minima, of which [`SimTime::MAX`] means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// Letters that were sent in this phase.
+    /// Number of messages sent in this phase.
     pub(super) letters: u64,
-    /// The next event of any.
+    /// Time of the next event.
     pub(super) event: SimTime,
-    /// The next boundary that matters to any.
+    /// Next boundary at which a region is active.
     pub(super) boundary: SimTime,
-    /// The earliest failure of any.
+    /// Time of the earliest failure.
     pub(super) failure: SimTime,
-    /// When a process has met a conditional event.
+    /// Time of a conditional event for which a process has paused.
     pub(super) conditional: SimTime,
 }
 
@@ -37,7 +37,7 @@ impl Standing {
         self.conditional = self.conditional.min(other.conditional);
     }
 
-    /// Returns what is brought to a [meeting](crate::Meeting).
+    /// Encodes the contribution for a [barrier](crate::Barrier).
     pub(super) fn words(self) -> [u64; WORDS] {
         let Self { letters, event, boundary, failure, conditional } = self;
         let [event, boundary, failure, conditional] =
@@ -45,7 +45,7 @@ impl Standing {
         [letters, event, boundary, failure, conditional]
     }
 
-    /// Returns how all stand, from what they have brought.
+    /// Reduces the contributions of all workers.
     pub(super) fn of(brought: impl Iterator<Item = [u64; WORDS]>) -> Self {
         let mut all = Self::NOTHING;
         for [letters, times @ ..] in brought {

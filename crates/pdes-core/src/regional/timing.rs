@@ -1,42 +1,42 @@
-//! How long regions take, and how long that makes numbers of workers wait for each other.
+//! Measured wall-clock times of regions, and the load imbalance that follows for any number of workers.
 
 use std::time::Duration;
 
-/// The most workers that are looked at.
+/// Maximum number of workers of a level.
 const MOST_WORKERS: usize = 4096;
 
-/// What regions took on one worker, and what several would have taken between their meetings.
+/// The times of regions on one worker, and the times of several workers between barriers that follow from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionalTiming {
-    /// How often all workers met.
+    /// Number of barriers of all workers.
     pub meetings: u64,
-    /// What each region took.
+    /// Time of each region.
     pub regions: Vec<Duration>,
-    /// The same for 2, 4, 8 to 4096 workers, each with a contiguous block of regions.
+    /// Times for 2, 4, 8 to 4096 workers, each with a contiguous block of regions.
     pub levels: Vec<RegionalLevel>,
 }
 
 impl RegionalTiming {
-    /// Returns what all regions took together.
+    /// Returns the total time of all regions.
     pub fn busy(&self) -> Duration {
         self.regions.iter().sum()
     }
 }
 
-/// What a number of workers would have taken.
+/// The time that a given number of workers would have taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionalLevel {
-    /// Workers.
+    /// Number of workers.
     pub workers: u32,
-    /// The sum over all meetings of what the busiest worker took before it: what the others wait for.
+    /// Sum over all barriers of the busiest worker's time before it, for which the others wait.
     pub busiest: Duration,
 }
 
-/// Takes the time of regions.
+/// Measures the times of regions.
 pub(super) struct Stopwatch {
-    /// What each region took since the last meeting \[ns\].
+    /// Time of each region since the last barrier \[ns\].
     taken: Box<[u64]>,
-    /// For each level where the blocks of its workers end.
+    /// End of each worker's block of regions, for each level.
     ends: Vec<Vec<usize>>,
     timing: RegionalTiming,
 }
@@ -57,12 +57,12 @@ impl Stopwatch {
         }
     }
 
-    /// Adds what a region has taken \[ns\].
+    /// Adds a time of a region \[ns\].
     pub(super) fn add(&mut self, region: usize, taken: u64) {
         self.taken[region] += taken;
     }
 
-    /// Ends a phase: workers meet.
+    /// Ends a phase at a barrier: adds the time of the busiest worker at each level.
     pub(super) fn meet(&mut self) {
         self.timing.meetings += 1;
         for (all, &taken) in self.timing.regions.iter_mut().zip(&self.taken) {

@@ -11,7 +11,7 @@ use super::station::Op;
 
 pub(crate) const COMPUTE: u64 = 1_000;
 
-/// A token goes around; everybody holds it for a while.
+/// A ring around which a token travels; each process computes before it passes the token on.
 pub(crate) fn ring(size: u32, laps: u64, latency: u64) -> Network {
     Network::repeated(
         laps,
@@ -42,7 +42,7 @@ pub(crate) fn wavefront(rows: u32, columns: u32, planes: u64, latency: u64) -> N
     )
 }
 
-/// Something that one process does to another: send and receive, ask and wait, or wait for a conditional event.
+/// An interaction of two processes: send and receive, question and answer, or a conditional event of the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deed {
     Message,
@@ -50,8 +50,7 @@ pub(crate) enum Deed {
     Event,
 }
 
-/// Appends each deed to the programs of both processes. The list is an order in which everything can be done, so
-/// that no program deadlocks.
+/// Appends each interaction to the programs of both processes. The list is a valid sequential order, so no program deadlocks.
 pub(crate) fn unfold(size: u32, deeds: &[(Deed, u32, u32, u64, u64)]) -> Network {
     let mut programs = vec![Vec::new(); size as usize];
     for &(deed, from, to, compute, latency) in deeds {
@@ -77,7 +76,7 @@ pub(crate) fn deeds() -> impl Strategy<Value = Vec<(Deed, u32, u32, u64, u64)>> 
     prop::collection::vec((deed, 0..64_u32, 0..64_u32, time(), time()), 0..250)
 }
 
-/// A network of each kind, with its name: the same ones whenever and wherever this is called.
+/// Returns a network of each kind, with its name; every call returns the same ones.
 pub(crate) fn one_of_each() -> Vec<(&'static str, Network)> {
     let send = |to| Op::Send { to, latency: 10 };
     let receive = |from| Op::Receive { from };

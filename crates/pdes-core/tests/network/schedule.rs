@@ -1,4 +1,4 @@
-//! Everything that must not change a result, and runs of a network under all of it.
+//! Schedules, the settings that must not change a result, and runs of a network under all of them.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -18,13 +18,13 @@ pub(crate) struct Network {
     pub(crate) programs: Vec<Vec<Phase>>,
 }
 
-/// What a run of a network gives.
+/// The result of a run of a network.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) ending: Ending<Failure>,
     pub(crate) states: Vec<State>,
     pub(crate) log: Vec<(SimTime, Rank)>,
-    /// The most unread tokens at each process: the one thing that depends on the schedule.
+    /// Maximum number of unread tokens at each process; the only field that depends on the schedule.
     pub(crate) peaks: Vec<usize>,
 }
 
@@ -34,7 +34,7 @@ impl Network {
         Self::repeated(1, programs)
     }
 
-    /// Makes a network of processes that run their operations so many times.
+    /// Makes a network of processes that run their operations `laps` times.
     pub(crate) fn repeated(laps: u64, programs: impl IntoIterator<Item = Vec<Op>>) -> Self {
         Self { programs: programs.into_iter().map(|ops| vec![Phase { ops, laps }]).collect() }
     }
@@ -81,7 +81,7 @@ impl Network {
         Ok(run)
     }
 
-    /// Runs this member's part of the network under a schedule, and checks that it is what was expected of it.
+    /// Runs this member's part of the network under a schedule, and checks it against the expected outcome.
     pub(crate) fn check_part(
         &self,
         cluster: &mut Cluster,
@@ -156,19 +156,19 @@ impl Network {
         }
     }
 
-    /// Runs the network under every schedule; returns what all of them gave.
+    /// Runs the network under every schedule, and checks that all outcomes agree; returns the outcome.
     pub(crate) fn run_everywhere(&self) -> Outcome {
         self.run_under(Schedule::all())
     }
 
-    /// Runs the network under these schedules; returns what all of them, and the plain one, gave.
+    /// Runs the network under these schedules, and checks that their outcomes agree with the sequential one; returns it.
     pub(crate) fn run_under(&self, schedules: impl IntoIterator<Item = Schedule>) -> Outcome {
         let expected = self.run(&Engine::new(1));
         for schedule in schedules {
             let found = self.run_in(&schedule);
             assert_eq!(found.ending, expected.ending, "the ending under {schedule:?}");
             assert_eq!(found.log, expected.log, "conditional events under {schedule:?}");
-            // What a process does past the time of a failure depends on when it learns of that.
+            // The state of a process past the time of a failure depends on when it learns of the failure.
             if !matches!(expected.ending, Ending::Failed(..)) {
                 assert_eq!(found.states, expected.states, "the final states under {schedule:?}");
             }
@@ -177,7 +177,7 @@ impl Network {
     }
 }
 
-/// Returns the ending that both members tell; the error of a failure is with one of them.
+/// Returns the ending on which both members agree; one of them has the error of a failure.
 fn agreed(one: Option<Ending<Option<Failure>>>, other: Ending<Option<Failure>>) -> Ending<Option<Failure>> {
     match (one, other) {
         (None, other) => other,
@@ -193,7 +193,7 @@ fn agreed(one: Option<Ending<Option<Failure>>>, other: Ending<Option<Failure>>) 
     }
 }
 
-/// A way to run a network.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     pub(crate) members: usize,
@@ -201,12 +201,12 @@ pub(crate) struct Schedule {
     pub(crate) run_ahead: RunAhead,
     pub(crate) batch: usize,
     pub(crate) jitter: Option<u64>,
-    /// Whether ranks lie on workers anyhow, or in blocks.
+    /// True if ranks are assigned to workers by a hash, false if in blocks.
     pub(crate) shuffle: bool,
 }
 
 impl Schedule {
-    /// Returns 200 schedules: 4 numbers of workers, 3 bounds on run-ahead, 3 sizes of batches, 5 kinds of disturbance; and
+    /// Returns 200 schedules: 4 numbers of workers, 3 bounds on run-ahead, 3 sizes of batches, 5 kinds of perturbation; and
     /// a seventh of those with 3 sizes of clusters.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let alone = [1, 2, 3, 7].into_iter().flat_map(|workers| Self::of(1, workers));
@@ -234,7 +234,7 @@ impl Schedule {
         })
     }
 
-    /// Makes the engine for a network of so many ranks.
+    /// Makes the engine for a network of `ranks` ranks.
     pub(crate) fn engine(&self, ranks: u32) -> Engine {
         let mut engine = Engine::new(self.workers).run_ahead(self.run_ahead).batch(self.batch);
         if self.shuffle {
@@ -250,7 +250,7 @@ impl Schedule {
     }
 }
 
-/// Runs a test that could hang, and fails where it does.
+/// Runs a test that could hang, and fails if it does.
 pub(crate) fn guarded(test: impl FnOnce() + Send + 'static) {
     let (done, wait) = mpsc::channel();
     let thread = std::thread::spawn(move || {

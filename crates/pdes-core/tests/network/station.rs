@@ -18,11 +18,11 @@ pub(crate) enum Op {
     Receive { from: u32 },
     /// Waits for the token of any process that arrives first; of several at once, that of the lowest process.
     ReceiveAny,
-    /// Sends a question, which its receiver answers whatever else it does.
+    /// Sends a question, which the receiver answers in `deliver`, in any state.
     Ask { to: u32, latency: u64 },
     /// Waits for the answer of this process.
     Answer { from: u32 },
-    /// Sends a token that the receiver cannot take in: it fails when the token arrives.
+    /// Sends a token that makes the receiver fail at the token's arrival.
     Poison { to: u32, latency: u64 },
     /// Waits for the conditional event that lies this much later, and counts the tokens sent before it that nobody
     /// has received yet.
@@ -33,15 +33,15 @@ pub(crate) enum Op {
     Panic,
 }
 
-/// Operations that are run so many times.
+/// Operations that are run `laps` times.
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub(crate) ops: Vec<Op>,
     pub(crate) laps: u64,
 }
 
-/// How tokens of one sender are told apart: answers are sent at any moment between two turns, so that only among
-/// themselves they have an order.
+/// The kind of a token's lane: tokens of one sender are ordered within a lane only, because answers are sent at any moment
+/// between two turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
     Data,
@@ -63,7 +63,7 @@ pub(crate) struct Token {
     stamp: Stamp,
 }
 
-/// When a token was sent and when it arrives, and what its sender had computed by then.
+/// The send time and the arrival time of a token, and its sender's digest at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     sent: SimTime,
@@ -89,7 +89,7 @@ impl Wire for Token {
     }
 }
 
-/// Why a station failed.
+/// The reason for which a station fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Programmed,
@@ -101,14 +101,14 @@ pub(crate) type Log = Arc<Mutex<Vec<(SimTime, Rank)>>>;
 
 type Queues = BTreeMap<(u32, Lane), VecDeque<Stamp>>;
 
-/// All of a station that no schedule may change.
+/// The state of a station that must be the same under every schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) clock: SimTime,
-    /// Mixes everything that the station received, in its order.
+    /// Digest of all that the station received, in order.
     pub(crate) digest: u64,
     pub(crate) steps: u64,
-    /// Unread tokens that each conditional event found.
+    /// Number of unread tokens at each conditional event.
     pub(crate) censuses: Vec<usize>,
     unread: Queues,
     phase: usize,
@@ -117,7 +117,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Tokens that arrived and were not received.
+    /// Returns the number of tokens that arrived and were not received.
     pub(crate) fn unread(&self) -> usize {
         self.unread.values().map(VecDeque::len).sum()
     }
@@ -126,7 +126,7 @@ impl State {
 /// A process that runs a program.
 pub(crate) struct Station {
     pub(crate) state: State,
-    /// The most tokens that ever waited to be received.
+    /// Maximum number of tokens that waited to be received.
     pub(crate) peak: usize,
     me: u32,
     program: Vec<Phase>,
@@ -158,7 +158,7 @@ impl Station {
         }
     }
 
-    /// Does one operation, or returns why it must wait.
+    /// Executes one operation, or returns the reason for which it must wait.
     fn step(
         &mut self,
         op: Op,
@@ -199,7 +199,7 @@ impl Station {
         None
     }
 
-    /// Returns when a token for a receive from any process is certain, as far as is known, and whose it is.
+    /// Returns the arrival time and the sender of the earliest known token for a receive from any process.
     fn first_of_any(&self) -> Option<(SimTime, u32)> {
         let data = self.state.unread.iter().filter(|((_, lane), _)| *lane == Lane::Data);
         let first = |(&(from, _), queue): (_, &VecDeque<Stamp>)| Some((queue.front()?.arrives, from));

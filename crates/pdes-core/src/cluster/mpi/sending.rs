@@ -1,4 +1,4 @@
-//! Messages that are being sent: the one place of the engine with unsafe code.
+//! Pending MPI sends: the one place of the engines with unsafe code.
 #![allow(unsafe_code)]
 
 use std::slice;
@@ -6,9 +6,9 @@ use std::slice;
 use mpi::request::{Request, StaticScope};
 use mpi::traits::Destination;
 
-/// A message that is being sent, and its bytes for as long as MPI may read them.
+/// A pending send, which owns its bytes for as long as MPI may read them.
 pub(super) struct Sending {
-    /// `None` where it is done.
+    /// MPI request; `None` if the send is complete.
     request: Option<Request<'static, [u8]>>,
     _bytes: Vec<u8>,
 }

@@ -1,15 +1,14 @@
-//! What emulated workers see of each other's clocks.
+//! The clocks of emulated workers, and the workers that the bound on run-ahead blocks.
 
 use std::collections::BTreeSet;
 
 use crate::SimTime;
 
-/// The least clock of each worker that is not idle, and who waits until the least of all is later; an idle one has the latest
-/// instant.
+/// The least clock of each worker, [`SimTime::MAX`] if it is idle, and the workers that wait until the minimum is later.
 pub(super) struct LeastClocks {
     of: Vec<SimTime>,
     in_order: BTreeSet<(SimTime, u32)>,
-    /// Those that are held, by the clock that all others must have reached.
+    /// Blocked workers, by the clock that all others must have reached.
     held: BTreeSet<(SimTime, u32)>,
     held_at: Vec<Option<SimTime>>,
 }
@@ -54,20 +53,20 @@ impl LeastClocks {
         }
     }
 
-    /// Holds a worker until all have reached a clock.
+    /// Blocks a worker until all have reached a clock.
     pub(super) fn hold(&mut self, worker: u32, needed: SimTime) {
         self.held.insert((needed, worker));
         self.held_at[worker as usize] = Some(needed);
     }
 
-    /// Holds a worker no more.
+    /// Unblocks a worker, if it is blocked.
     pub(super) fn leave_held(&mut self, worker: u32) {
         if let Some(needed) = self.held_at[worker as usize].take() {
             self.held.remove(&(needed, worker));
         }
     }
 
-    /// Takes out one of those that need not wait any more.
+    /// Unblocks and returns a worker that need not wait any more, if there is one.
     pub(super) fn take_admitted(&mut self) -> Option<u32> {
         let &(needed, worker) = self.held.first()?;
         (needed <= self.least()).then(|| self.leave_held(worker)).map(|()| worker)

@@ -1,4 +1,4 @@
-//! A worker that is not a thread.
+//! An emulated worker.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -8,12 +8,12 @@ use crate::engine::RunAhead;
 use crate::engine::roster::Roster;
 use crate::{Process, Rank, SimTime};
 
-/// Tokens on their way to a worker.
+/// A message in flight to a worker, ordered by (arrival, number).
 pub(super) struct Letter<T> {
     pub(super) arrives: SimTime,
-    /// Messages that were waited for up to this one.
+    /// Number of messages on the chain that led to this one.
     pub(super) hops: u64,
-    /// The place of the letter among all that were sent.
+    /// Sequence number among all messages.
     pub(super) number: u64,
     pub(super) packets: Vec<(Rank, T)>,
 }
@@ -47,9 +47,9 @@ impl<T> Ord for Letter<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Busy,
-    /// A turn has ended: those that are idle get what is filed for them.
+    /// A turn has ended: the tokens queued for idle workers are sent next.
     AfterTurn,
-    /// For a message, or for others to come nearer.
+    /// The worker waits for a message, or for slower workers.
     Waiting,
 }
 
@@ -57,14 +57,14 @@ pub(super) struct EmulatedWorker<P: Process> {
     first: u32,
     pub(super) roster: Roster<P>,
     pub(super) phase: Phase,
-    /// How far it has come on the wall clock.
+    /// Emulated wall-clock time of the worker.
     pub(super) now: SimTime,
-    /// Messages that were waited for on the chain that led here.
+    /// Number of messages, each waited for, on the chain that led here.
     pub(super) hops: u64,
-    /// Which of its actions the next one is.
+    /// Number of the next action.
     pub(super) action: u64,
     inbox: BinaryHeap<Reverse<Letter<P::Token>>>,
-    /// Tokens that are not sent yet, by receiver.
+    /// Queued tokens, by receiving worker.
     filed: BTreeMap<u32, Vec<(Rank, P::Token)>>,
 }
 
@@ -82,7 +82,7 @@ impl<P: Process<Order = Infallible>> EmulatedWorker<P> {
         }
     }
 
-    /// Returns the place of a process of this worker.
+    /// Returns the local index of a process of this worker.
     pub(super) fn local(&self, rank: Rank) -> u32 {
         rank.get() - self.first
     }
@@ -91,11 +91,11 @@ impl<P: Process<Order = Infallible>> EmulatedWorker<P> {
         (self.first..self.first + self.roster.processes.len() as u32).contains(&rank.get())
     }
 
-    /// Gives a process a turn; returns its steps.
+    /// Resumes a process; returns the number of its steps.
     pub(super) fn turn(&mut self, local: u32, granted: bool) -> u64 {
         let before = self.roster.steps;
         let rank = Rank::new(self.first + local);
-        // A process that fails has failed before, in the run that is emulated.
+        // Ignored: the process has failed already in the run that is emulated.
         let _ = self.roster.turn(local, rank, SimTime::MAX, granted);
         if self.roster.has_halted(local) {
             self.roster.unhalt(local, rank);
@@ -103,13 +103,13 @@ impl<P: Process<Order = Infallible>> EmulatedWorker<P> {
         self.roster.steps - before
     }
 
-    /// Takes in a token of another worker.
+    /// Delivers a token to a process of this worker.
     pub(super) fn deliver(&mut self, to: Rank, token: P::Token) {
         let _ = self.roster.deliver(self.local(to), to, token);
     }
 
-    /// Brings the tokens of the outbox to their receivers, or files them for the workers that own those; returns for how many
-    /// that is so.
+    /// Delivers the tokens of the outbox, or queues them for the workers that own their receivers; returns the number of
+    /// queued ones.
     pub(super) fn dispatch(&mut self, owner: impl Fn(Rank) -> u32) -> u64 {
         let (mut next, mut abroad) = (0, 0);
         while let Some((to, token)) = self.roster.outbox.packet(next) {
@@ -125,13 +125,13 @@ impl<P: Process<Order = Infallible>> EmulatedWorker<P> {
         abroad
     }
 
-    /// Returns the workers for which at least so many tokens are filed.
+    /// Returns the workers for which at least `tokens` tokens are queued.
     pub(super) fn filed(&self, tokens: usize) -> Vec<u32> {
         let filed = self.filed.iter();
         filed.filter(|(_, packets)| packets.len() >= tokens).map(|(&worker, _)| worker).collect()
     }
 
-    /// Takes what is filed for a worker.
+    /// Takes the tokens queued for a worker.
     pub(super) fn take_filed(&mut self, worker: u32) -> Vec<(Rank, P::Token)> {
         self.filed.remove(&worker).unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl<P: Process<Order = Infallible>> EmulatedWorker<P> {
         self.inbox.peek().map(|Reverse(letter)| letter.arrives)
     }
 
-    /// Takes the next letter that has arrived.
+    /// Takes the next message that has arrived.
     pub(super) fn next_letter(&mut self) -> Option<Letter<P::Token>> {
         self.next_arrival().filter(|&arrives| arrives <= self.now)?;
         self.inbox.pop().map(|Reverse(letter)| letter)
