@@ -1,5 +1,5 @@
-//! What a flow costs in epochs, by the number of hosts at a constant load for each: random messages on fat trees, one for
-//! each host, each of which is followed by another one when it arrives. Nine of ten stay in their pod.
+//! Cost of a flow in the epoch model, by the number of hosts at a constant load of each: random messages on fat
+//! trees, one per host, each of which is followed by another one when it arrives. Nine of ten stay in their pod.
 
 #[path = "shared/random.rs"]
 mod random;
@@ -58,7 +58,7 @@ impl<'p> Load<'p> {
         self.network.send(now, src, dst, size, ()).expect("all hosts are joined");
     }
 
-    /// Lets so many messages arrive.
+    /// Runs until this many messages have arrived.
     fn run(&mut self, arrivals: u64) -> SimTime {
         let mut left = arrivals;
         while left > 0 {
@@ -75,7 +75,7 @@ impl<'p> Load<'p> {
 
 #[divan::bench(args = [4, 16, 64], sample_count = 3, sample_size = 1)]
 fn a_flow_for_each_host(bencher: Bencher<'_, '_>, pods: u32) {
-    // A run for the sake of its result needs no size.
+    // A test run needs no size.
     let testing = std::env::args().any(|argument| argument == "--test");
     let platform = fat_tree(if testing { 2 } else { pods });
     let mut load = Load::new(&platform);

@@ -1,5 +1,5 @@
-//! What a flow costs, by the number of flows that are under way: random messages on a fat tree of 1,024 hosts, each of
-//! which is followed by another one when it arrives.
+//! Cost of a flow, by the number of active flows: random messages on a fat tree of 1,024 hosts, each of which is
+//! followed by another one when it arrives.
 
 #[path = "shared/random.rs"]
 mod random;
@@ -30,7 +30,7 @@ struct Load<'p> {
 }
 
 impl<'p> Load<'p> {
-    /// Sends so many messages, and waits until they have been replaced once on average.
+    /// Sends this many messages, and waits until they have been replaced once on average.
     fn new(platform: &'p Platform, flows: usize) -> Self {
         let parameters = NetworkParameters::preset(Preset::Smpi);
         let network = FlowNetwork::new(platform, &parameters);
@@ -50,7 +50,7 @@ impl<'p> Load<'p> {
         self.network.send(now, host(src), host(src + offset), size, ()).expect("all hosts are joined");
     }
 
-    /// Lets so many messages arrive.
+    /// Runs until this many messages have arrived.
     fn run(&mut self, arrivals: usize) -> SimTime {
         let mut left = arrivals;
         while left > 0 {
@@ -72,7 +72,7 @@ const ARRIVALS: usize = 500;
 
 fn churn(bencher: Bencher<'_, '_>, parents: u32, flows: usize) {
     let platform = fat_tree(parents);
-    // A run for the sake of its result needs no steady state.
+    // A test run needs no steady state.
     let testing = std::env::args().any(|argument| argument == "--test");
     let mut load = Load::new(&platform, if testing { 64 } else { flows });
     bencher.counter(ItemsCount::new(ARRIVALS)).bench_local(|| load.run(ARRIVALS));

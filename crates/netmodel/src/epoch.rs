@@ -1,43 +1,42 @@
-//! Messages that share the machine, with rates that change at multiples of an epoch only.
+//! The epoch model: contention with rates that change at multiples of an epoch only, so that regions of a platform can be
+//! simulated in parallel.
 //!
-//! The model is that of [`crate::flow`], but for this:
+//! The model is that of [`crate::flow`] with these differences:
 //!
-//! - The platform is cut into [`Regions`]. Rates change at the *boundaries* `k D` only, so that nothing that happens in a
-//!   region during an epoch of length `D` matters to another one before the epoch ends.
-//! - A message between regions spends `D` at least before its data flow: what begins in an epoch is known at the boundary
+//! - The platform is divided into [`Regions`]. Rates change at the *boundaries* `k D` only, so that no event in a region
+//!   during an epoch of length `D` affects another region before the epoch ends: `D` is the lookahead.
+//! - A message between regions has a latency phase of at least `D`: a flow that begins in an epoch is known at the boundary
 //!   before, in all regions that it concerns.
-//! - At a boundary the levels `y_f` of all flows that stay are those of a fixed point of integers. With `s_f` the share of a flow,
-//!   the inverse of its penalty, and `x_f = floor(y_f s_f)` its rate,
+//! - At a boundary the levels `y_f` of all flows that stay are those of a fixed point in integers. With `s_f` the share of a
+//!   flow, the inverse of its penalty, and `x_f = floor(y_f s_f)` its rate,
 //!
 //!   ```text
 //!   y_l = min { x : sum { a_lf x_f : y_f < x } + (x + 1) sum { a_lf s_f : y_f >= x } > C_l }
 //!   y_f = min { y_l : f uses l } and at most its own limit
 //!   ```
 //!
-//!   which exists and is unique: from one `x` to the next, what is full at `x` depends on what was full below `x` alone.
+//!   which exists and is unique: whether a link is full at `x` depends only on the links that are full below `x`.
 //!   It is max-min fair up to a unit of rate for each flow of a link.
-//! - A flow that begins between two boundaries has until the next a *provisional* rate, at most its own limit: the least
-//!   over its links of
-//!   `max(C - load, s_f C / (s_f + shares), s_f (C - held) / (s_f + open shares))`, what is spare, or its part of all,
-//!   or its part of what flows have that no other link holds back. For those that are known at the boundary before they begin
-//!   a link takes the loads of the boundary, lets the flows share this as they come and end in the epoch, and offers each
-//!   the mean rate that it would have. For the others, sent and begun in one epoch inside a region, these are the loads of the moment.
-//!   It is lowered where a link would carry more than 13/12 of its capacity in the epoch, debts included, as far as is known then; the flow
-//!   keeps a sixteenth of it.
-//! - Flows that would end before the next boundary at the rates that they have keep these, unless they have begun unknown since the
-//!   last one. For the others `C_l` is what makes the
-//!   mean load of the epoch the capacity: less than that by the mean of what leaves and of what will begin, and by what has been
-//!   carried too much in earlier epochs.
+//! - A flow that begins between two boundaries has a *provisional* rate until the next, at most its own limit: the least
+//!   over its links of `max(C - load, s_f C / (s_f + shares), s_f (C - held) / (s_f + open shares))`: the spare capacity, or
+//!   its part of the whole capacity, or its part of the capacity of the flows that no other link holds back. For flows that
+//!   are known at the boundary before they begin, a link takes the loads of the boundary, simulates how the flows share
+//!   this as they come and end in the epoch, and offers each its mean rate. For the others, sent and begun in one epoch
+//!   inside a region, these are the loads of the moment. The rate is lowered if a link would carry more than 13/12 of its
+//!   capacity in the epoch, debts included, as far as is known then; the flow keeps at least a sixteenth of it.
+//! - Flows that would end before the next boundary at their present rates keep these, unless they have begun unannounced
+//!   since the last one. For the others `C_l` is chosen so that the mean load of the epoch is the capacity: it is lower by
+//!   the mean load of the flows that end or will begin, and by the *debt*, the excess load of earlier epochs.
 //!
 //! As `D` goes to zero, this tends to [`crate::FlowNetwork`] with all links solved at every event and a precision of zero.
 //!
 //! # Determinism
-//! All that decides an event is integers, but for the sharing of cores, which concerns one host alone. Ends and beginnings
-//! of flows are ordered by time and the order of filing in their region.
+//! Only integers decide on events, except for the sharing of cores, which concerns one host alone. Ends and starts of
+//! flows are ordered by time and by the order of submission in their region.
 //!
 //! # Regions and the order of work
-//! A region keeps its own state and is told of others by messages at boundaries alone. What it does in an epoch can be
-//! done before, after, or while others do theirs.
+//! A region keeps its own state and learns of others through messages at boundaries only. Regions can simulate an epoch
+//! in any order, or concurrently.
 
 mod boundary;
 mod certificate;
@@ -70,15 +69,15 @@ use region::Region;
 use unit::ShareScale;
 use way::Ground;
 
-/// Epochs in a window over which the load of a link is compared with its capacity.
+/// Number of epochs in a window over which the load of a link is compared with its capacity.
 const WINDOW_EPOCHS: u64 = 10;
 
-/// The rates of one boundary in so many are checked in release builds; in debug builds each is.
+/// Number of boundaries per check of the rates: 4096 in release builds, 1 in debug builds.
 const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 
-/// A machine at work, in epochs.
+/// Simulation of a machine in epochs, in one thread.
 ///
-/// `T` is what the caller wants back when something is done.
+/// `T` is the tag that the caller attaches to a message or computation and gets back on its completion.
 ///
 /// ```
 /// use netmodel::{EpochNetwork, HostId, NetworkParameters, Platform, Preset, Regions};
@@ -87,7 +86,7 @@ const CHECKED_BOUNDARIES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 /// let text = "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n";
 /// let platform = Platform::from_toml(text, "flat.toml")?;
 /// let parameters = NetworkParameters::preset(Preset::Raw);
-/// let regions = Regions::about(&platform, 2);
+/// let regions = Regions::with_count(&platform, 2);
 /// let epoch = regions.lookahead(&platform, &parameters).expect("there are two regions");
 /// assert_eq!(epoch, SimDuration::from_picos(2_000_000));
 /// let mut network = EpochNetwork::new(&platform, &parameters, regions, epoch)?;
@@ -106,49 +105,49 @@ pub struct EpochNetwork<'p, T> {
     epoch: SimDuration,
     regions: Vec<Region<T>>,
     wakes: Agenda<T>,
-    /// The next event of each region, then the next boundary of each.
+    /// Next event of each region, then next boundary of each.
     earliest: Earliest,
     now: SimTime,
-    /// Regions whose next events are to be found anew.
+    /// Regions whose next events must be recomputed.
     stale: Vec<u32>,
-    /// Regions at work at this instant.
+    /// Regions with an event at this instant.
     due: Vec<u32>,
     outbox: Outbox<T>,
     counts: EpochCounts,
 }
 
-/// What boundaries have cost.
+/// Cost of boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpochCounts {
-    /// Boundaries at which something was done.
+    /// Number of boundaries with work.
     pub boundaries: u64,
-    /// Exchanges of messages between regions, all boundaries together.
+    /// Number of rounds of messages between regions, over all boundaries.
     pub rounds: u64,
-    /// Messages between regions.
+    /// Number of messages between regions.
     pub messages: u64,
-    /// Settlements of a region.
+    /// Number of solves of a region's rates.
     pub settlements: u64,
-    /// Looks of settlements at a link.
+    /// Number of link evaluations in solves.
     pub evaluations: u64,
 }
 
-/// Why a machine cannot be run in epochs.
+/// Error in the length of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EpochError {
     /// An epoch of no length.
     #[error("found an epoch of 0 s, expected more; without epochs the model is exact")]
     Zero,
-    /// A message may matter to another region at once.
+    /// Two regions have no lookahead.
     #[error(
-        "some of the {regions} regions are joined without latency, which leaves no time for an epoch; take other regions"
+        "some of the {regions} regions are joined without latency, which leaves no lookahead for an epoch; choose other regions"
     )]
     NoLookahead {
         /// The number of regions.
         regions: u32,
     },
-    /// The epoch is longer than a message may need from one region to another.
+    /// The epoch is longer than the lookahead.
     #[error(
-        "found an epoch of {found} s, expected at most {most} s, the shortest time in which one of the {regions} regions can matter to another one; take fewer regions for longer epochs"
+        "found an epoch of {found} s, expected at most {most} s, the lookahead between the {regions} regions; choose fewer regions for longer epochs"
     )]
     TooLong {
         /// The epoch.
@@ -160,7 +159,7 @@ pub enum EpochError {
     },
 }
 
-/// Makes what regions know of a machine.
+/// Makes the network context that all regions share.
 fn found<'p>(
     platform: &'p Platform,
     parameters: &NetworkParameters,
@@ -179,7 +178,7 @@ fn found<'p>(
     Ok(Ground { platform, parameters: parameters.clone(), regions, scale })
 }
 
-/// Makes some of the regions of a machine, idle.
+/// Makes the idle regions of these numbers.
 fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration, numbers: Range<u32>) -> Vec<Region<T>> {
     let (hosts, links) = (ground.regions.hosts(), ground.regions.links());
     let region = |(number, (hosts, links)): (u32, (&Vec<HostId>, &Vec<_>))| {
@@ -194,7 +193,7 @@ fn regions_of<T: Copy>(ground: &Ground<'_>, epoch: SimDuration, numbers: Range<u
     numbers.zip(hosts[places.clone()].iter().zip(&links[places])).map(region).collect()
 }
 
-/// Returns what the links of regions have carried up to an instant.
+/// Returns the totals of the links of regions up to an instant.
 fn accounts<'a, T: Copy + 'a>(
     links: &'a [Vec<LinkId>],
     regions: impl Iterator<Item = &'a mut Region<T>>,
@@ -204,11 +203,11 @@ fn accounts<'a, T: Copy + 'a>(
 }
 
 impl<'p, T: Copy> EpochNetwork<'p, T> {
-    /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the pairs
-    /// of hosts that talk and to what is under way.
+    /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the
+    /// pairs of hosts that communicate and the messages and computations in progress.
     ///
     /// # Errors
-    /// Where the epoch is zero, or longer than [`Regions::lookahead`].
+    /// If the epoch is zero, or longer than [`Regions::lookahead`].
     pub fn new(
         platform: &'p Platform,
         parameters: &NetworkParameters,
@@ -234,14 +233,14 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         })
     }
 
-    /// Has the machine record what its links carry: a kilobyte for each that carries anything.
+    /// Enables the recording of link loads: a kilobyte for each link that carries anything.
     pub fn with_link_loads(mut self) -> Self {
         self.regions = self.regions.into_iter().map(|region| region.recording(true)).collect();
         self
     }
 
-    /// Returns what the links have carried up to an instant that is not before the last [`EpochNetwork::advance`]; nothing
-    /// unless that was [asked for](EpochNetwork::with_link_loads).
+    /// Returns the link loads up to an instant that is not before the last [`EpochNetwork::advance`]; empty unless
+    /// they were [recorded](EpochNetwork::with_link_loads).
     pub fn link_loads(&mut self, end: SimTime) -> LinkLoads {
         let links = self.ground.regions.links();
         LinkLoads::new(self.ground.platform, end, accounts(&links, self.regions.iter_mut(), end))
@@ -262,28 +261,28 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         &self.ground.regions
     }
 
-    /// Returns what boundaries have cost so far.
+    /// Returns the cost of boundaries so far.
     pub fn counts(&self) -> EpochCounts {
         let evaluations = self.regions.iter().map(|region| region.sharing.evaluations).sum();
         EpochCounts { evaluations, ..self.counts }
     }
 
-    /// Returns the most that a link has carried beyond its capacity in a window of ten epochs, as a part of its capacity:
-    /// provisional rates may be too high. Fat pipes are not counted. Costs the number of links.
+    /// Returns the largest excess load of a link over its capacity in a window of ten epochs, as a fraction of the
+    /// capacity: provisional rates may be too high. Fat pipes do not count. Costs the number of links.
     pub fn capacity_violation(&self) -> f64 {
         self.regions.iter().map(Region::capacity_violation).fold(0.0, f64::max)
     }
 
-    /// Returns the tags of all that has begun or will begin, and is not over.
+    /// Returns the tags of all messages, computations and timers that are submitted and not complete.
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         self.regions.iter().flat_map(Region::unfinished).chain(self.wakes.plans().copied())
     }
 
-    /// Sends a message of this size on the wire from one host to another at an instant, which is not before the last
+    /// Sends a message of this size on the wire from one host to another at an instant that is not before the last
     /// [`EpochNetwork::advance`].
     ///
     /// # Errors
-    /// Where there is no route.
+    /// If there is no route.
     pub fn send(
         &mut self,
         at: SimTime,
@@ -298,21 +297,20 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         Ok(())
     }
 
-    /// Computes so many floating-point operations on a host, on one of its cores or what is left of it, from an instant
-    /// on that is not before the last [`EpochNetwork::advance`].
+    /// Runs a computation of `flops` floating-point operations on a host, on one core or an equal part of all cores,
+    /// from an instant that is not before the last [`EpochNetwork::advance`].
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         let member = self.ground.regions.host(host);
         self.regions[member.region.index()].compute(self.now, at, member.slot, flops, tag);
         self.touch(member.region.get());
     }
 
-    /// Lets something happen at an instant.
+    /// Completes `tag` at an instant.
     pub fn wake(&mut self, at: SimTime, tag: T) {
         self.wakes.add(at, tag);
     }
 
-    /// Returns the instant at which the next thing happens; [`SimTime::MAX`] where that is past the range of simulated
-    /// time.
+    /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     pub fn next_event(&mut self) -> Option<SimTime> {
         while let Some(region) = self.stale.pop() {
             self.look_ahead(region);
@@ -320,8 +318,8 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         self.earliest.next().into_iter().chain(self.wakes.next()).min()
     }
 
-    /// Moves to the next instant and appends the tags of all that is done by then, in an order that depends on the calls
-    /// alone. At a boundary there may be none.
+    /// Advances to the next event and appends the tags completed by then, possibly none at a boundary, in an order
+    /// that depends on the sequence of calls only.
     pub fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.next_event() else { return };
         self.now = now;
@@ -330,11 +328,13 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         let count = self.regions.len() as u32;
         let mut is_boundary = false;
         while let Some(group) = self.earliest.take_before(end) {
+            // The second half of the groups are boundaries.
             is_boundary |= group >= count;
             due.push(group % count);
         }
         due.sort_unstable();
         due.dedup();
+        // Ends before the boundary, begins after it: a flow that ends at a boundary has no rate in the next epoch.
         due.iter().for_each(|&region| self.regions[region as usize].finish(now, done));
         if is_boundary {
             self.cross_boundary(&mut due);
@@ -349,7 +349,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         self.due = due;
     }
 
-    /// Notes that the next event of a region is to be found anew.
+    /// Marks the next event of a region as stale.
     #[inline]
     fn touch(&mut self, number: u32) {
         if !std::mem::replace(&mut self.regions[number as usize].is_stale, true) {
@@ -357,7 +357,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         }
     }
 
-    /// Finds out what a region does next.
+    /// Recomputes the next event and boundary of a region.
     fn look_ahead(&mut self, number: u32) {
         let region = &mut self.regions[number as usize];
         region.is_stale = false;
@@ -366,8 +366,8 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         self.earliest.set(self.regions.len() as u32 + number, boundary);
     }
 
-    /// Lets regions exchange what they must know of each other for the next epoch. Those that others talk to join those
-    /// that are at work.
+    /// Runs the exchanges of a boundary (`epoch/boundary.rs`). Regions that receive messages join the regions in
+    /// `due`.
     fn cross_boundary(&mut self, due: &mut Vec<u32>) {
         let now = self.now;
         self.counts.boundaries += 1;
@@ -406,6 +406,7 @@ impl<'p, T: Copy> EpochNetwork<'p, T> {
         let mut outbox = std::mem::take(&mut self.outbox);
         for (to, message) in outbox.drain(..) {
             let region = &mut self.regions[to.index()];
+            // A receiver without an event of its own at this boundary has an older clock.
             if region.sharing.now != self.now {
                 region.sharing.now = self.now;
             }

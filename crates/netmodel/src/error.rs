@@ -1,4 +1,4 @@
-//! What can be wrong with a platform, and with a route that is asked of it.
+//! Errors in platform descriptions, and of route lookups.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// Why a platform description is refused.
+/// Error in a platform description.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PlatformError {
@@ -35,15 +35,15 @@ pub enum PlatformError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The text is not well-formed XML.
     #[error("{at}: not well-formed XML: {message}")]
     Xml {
-        /// Where.
+        /// Position.
         at: Location,
-        /// What the XML reader said.
+        /// Message of the XML reader.
         message: String,
     },
     /// The text is not TOML, or not a platform in TOML.
@@ -57,15 +57,15 @@ pub enum PlatformError {
     /// The root element's version is not one of 4.x.
     #[error("{at}: platform version {found:?}, expected 4, 4.0 or 4.1")]
     Version {
-        /// Where.
+        /// Position.
         at: Location,
         /// The version found.
         found: String,
     },
-    /// An element that has no place here.
-    #[error("{at}: element <{element}> has no place in <{parent}>")]
+    /// An element that is not allowed at this place.
+    #[error("{at}: element <{element}> is not allowed in <{parent}>")]
     UnknownElement {
-        /// Where.
+        /// Position.
         at: Location,
         /// The element.
         element: String,
@@ -75,7 +75,7 @@ pub enum PlatformError {
     /// An attribute that the element does not have.
     #[error("{at}: <{element}> has no attribute {attribute:?}")]
     UnknownAttribute {
-        /// Where.
+        /// Position.
         at: Location,
         /// The element.
         element: String,
@@ -85,7 +85,7 @@ pub enum PlatformError {
     /// An attribute that the element must have.
     #[error("{at}: <{element}> lacks its attribute {attribute:?}")]
     MissingAttribute {
-        /// Where.
+        /// Position.
         at: Location,
         /// The element.
         element: String,
@@ -95,7 +95,7 @@ pub enum PlatformError {
     /// A text that is not a quantity with a unit.
     #[error("{at}: {attribute}={found:?} of <{element}> is not a quantity: {reason}")]
     Quantity {
-        /// Where.
+        /// Position.
         at: Location,
         /// The element.
         element: Box<str>,
@@ -103,13 +103,13 @@ pub enum PlatformError {
         attribute: &'static str,
         /// The text found.
         found: Box<str>,
-        /// What is wrong with it.
+        /// Error in the text.
         reason: UnitError,
     },
-    /// A value that its attribute or field does not take.
+    /// A value that its attribute or field does not accept.
     #[error("{at}: {field} of {owner} is {found:?}, expected {expected}")]
     Value {
-        /// Where.
+        /// Position.
         at: Location,
         /// The host, link, cluster or element.
         owner: String,
@@ -117,13 +117,13 @@ pub enum PlatformError {
         field: &'static str,
         /// The value found.
         found: String,
-        /// What it takes.
+        /// Accepted values.
         expected: &'static str,
     },
     /// A feature of SimGrid's platform files that changes timing and that is not implemented.
     #[error("{at}: {feature} is not supported yet")]
     NotSupported {
-        /// Where.
+        /// Position.
         at: Location,
         /// The feature, as the file writes it.
         feature: String,
@@ -133,7 +133,7 @@ pub enum PlatformError {
         "{at}: the option {option:?} is not read from a platform: set it in the [network] or [mpi] section of the configuration"
     )]
     Option {
-        /// Where.
+        /// Position.
         at: Location,
         /// The option.
         option: String,
@@ -141,7 +141,7 @@ pub enum PlatformError {
     /// Two hosts, links or zones of one name.
     #[error("{at}: the {kind} {name:?} is declared twice")]
     Duplicate {
-        /// Where the second one is.
+        /// Position of the second one.
         at: Location,
         /// "host", "link", "zone", "router", "backbone" or "cable of the host".
         kind: &'static str,
@@ -153,31 +153,31 @@ pub enum PlatformError {
         "{at}: the route from {src:?} to {dst:?} names {name:?}, which is no {kind} that is declared before it"
     )]
     UnknownInRoute {
-        /// Where.
+        /// Position.
         at: Location,
-        /// Where the route begins.
+        /// Begin of the route.
         src: String,
-        /// Where it ends.
+        /// End of the route.
         dst: String,
-        /// What it should be: a host or router, a zone, or a link, and where it should be.
+        /// Expected kind: a host or router, a zone, or a link, and its place.
         kind: &'static str,
         /// The name that is not declared.
         name: String,
     },
     /// A direction is missing on a split-duplex link, or present on a link that has none.
     #[error(
-        "{at}: the route from {src:?} to {dst:?} crosses the link {link:?} in the wrong way, expected {expected}"
+        "{at}: the route from {src:?} to {dst:?} crosses the link {link:?} in the wrong direction, expected {expected}"
     )]
     Direction {
-        /// Where.
+        /// Position.
         at: Location,
-        /// Where the route begins.
+        /// Begin of the route.
         src: String,
-        /// Where it ends.
+        /// End of the route.
         dst: String,
         /// The link.
         link: String,
-        /// What the link needs.
+        /// Expected direction.
         expected: &'static str,
     },
     /// A route that is declared twice; a symmetrical one declares both directions.
@@ -185,19 +185,19 @@ pub enum PlatformError {
         "{at}: the route from {src:?} to {dst:?} is declared twice (routes are symmetrical unless they say otherwise)"
     )]
     DuplicateRoute {
-        /// Where the second one is.
+        /// Position of the second one.
         at: Location,
-        /// Where the route begins.
+        /// Begin of the route.
         src: String,
-        /// Where it ends.
+        /// End of the route.
         dst: String,
     },
-    /// A gateway that is not a host or router inside the zone that it should lead into.
+    /// A gateway that is not a host or router inside the zone to which it should lead.
     #[error(
         "{at}: the route from {src:?} to {dst:?} has the gateway {gateway:?}, expected a host or router in the zone {zone:?} that is declared before it (clusters other than FLAT have no router)"
     )]
     Gateway {
-        /// Where.
+        /// Position.
         at: Location,
         /// The zone that the route begins in.
         src: String,
@@ -208,10 +208,10 @@ pub enum PlatformError {
         /// The zone that it should be in.
         zone: String,
     },
-    /// An element that the routing of its zone has no use for.
+    /// An element that the routing of its zone cannot use.
     #[error("{at}: <{element}> in the zone {zone:?} of routing {routing}, expected {expected}")]
     Routing {
-        /// Where.
+        /// Position.
         at: Location,
         /// The element.
         element: &'static str,
@@ -219,23 +219,23 @@ pub enum PlatformError {
         zone: String,
         /// Its routing.
         routing: &'static str,
-        /// What would fit.
+        /// Expected elements or routing.
         expected: &'static str,
     },
     /// A route without links.
     #[error("{at}: the route from {src:?} to {dst:?} has no links")]
     EmptyRoute {
-        /// Where.
+        /// Position.
         at: Location,
-        /// Where the route begins.
+        /// Begin of the route.
         src: String,
-        /// Where it ends.
+        /// End of the route.
         dst: String,
     },
-    /// A cluster whose number of hosts is not the one that its topology asks for.
+    /// A cluster whose number of hosts is not that of its topology.
     #[error("{at}: the cluster {cluster:?} has {found} hosts, its topology ({topology}) needs {expected}")]
     HostCount {
-        /// Where.
+        /// Position.
         at: Location,
         /// The cluster.
         cluster: String,
@@ -249,13 +249,13 @@ pub enum PlatformError {
     /// Topology parameters that describe no network.
     #[error("{at}: the topology of the cluster {cluster:?} is {found:?}, expected {expected}")]
     Topology {
-        /// Where.
+        /// Position.
         at: Location,
         /// The cluster.
         cluster: String,
         /// The parameters found.
         found: String,
-        /// What they must be.
+        /// Expected parameters.
         expected: &'static str,
     },
     /// A platform without hosts.
@@ -264,26 +264,26 @@ pub enum PlatformError {
         /// The file.
         origin: Arc<str>,
     },
-    /// More hosts or links than this program numbers.
+    /// More hosts or links than the program can number.
     #[error("{at}: the platform has more than {limit} {kind}")]
     TooLarge {
-        /// Where the limit is passed.
+        /// Position at which the limit is exceeded.
         at: Location,
-        /// "hosts", "links", or what a zone holds.
+        /// "hosts", "links", or the contents of a zone.
         kind: &'static str,
         /// The limit.
         limit: u64,
     },
 }
 
-/// Why there is no route between two hosts.
+/// Error of a route lookup.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RouteError {
-    /// A zone on the way lists no route, or none of its paths leads there.
+    /// A zone along the route lists no route, or none of its paths leads there.
     #[error("{0}")]
     Missing(Box<MissingRoute>),
-    /// The route between two hosts crosses no link, so that it says nothing about the time of a message.
+    /// The route between two hosts crosses no link, so that it determines no transfer time.
     #[error(
         "the route from {src:?} to {dst:?} crosses no link: tie the hosts of the zone {zone:?} to links ({zone_at})"
     )]
@@ -294,7 +294,7 @@ pub enum RouteError {
         dst: String,
         /// The zone of the one that sends.
         zone: String,
-        /// Where the zone is declared.
+        /// Position of the declaration of the zone.
         zone_at: Location,
     },
     /// A host that sends to itself has no loopback link and no other link to use.
@@ -306,12 +306,12 @@ pub enum RouteError {
         host: String,
         /// Its zone.
         zone: String,
-        /// Where the zone is declared.
+        /// Position of the declaration of the zone.
         zone_at: Location,
     },
 }
 
-/// Two hosts without a route between them, and where on the way it breaks off.
+/// Two hosts without a route between them, and the place where it breaks off.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{zone_at}: no route from {src:?} to {dst:?}: the zone {zone:?} declares none from {from:?} to {to:?}"
@@ -323,7 +323,7 @@ pub struct MissingRoute {
     pub dst: String,
     /// The zone that has no route.
     pub zone: String,
-    /// Where the zone is declared.
+    /// Position of the declaration of the zone.
     pub zone_at: Location,
     /// The host, router or zone inside it where the route breaks off.
     pub from: String,

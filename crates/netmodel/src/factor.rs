@@ -1,4 +1,4 @@
-//! Factors that depend on the size of a message.
+//! Factors that depend on the message size.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,19 +27,19 @@ use thiserror::Error;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorTable {
-    /// The factor of sizes that no section holds for.
+    /// Factor of sizes below the first section.
     below: f64,
     sections: Vec<Section>,
 }
 
-/// The factor of all sizes above one size, up to the next section.
+/// Factor of all sizes above `above`, up to the next section.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Section {
     above: u64,
     factor: f64,
 }
 
-/// Why a factor table is refused.
+/// Error in a factor table.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum FactorError {
     /// A section is not "size:factor".
@@ -66,15 +66,15 @@ impl FactorTable {
     /// Makes the table that has one factor for all sizes.
     ///
     /// # Errors
-    /// Where the factor is not finite, or not greater than zero.
+    /// If the factor is not finite, or not greater than zero.
     pub fn try_constant(factor: f64) -> Result<Self, FactorError> {
         Ok(Self { below: check(factor)?, sections: Vec::new() })
     }
 
-    /// Makes a table of sections, each given by the size that it begins above and its factor, in any order.
+    /// Makes a table from pairs of a section's lower end and factor, in any order.
     ///
     /// # Errors
-    /// Where a factor is not finite or not greater than zero, or two sections begin at one size.
+    /// If a factor is not finite or not greater than zero, or two sections begin at one size.
     pub fn try_new(sections: &[(u64, f64)]) -> Result<Self, FactorError> {
         let section = |&(above, factor): &(u64, f64)| Ok(Section { above, factor: check(factor)? });
         let mut sections = sections.iter().map(section).collect::<Result<Vec<_>, FactorError>>()?;
@@ -93,7 +93,7 @@ impl FactorTable {
         }
     }
 
-    /// Returns the sizes above which sections begin, in growing order.
+    /// Returns the lower ends of the sections, in growing order.
     pub(crate) fn steps(&self) -> impl Iterator<Item = u64> {
         self.sections.iter().map(|section| section.above)
     }

@@ -1,19 +1,19 @@
-//! Messages and computations that share the machine, in the order of time.
+//! The flow model: messages share links and computations share cores, simulated event by event.
 //!
 //! This is SimGrid's flow model (network_cm02.cpp, cpu_cas01.cpp; Velho, Schnorr, Casanova and Legrand, "On the Validity
 //! of Flow-level TCP Network Models for Grid and Cloud Simulations", TOMACS 23(4), 2013). A message of `s` bytes on the wire,
 //! over a route of latency `L`,
 //!
-//! 1. for `L * latency_factor(s)` takes nothing from the network;
-//! 2. then is a flow with penalty `L + sum_l weight_s / b_l`, or 1 where `L` is zero, and at most the rate
-//!    `min(min_l b_l, gamma / (2 L))`, that takes 1 of its rate from each link of the route and, with cross traffic, 0.05
-//!    from each link of the way back. Rates are max-min fair ([`MaxMin`]), solved anew whenever a flow begins or ends;
+//! 1. uses no bandwidth during its *latency phase* of `L * latency_factor(s)`;
+//! 2. then is a flow with penalty `L + sum_l weight_s / b_l`, or 1 if `L` is zero, and a rate of at most
+//!    `min(min_l b_l, gamma / (2 L))`. It uses 1 of its rate on each link of the route and, with cross traffic, 0.05 on
+//!    each link of the reverse route. Rates are max-min fair ([`MaxMin`]), solved again whenever a flow begins or ends;
 //! 3. progresses at `bandwidth_factor(s)` times that rate, and arrives when its `s` bytes have passed.
 //!
 //! Computations on a host with `C` cores of speed `v` progress at `v`, or at `C v / n` each where `n > C` of them run.
 //!
 //! Events that lie less than `precision` after the earliest one are completed with it, at its instant, as SimGrid does
-//! with `surf/precision`; with a precision of zero nothing moves.
+//! with `surf/precision`; with a precision of zero no event moves.
 
 pub(crate) mod agenda;
 pub(crate) mod cpu;
@@ -38,9 +38,9 @@ use way::Ways;
 /// Picoseconds in a second.
 const PICOS: f64 = 1e12;
 
-/// A machine at work: messages under way, computations in progress, and what happens next.
+/// Simulation of a machine with contention: messages and computations in progress, and future events.
 ///
-/// `T` is what the caller wants back when something is done.
+/// `T` is the tag that the caller attaches to a message or computation and gets back on its completion.
 ///
 /// ```
 /// use netmodel::{FlowNetwork, NetworkParameters, Platform, Preset};
@@ -66,34 +66,34 @@ const PICOS: f64 = 1e12;
 #[derive(Debug)]
 pub struct FlowNetwork<'p, T> {
     factors: SizeFactors,
-    /// At least a picosecond, so that events at one instant are one.
+    /// At least a picosecond, so that events at one instant happen together.
     precision: SimDuration,
     ways: Ways<'p>,
     sharing: MaxMin,
     progress: Progress,
-    /// The messages that flow, by the numbers of the flows of `sharing`.
+    /// Messages of the active flows, by the flows' numbers in `sharing`.
     messages: Vec<PendingId>,
     pending: PendingList<T>,
     agenda: Agenda<Plan>,
     cpus: Cpus<PendingId>,
     now: SimTime,
-    /// The next event, while nothing has been begun since it was looked for.
+    /// Time of the next event, unless something began since it was computed.
     upcoming: Option<SimTime>,
     due: Vec<(SimTime, Due)>,
-    /// What links have carried, where that is asked for.
+    /// Recorder of link loads, if enabled.
     record: Option<Box<Record>>,
 }
 
-/// What will happen at an instant that is known.
+/// An event at a known instant.
 #[derive(Clone, Copy, Debug)]
 enum Plan {
-    /// Something begins; where it takes nothing but time, it ends.
+    /// A message or computation begins, or a timer ends.
     Begin(PendingId),
-    /// A message has been under way for its latency: its data begins to flow.
+    /// The latency phase of a message is over: its data begin to flow.
     Flow(PendingId),
 }
 
-/// What happens now.
+/// An event at the present instant.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     /// The last byte of a message arrives.
@@ -102,8 +102,8 @@ enum Due {
 }
 
 impl<'p, T: Copy> FlowNetwork<'p, T> {
-    /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the pairs
-    /// of hosts that talk and to what is under way.
+    /// Makes an idle machine. Takes memory proportional to the links and hosts of the platform, and later to the
+    /// pairs of hosts that communicate and the messages and computations in progress.
     pub fn new(platform: &'p Platform, parameters: &NetworkParameters) -> Self {
         let precision = SimDuration::try_from_secs_f64(parameters.precision_s).unwrap_or(SimDuration::ZERO);
         Self {
@@ -123,13 +123,13 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         }
     }
 
-    /// Has the machine record what its links carry: a kilobyte for each that carries anything.
+    /// Enables the recording of link loads: a kilobyte for each link that carries anything.
     pub fn with_link_loads(self) -> Self {
         Self { record: Some(Box::default()), ..self }
     }
 
-    /// Returns what the links have carried up to an instant that is not before the last [`FlowNetwork::advance`], where that
-    /// was [asked for](FlowNetwork::with_link_loads).
+    /// Returns the link loads up to an instant that is not before the last [`FlowNetwork::advance`], if they were
+    /// [recorded](FlowNetwork::with_link_loads).
     pub fn link_loads(&self, end: SimTime) -> Option<LinkLoads> {
         let record = self.record.as_deref()?;
         Some(record.loads(self.ways.platform(), &self.ways, end))
@@ -140,16 +140,16 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         self.now
     }
 
-    /// Returns the tags of all that has begun or will begin, and is not over.
+    /// Returns the tags of all messages, computations and timers that are submitted and not complete.
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         self.pending.tags()
     }
 
-    /// Sends a message of this size on the wire from one host to another at an instant, which is not before the last
+    /// Sends a message of this size on the wire from one host to another at an instant that is not before the last
     /// [`FlowNetwork::advance`].
     ///
     /// # Errors
-    /// Where there is no route.
+    /// If there is no route.
     pub fn send(
         &mut self,
         at: SimTime,
@@ -163,13 +163,13 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         Ok(())
     }
 
-    /// Computes so many floating-point operations on a host, on one of its cores or what is left of it, from an instant
-    /// on that is not before the last [`FlowNetwork::advance`].
+    /// Runs a computation of `flops` floating-point operations on a host, on one core or an equal part of all cores,
+    /// from an instant that is not before the last [`FlowNetwork::advance`].
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         self.file(at, Work::Compute { host, flops }, tag);
     }
 
-    /// Lets something happen at an instant.
+    /// Completes `tag` at an instant.
     pub fn wake(&mut self, at: SimTime, tag: T) {
         let id = self.pending.add(Work::Wake, tag);
         self.agenda.add(at, Plan::Begin(id));
@@ -187,8 +187,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         }
     }
 
-    /// Returns the instant at which the next thing happens; [`SimTime::MAX`] where that is past the range of simulated
-    /// time.
+    /// Returns the time of the next event; [`SimTime::MAX`] if that is beyond the range of simulated time.
     pub fn next_event(&mut self) -> Option<SimTime> {
         if self.sharing.is_disturbed() {
             self.share();
@@ -199,13 +198,14 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         self.upcoming
     }
 
-    /// Moves to the next instant and appends the tags of all that is done by then, in an order that depends on the calls
-    /// alone.
+    /// Advances to the next event and appends the tags completed by then, in an order that depends on the sequence of
+    /// calls only.
     pub fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.upcoming.take().or_else(|| self.next_event()) else { return };
         self.upcoming = None;
         self.now = now;
         if let Some(record) = &mut self.record {
+            // Before any flow ends: the recorder reads what is left of each.
             record.go_on(now, &self.ways, |flow, at| self.progress.left(at, flow));
         }
         let end = now.saturating_add(self.precision);
@@ -240,7 +240,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         self.due = due;
     }
 
-    /// Begins something now.
+    /// Begins a message or computation now.
     fn begin(&mut self, id: PendingId) {
         match self.pending.work(id) {
             Work::Message { way, size } => {
@@ -254,11 +254,11 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
                 }
             }
             Work::Compute { host, flops } => self.cpus.begin(self.now, host.get(), flops, id),
-            Work::Wake => unreachable!("what takes nothing but time begins when it ends"),
+            Work::Wake => unreachable!("a timer has no begin, only an end"),
         }
     }
 
-    /// Lets the data of a message flow from now on.
+    /// Starts the flow of a message now.
     fn flow(&mut self, message: PendingId) {
         let Work::Message { way, size } = self.pending.work(message) else {
             unreachable!("only messages flow")
@@ -275,7 +275,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
         }
     }
 
-    /// Solves the sharing for the flows that there are now.
+    /// Solves the rates of the present flows.
     fn share(&mut self) {
         self.sharing.solve();
         self.progress.follow(self.now, &self.sharing);
@@ -285,7 +285,7 @@ impl<'p, T: Copy> FlowNetwork<'p, T> {
     }
 }
 
-/// Returns the earlier one of two instants that there may be.
+/// Returns the earlier of two optional instants.
 #[inline]
 fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<SimTime> {
     match (one, other) {
@@ -294,7 +294,7 @@ fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<SimTime> {
     }
 }
 
-/// Adds picoseconds to an instant, up to the end of time.
+/// Adds picoseconds to an instant; saturates at the end of time.
 fn later(at: SimTime, picos: f64) -> SimTime {
     let duration = SimDuration::try_from_picos_f64(picos);
     duration.and_then(|duration| at.checked_add(duration)).unwrap_or(SimTime::MAX)

@@ -1,4 +1,4 @@
-//! Numbers of hosts and links.
+//! Identifiers of hosts, links and zones.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The shape of a regular platform and the two ends of each cable: what a drawing of it needs.
+//! Shape of a regular platform and the two ends of each cable, for drawings.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::topology::star::Star;
 use crate::topology::torus::Torus;
 use crate::{LinkId, Platform};
 
-/// The regular network that holds all hosts of a platform. It takes some bytes, however large the platform is.
+/// The regular network that holds all hosts of a platform. Takes a few bytes for any size of the platform.
 ///
 /// ```
 /// use netmodel::{Layout, LinkId, NetworkShape, Platform};
@@ -29,9 +29,9 @@ pub struct Layout {
     /// The shape of the network.
     #[serde(flatten)]
     pub shape: NetworkShape,
-    /// The number of the first link of a cable.
+    /// Number of the first link of the first cable.
     pub first_link: u32,
-    /// Whether each cable is two links, one for each direction, or one that both share.
+    /// Split duplex: each cable is two links, one per direction, and not one link that both directions share.
     pub split: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum NetworkShape {
     },
     /// A grid of hosts that is closed in each dimension.
     Torus {
-        /// Hosts along each dimension, that whose coordinate changes first coming first.
+        /// Number of hosts along each dimension; the coordinate of the first dimension changes fastest.
         dims: Vec<u32>,
     },
     /// Levels of switches above the hosts.
@@ -72,7 +72,7 @@ pub struct CableEnds {
 }
 
 impl Layout {
-    /// Returns the layout of a platform whose hosts all are in one cluster; `None` for others.
+    /// Returns the layout of a platform whose hosts are all in one cluster; `None` for others.
     pub fn of(platform: &Platform) -> Option<Self> {
         let hosts = platform.hosts().len();
         let routing = platform.zones().iter().filter(|zone| zone.hosts.len() == hosts);
@@ -84,7 +84,7 @@ impl Layout {
         Some(Self { shape: topology.shape(), first_link: wiring.cables, split: wiring.duplex })
     }
 
-    /// Lists the cables in the order of their links; `None` where the sizes are of no network. `O(cables)`.
+    /// Lists the cables in the order of their links; `None` if the sizes describe no network. `O(cables)`.
     pub fn cables(&self) -> Option<Vec<CableEnds>> {
         let topology: Box<dyn Topology> = match &self.shape {
             NetworkShape::Star { hosts } => Box::new(Star::new((0..*hosts).collect())),

@@ -1,11 +1,19 @@
-//! Models of machines: platforms, the routes on them, and what a message costs.
+//! Models of machines for simulators of distributed programs: platforms, routing, and the time that messages and
+//! computations take, without and with contention.
 //!
-//! A [`Platform`] is hosts, links and the route between any two hosts. [`LogGps`] says how long a message takes over a
-//! route that it shares with no other; in a [`FlowNetwork`] messages share the links ([`MaxMin`]) and computations the
-//! cores.
+//! # Where to start
+//! | type | purpose |
+//! |---|---|
+//! | [`Platform`] | hosts, links and the route between any two hosts, read from SimGrid's XML or from TOML |
+//! | [`NetworkParameters`] | latency and bandwidth factors, TCP window, cross traffic; [`Preset`] has SimGrid's sets |
+//! | [`ContentionFree`] | transfer time of a message that shares its route with no other |
+//! | [`FlowNetwork`] | contention: flows share links ([`MaxMin`]) and computations share cores; rates change at every event |
+//! | [`EpochNetwork`] | the same with rates that change at epoch boundaries only, one thread |
+//! | [`epoch::EpochMachine`] | the same, region by region, for parallel engines |
+//! | [`MaxMin`] | the max-min fair sharing solver alone |
 //!
 //! ```
-//! use netmodel::{LogGps, NetworkParameters, Platform, Preset};
+//! use netmodel::{ContentionFree, NetworkParameters, Platform, Preset};
 //! use pdes_core::Bytes;
 //!
 //! let text = r#"
@@ -27,34 +35,33 @@
 //!     ["cluster_link_from_0_to_1_UP", "cluster_link_from_1_to_2_UP", "cluster_link_from_2_to_6_UP"]
 //! );
 //!
-//! let model = LogGps::new(&NetworkParameters::preset(Preset::Raw));
-//! let path = model.path(&platform, src, dst)?;
+//! let model = ContentionFree::new(&NetworkParameters::preset(Preset::Raw));
+//! let path = model.path_cost(&platform, src, dst)?;
 //! assert_eq!(model.duration(path, Bytes::new(5000)).as_picos(), 3 * 500_000 + 1_000_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # SimGrid's XML
-//! Of SimGrid's platform format (version 4.x) what makes sense for MPI programs is read, with SimGrid's units, names of
-//! links, and routes, link by link:
+//! The reader accepts the part of SimGrid's platform format (version 4.x) that makes sense for MPI programs, with
+//! SimGrid's units, link names, and routes, link by link:
 //! - `<zone>` of routing `Full`, `Floyd`, `Dijkstra`, `DijkstraCache`, `Cluster` and `None`, with hosts, routers, links
-//!   (`SHARED`, `SPLITDUPLEX`, `FULLDUPLEX`, `FATPIPE`) and routes; where a host of the first four has no route to itself
-//!   it has the link `__loopback__` (a fat pipe of 1e10 B/s without latency);
+//!   (`SHARED`, `SPLITDUPLEX`, `FULLDUPLEX`, `FATPIPE`) and routes; a host of the first four without a route to itself
+//!   gets the link `__loopback__` (a fat pipe of 1e10 B/s without latency);
 //! - in zones of routing `Cluster` the elements `<host_link>`, `<cabinet>` and `<backbone>`;
 //! - `<cluster>` of the topologies `FLAT` (with or without backbone), `TORUS`, `FAT_TREE` and `DRAGONFLY`, with limiters
 //!   and loopback links; a flat one has a router;
 //! - zones in zones, to any depth, joined by `<zoneRoute>` through gateways; `<bypassRoute>` and `<bypassZoneRoute>`.
 //!
-//! Disks, coordinates and properties are read over, because they do not change simulated times; options of the simulator
-//! in `<config>` are refused, because they do. All else of the format is refused by name with its line: routing `Vivaldi`
-//! and `Wifi`, peers, included files, storage, and profiles that change resources over time. Nothing is skipped in
-//! silence.
+//! The reader ignores disks, coordinates and properties, because they do not change simulated times, and refuses options
+//! of the simulator in `<config>`, because they do. It refuses everything else by name and line: routing `Vivaldi` and
+//! `Wifi`, peers, included files, storage, and profiles that change resources over time. Nothing is skipped silently.
 //!
-//! Where SimGrid 3.32 accepts a route, ours is the same. Where it aborts, we name the line, or find the route that it
-//! meant: a Dijkstra zone around zones crosses a zone from one gateway to another, and sees past hosts that the source
-//! cannot reach.
+//! Every route that SimGrid 3.32 accepts is the same here. When SimGrid aborts, this crate names the line, or finds the
+//! intended route: a Dijkstra zone around zones crosses a zone from one gateway to another, and ignores hosts that the
+//! source cannot reach.
 //!
-//! # Our TOML
-//! [`description`] shows how the same things are said shorter.
+//! # TOML
+//! [`description`] documents a shorter format for the same platforms.
 //!
 //! # Determinism
 //! Routes and costs depend on the platform and the parameters only. Costs are computed by additions, multiplications,

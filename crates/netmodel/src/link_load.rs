@@ -1,4 +1,4 @@
-//! What links have carried, and when.
+//! Loads of links over time.
 
 pub(crate) mod bins;
 pub(crate) mod gauge;
@@ -10,45 +10,47 @@ use pdes_core::{SimDuration, SimTime, Wire};
 use crate::{LinkId, Platform, Sharing};
 use bins::Bins;
 
-/// What the shared links of a platform have carried in a run. Fat pipes are left out: nobody holds up another one there.
+/// Loads of the shared links of a platform in a run. Fat pipes are left out, because flows do not slow each other
+/// down there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoads {
-    /// The length of a bin of time.
+    /// Length of a bin.
     pub bin: SimDuration,
-    /// The links that carried anything, in their order.
+    /// Loads of the links that carried anything, in the order of the links.
     pub links: Vec<LinkLoad>,
 }
 
-/// What a link has carried.
+/// Load of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkLoad {
     /// The link.
     pub link: LinkId,
-    /// The bytes on the wire of the messages whose ways cross it.
+    /// Bytes on the wire of the messages whose routes cross it.
     pub bytes: u64,
-    /// How long it has held messages back: it was full, and they would have gone faster otherwise.
+    /// Time during which the link was the bottleneck of some message: it was full, and the message would have been
+    /// faster otherwise.
     pub saturated: SimDuration,
-    /// Its mean load as a part of its capacity.
+    /// Mean load as a fraction of its capacity.
     pub utilisation: f64,
-    /// The same in each bin, of which the last may not be over.
+    /// Mean load as a fraction of the capacity in each bin, the last of which may be incomplete.
     pub series: Vec<f64>,
 }
 
-/// What is known of a link at the end of a run.
+/// Totals of a link at the end of a run.
 #[derive(Debug)]
 pub(crate) struct Account<'a> {
     pub(crate) link: LinkId,
     pub(crate) bytes: u64,
-    /// In picoseconds.
+    /// Time during which the link was a bottleneck [ps].
     pub(crate) saturated: u64,
-    /// The load that is the capacity.
+    /// Capacity in units of the load.
     pub(crate) capacity: f64,
-    /// Loads times picoseconds.
+    /// Load integrated over time, by bins [load times ps].
     pub(crate) bins: Cow<'a, Bins>,
 }
 
 impl LinkLoads {
-    /// Puts together what is known of links, up to the end of a run.
+    /// Combines the totals of links, up to the end of a run.
     pub(crate) fn new<'a>(
         platform: &Platform,
         end: SimTime,
@@ -64,19 +66,19 @@ impl LinkLoads {
 }
 
 impl Account<'_> {
-    /// Returns whether the link has carried anything, and is one where messages hold each other up.
+    /// Returns whether the link carried anything and is shared, not a fat pipe.
     pub(crate) fn matters(&self, platform: &Platform) -> bool {
         self.bins.is_used() && platform.link(self.link).sharing == Sharing::Shared
     }
 
-    /// Writes the account for another process of the operating system.
+    /// Writes the totals for another process of the operating system.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
         let Self { link, bytes: carried, saturated, capacity, ref bins } = *self;
         (link.get(), carried, (saturated, capacity.to_bits())).write(bytes);
         bins.write(bytes);
     }
 
-    /// Reads an account; `None` where the bytes are none.
+    /// Reads totals; `None` if the bytes hold none.
     pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (link, carried, (saturated, capacity)) = Wire::read(bytes)?;
         let (link, capacity) = (LinkId::new(link), f64::from_bits(capacity));

@@ -1,4 +1,4 @@
-//! The cost of a message that shares its route with no other.
+//! Contention-free transfer times: the cost of a message that shares its route with no other.
 //!
 //! This is SimGrid's flow model (network_cm02.cpp) with every flow alone. A flow of `s` bytes takes
 //!
@@ -6,8 +6,8 @@
 //!
 //! where `L` is the sum of the latencies of the route, `b_l` the bandwidth of link `l`, and `w_l` the share of the
 //! flow's rate that the link carries: 1 for each time that the route crosses it and, with cross traffic, 0.05 for each
-//! time that the way back does. On a shared link these add up, on a fat pipe the largest counts. The name is that of
-//! the parameters: latency, overhead and gap per byte are step functions of the message size, as in LogGPS.
+//! time that the reverse route does. On a shared link these add up, on a fat pipe the largest counts. In terms of LogGP
+//! (Alexandrov et al. 1995) and LogGPS (Ino et al. 2001), latency and gap per byte are step functions of the message size.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -20,24 +20,25 @@ use crate::{HostId, NetworkParameters, Platform, RouteError};
 /// Picoseconds in a second.
 const PICOS: f64 = 1e12;
 
-/// The model: what a message costs, from its size and what its route costs.
+/// The contention-free model: transfer time from message size and path cost.
 #[derive(Clone, Debug)]
 pub struct LogGps {
     factors: SizeFactors,
     parameters: NetworkParameters,
 }
 
-/// What a route costs a message, before the factors for its size.
+/// Latency and time per byte of a route, before the factors for the message size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathCost {
-    /// The latency of the route in picoseconds.
+    /// Latency of the route [ps].
     latency: f64,
     gap: Gap,
 }
 
 const _: () = assert!(size_of::<Option<PathCost>>() == 16, "there are millions of them");
 
-/// The time per byte [ps/B], by its bits, inverted: as it is no NaN, they are never zero.
+/// Time per byte [ps/B], stored as its inverted bits: they are never zero because the value is not NaN, so that
+/// `Option<PathCost>` needs no tag.
 #[derive(Clone, Copy, PartialEq)]
 struct Gap(NonZeroU64);
 
@@ -59,13 +60,13 @@ impl fmt::Debug for Gap {
 }
 
 impl PathCost {
-    /// Returns the sum of the latencies of the route in seconds.
+    /// Returns the sum of the latencies of the route [s].
     pub fn latency(self) -> f64 {
         self.latency / PICOS
     }
 
-    /// Returns the rate of a lone flow on the route before its factor [B/s]: the bandwidth of the bottleneck over the
-    /// flow's share of it, or the limit by the TCP window.
+    /// Returns the rate of a lone flow on the route before its bandwidth factor [B/s]: the least bandwidth over
+    /// weight of its links, or the limit by the TCP window.
     pub fn bandwidth(self) -> f64 {
         PICOS / self.gap.picos()
     }
@@ -77,39 +78,40 @@ impl LogGps {
         Self { factors: SizeFactors::new(parameters), parameters: parameters.clone() }
     }
 
-    /// Returns what the route from one host to another costs.
+    /// Returns the cost of the route from one host to another.
     ///
-    /// `O(n log n)` in the length of the route: worth keeping for each pair of hosts that talk.
+    /// `O(n log n)` in the length of the route: worth caching for each pair of hosts that communicate.
     ///
     /// # Errors
-    /// Where there is no such route. A way back that the platform does not list carries no cross traffic.
+    /// If there is no such route. A reverse route that the platform does not list carries no cross traffic.
     pub fn path(&self, platform: &Platform, src: HostId, dst: HostId) -> Result<PathCost, RouteError> {
         let cost = RouteCost::new(&self.parameters, platform, src, dst)?;
         let rate = |&(link, weight): &(_, f64)| platform.link(link).bandwidth / weight;
-        // The bound of SimGrid's flows, the least bandwidth of the route, binds where a route crosses fat pipes only.
+        // SimGrid's bound of a flow, the least bandwidth of the route, matters on routes of fat pipes only.
         let bandwidth = cost.weights.iter().map(rate).fold(cost.bound, f64::min);
         Ok(PathCost { latency: cost.latency * PICOS, gap: Gap::new(PICOS / bandwidth) })
     }
 
     /// Returns the time from the start of a flow to the arrival of its last byte.
     ///
-    /// The size is that on the wire: what a protocol adds to the payload is the caller's to add. A few nanoseconds; only
-    /// multiplications and additions, so that every machine computes the same bits.
+    /// The size is that on the wire, protocol overhead included. Takes a few nanoseconds; uses multiplications and
+    /// additions only, so that every machine computes the same bits.
     ///
     /// # Panics
-    /// Where the time exceeds 106 days.
+    /// If the time exceeds 106 days.
     #[inline]
     pub fn duration(&self, path: PathCost, size_on_the_wire: Bytes) -> SimDuration {
         SimDuration::from_picos_f64(self.picos(path, size_on_the_wire))
     }
 
-    /// Returns the same as [`LogGps::duration`], or `None` where the time exceeds 106 days.
+    /// Returns the same as [`ContentionFree::duration`], or `None` if the time exceeds 106 days.
     #[inline]
     pub fn try_duration(&self, path: PathCost, size_on_the_wire: Bytes) -> Option<SimDuration> {
         SimDuration::try_from_picos_f64(self.picos(path, size_on_the_wire))
     }
 
-    /// Returns the part of the time that does not depend on the bandwidth of the route, or `None` where it exceeds 106 days.
+    /// Returns the latency part of the time, which does not depend on the bandwidth of the route, or `None` if it
+    /// exceeds 106 days.
     pub fn latency(&self, path: PathCost, size_on_the_wire: Bytes) -> Option<SimDuration> {
         SimDuration::try_from_picos_f64(path.latency * self.factors.of(size_on_the_wire).latency)
     }

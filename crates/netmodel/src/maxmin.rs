@@ -1,34 +1,19 @@
-//! Weighted max-min fair sharing, kept up to date while flows come and go.
-//!
-//! # The equation
-//! Flow `f` has a penalty `w_f > 0`, a rate limit `b_f` and, for each link `l` that it uses, a weight `a_lf > 0`. Rates
-//! `x_f` are the max-min fair allocation of `y_f = w_f x_f`, the flow's *level*, under
-//!
-//! - `sum_f a_lf x_f <= C_l` on a shared link,
-//! - `max_f a_lf x_f <= C_l` on a fat pipe,
-//! - `x_f <= b_f`:
-//!
-//! no level can be raised without lowering one that is not higher. Progressive filling finds it (Bertsekas and
-//! Gallager, "Data Networks", 2nd ed., 6.5.2): all levels rise together until a link is full; the flows that are not yet
-//! frozen on it freeze there, and the others go on. The *level of a link* is where it fills; a flow freezes at the least
-//! level of its links, or at its own ceiling `w_f b_f`.
-//!
-//! A fat pipe is full when its most demanding flow that is not yet frozen fills it, and then freezes all of them: that is
-//! what SimGrid does (lmm/maxmin.cpp), and differs from giving each flow the whole capacity only where penalties differ.
+//! Weighted max-min fair sharing of links, solved incrementally as flows come and go. [`MaxMin`] has the equation.
 //!
 //! # Incremental repair
-//! [`MaxMin::solve`] replays progressive filling as a sweep over levels, restricted to what a change can reach: a link
-//! whose flows keep their rates below some level fills as before up to that level, so changes propagate upward only.
-//! A link is *disturbed* where a flow came, went, or changed its rate; `maxmin/repair.rs` has the sweep. Where
-//! everything is disturbed this is progressive filling with a heap of link levels.
+//! [`MaxMin::solve`] replays progressive filling as a sweep over levels, restricted to the part that a change can reach: a
+//! link whose flows keep their rates below some level fills as before up to that level, so changes propagate upward only.
+//! A link is *dirty* if a flow came, went, or changed its rate there; `maxmin/repair.rs` has the sweep. If every link is
+//! dirty this is progressive filling with a heap of link levels.
 //!
-//! In dense traffic nothing of a solution is kept but its shape. Then flows that one link freezes are one to the others
-//! (`maxmin/group.rs`), and links fill in the order of the last solve (`maxmin/refill.rs`): a solve costs as many steps as
-//! pairs of links have flows in common, one of the two being the bottleneck, and not as there are flows.
+//! In dense traffic a change moves nearly all rates but hardly the order in which links fill. Then the flows of one
+//! bottleneck count as one flow on other links (`maxmin/group.rs`), and links fill in the order of the last solve
+//! (`maxmin/filling.rs`): a solve costs a step per pair of links that share flows of which one is the bottleneck,
+//! instead of a step per flow.
 //!
 //! # Determinism
 //! The result depends on the sequence of calls only. Levels that differ by less than a part in 10^11 count as equal,
-//! and a flow whose level moves by less than a part in 10^14 keeps its rate, so that rounding does not travel.
+//! and a flow whose level moves by less than a part in 10^14 keeps its rate, so that rounding does not propagate.
 
 mod certificate;
 mod group;
@@ -46,18 +31,40 @@ pub use scope::Scope;
 
 use crate::Sharing;
 
-/// Levels closer than this, relatively, are equal.
+/// Relative distance below which levels are equal.
 const TOLERANCE: f64 = 1e-11;
 
-/// A flow whose level moves by less than this, relatively, keeps its rate. Far below [`TOLERANCE`], because what is kept
-/// of the error is a part of the link's capacity: a flow that takes 1/27,000 of its link, as one of far lower penalty
-/// beside it leaves it, sees 27,000 times as much.
+/// Relative change of level below which a flow keeps its rate. Far below [`TOLERANCE`], because the remaining error
+/// is a part of the link's capacity: a flow that takes 1/27,000 of its link, beside one of far lower penalty, sees
+/// 27,000 times as much.
 const UNCHANGED: f64 = 1e-14;
 
-/// One solve in so many is checked in release builds; in debug builds each is.
+/// Number of solves per check of the solution: 4096 in release builds, 1 in debug builds.
 const CHECKED_SOLVES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 
-/// A set of links and the flows that share them.
+/// A set of links and the flows that share them, with weighted max-min fair rates.
+///
+/// # Equation
+/// Flow `f` has a penalty `w_f > 0`, a rate limit `b_f` and, for each link `l` that it uses, a weight `a_lf > 0`. Rates
+/// `x_f` are the max-min fair allocation of the *levels* `y_f = w_f x_f` under
+///
+/// - `sum_f a_lf x_f <= C_l` on a shared link,
+/// - `max_f a_lf x_f <= C_l` on a fat pipe,
+/// - `x_f <= b_f`:
+///
+/// no level can be raised without lowering one that is not higher. Equivalently, each flow is at its own limit or has a
+/// *bottleneck*: a full link on which no flow has a higher level. [`MaxMin::check`] verifies this.
+///
+/// # Algorithm
+/// Progressive filling (Bertsekas and Gallager, "Data Networks", 2nd ed., 6.5.2): all levels rise together until a link is
+/// full; the flows that are not yet frozen on it freeze there, and the others continue to rise. The *level of a link* is
+/// the level at which it fills; a flow freezes at the least level of its links, or at its own *ceiling* `w_f b_f`.
+///
+/// The model is that of SimGrid's LMM solver (lmm/maxmin.cpp, System.cpp of 3.32; Casanova, Giersch, Legrand, Quinson and
+/// Suter, "Versatile, Scalable, and Accurate Simulation of Distributed Applications and Platforms", JPDC 74(10), 2014):
+/// its constraints are the links, its variables the flows, its elements the weights, its sharing penalty is `w_f`. As
+/// there, a fat pipe is full when its most demanding unfrozen flow fills it, and then freezes all its flows. This differs
+/// from giving each flow the whole capacity only if penalties differ.
 ///
 /// ```
 /// use netmodel::{MaxMin, Sharing, Usage};
@@ -76,11 +83,11 @@ const CHECKED_SOLVES: u64 = if cfg!(debug_assertions) { 1 } else { 4096 };
 pub struct MaxMin {
     links: Vec<Link>,
     flows: Vec<Flow>,
-    /// The level up to which each flow is known not to be frozen elsewhere; apart from the flows, because the sums over
-    /// the flows of a link read it alone. While flows are grouped, their ceilings.
+    /// Level up to which each flow is known not to be frozen elsewhere, by flow; the ceiling while flows are grouped.
+    /// Separate from the flows, because the sums over the flows of a link read it alone.
     limits: Vec<f64>,
     vacant: Vec<u32>,
-    /// The flows added since the last solve.
+    /// Flows added since the last solve.
     begun: Vec<u32>,
     /// Links whose flows came or went since the last solve.
     disturbed: Vec<u32>,
@@ -90,20 +97,20 @@ pub struct MaxMin {
     solves: u64,
 }
 
-/// Names a link of a [`MaxMin`].
+/// Identifier of a link of a [`MaxMin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkIndex(u32);
 
-/// Names a flow of a [`MaxMin`], from its addition to its removal.
+/// Identifier of a flow of a [`MaxMin`], from its addition to its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowIndex(u32);
 
-/// How much of a link a flow takes.
+/// Use of a link by a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
     /// The link.
     pub link: LinkIndex,
-    /// What the link carries per unit of the flow's rate; greater than zero.
+    /// Load of the link per unit of the flow's rate; greater than zero.
     pub weight: f64,
 }
 
@@ -111,12 +118,12 @@ pub struct Usage {
 struct Link {
     capacity: f64,
     sharing: Sharing,
-    /// The level at which it is full; infinite where no flow is frozen by it.
+    /// Level at which the link is full; infinite if it freezes no flow.
     level: f64,
     members: Vec<Member>,
-    /// The flows whose home the link is; none while flows are grouped.
+    /// Flows whose bottleneck is this link; empty while flows are grouped.
     home: Vec<u32>,
-    /// Where the link stands in the sweep.
+    /// State of the link in the sweep.
     mark: repair::Mark,
 }
 
@@ -124,24 +131,24 @@ struct Link {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     flow: u32,
-    /// The place of this link among those of the flow.
+    /// Position of this link in [`Flow::uses`].
     place: u32,
-    /// What the link carries per unit of the flow's level: weight over penalty.
+    /// Load of the link per unit of the flow's level: weight over penalty.
     share: f64,
 }
 
 #[derive(Debug)]
 struct Flow {
     penalty: f64,
-    /// The level at which the flow reaches its own limit.
+    /// Level at which the flow reaches its own rate limit.
     ceiling: f64,
-    /// The link that keeps the flow from a higher rate; none where that is its own limit.
+    /// Link that keeps the flow from a higher rate; `None` if that is its own limit.
     home: Option<u32>,
-    /// Its place there.
+    /// Position in [`Link::bottlenecked`] of that link.
     home_place: u32,
-    /// The sweep that gave the flow its home.
+    /// Number of the sweep that set the bottleneck.
     moved_in: u64,
-    /// The sweep that froze the flow last.
+    /// Number of the last sweep that froze the flow.
     frozen_in: u64,
     uses: Vec<Use>,
 }
@@ -150,14 +157,14 @@ struct Flow {
 #[derive(Clone, Copy, Debug)]
 struct Use {
     link: u32,
-    /// The place of the flow among the link's members.
+    /// Position of the flow in [`Link::members`].
     place: u32,
-    /// What the link carries per unit of the flow's level, as in [`Member`].
+    /// Load of the link per unit of the flow's level, as in [`Member`].
     share: f64,
 }
 
 impl LinkIndex {
-    /// Names the link of this number: links are numbered from 0 in the order of their addition.
+    /// Makes the identifier of this number: links are numbered from 0 in the order of their addition.
     pub fn new(number: u32) -> Self {
         Self(number)
     }
@@ -174,19 +181,19 @@ impl LinkIndex {
 }
 
 impl FlowIndex {
-    /// Names the flow of this number.
+    /// Makes the identifier of this number.
     pub(crate) fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Returns the number of the flow; numbers of removed flows are used again.
+    /// Returns the number of the flow as an index; numbers of removed flows are reused.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl MaxMin {
-    /// Makes a set of no links that is solved in this scope.
+    /// Makes an empty set of links that is solved in this scope.
     pub fn new(scope: Scope) -> Self {
         Self { marks: Marks::new(scope), ..Self::default() }
     }
@@ -199,7 +206,7 @@ impl MaxMin {
     /// Adds a link of this capacity, which may be infinite.
     ///
     /// # Panics
-    /// Where the capacity is not greater than zero.
+    /// If the capacity is not greater than zero.
     pub fn add_link(&mut self, capacity: f64, sharing: Sharing) -> LinkIndex {
         assert!(capacity > 0.0, "a link of capacity {capacity}");
         let mark = repair::Mark::default();
@@ -222,12 +229,12 @@ impl MaxMin {
         LinkIndex(self.links.len() as u32 - 1)
     }
 
-    /// Adds a flow that begins now; until the next solve its rate is its bound. Costs the number of usages.
+    /// Adds a flow that begins now; until the next solve its rate is its bound. `O(usages)`.
     ///
-    /// `bound` is the most that the flow's rate may be, or infinity.
+    /// `bound` is the largest rate of the flow, or infinity.
     ///
     /// # Panics
-    /// Where a penalty, a bound or a weight is not greater than zero, a link occurs twice, or there is no usage.
+    /// If a penalty, a bound or a weight is not greater than zero, a link occurs twice, or there is no usage.
     pub fn add_flow(&mut self, usages: &[Usage], penalty: f64, bound: f64) -> FlowIndex {
         assert!(penalty > 0.0 && bound > 0.0, "a flow of penalty {penalty} and bound {bound}");
         assert!(!usages.is_empty(), "a flow uses at least one link");
@@ -249,7 +256,8 @@ impl MaxMin {
         FlowIndex(index)
     }
 
-    /// Announces a flow that will begin later. It matters to [`Scope::Marked`] only: there, that marks its links.
+    /// Announces a flow that will begin later. Only [`Scope::Marked`] uses this: it marks the links of the flow, as
+    /// SimGrid does.
     pub fn announce(&mut self, usages: &[Usage]) {
         self.mark_links(usages.iter().map(|usage| usage.link.0));
     }
@@ -270,15 +278,16 @@ impl MaxMin {
         index
     }
 
-    /// Removes a flow. Costs the number of its usages.
+    /// Removes a flow. `O(usages)`.
     ///
     /// # Panics
-    /// Where the flow was removed before and its number not used again.
+    /// If the flow was removed before and its number was not reused.
     pub fn remove_flow(&mut self, flow: FlowIndex) {
         assert!(!self.flows[flow.index()].uses.is_empty(), "flow {} is removed twice", flow.0);
         if self.refill.is_grouped {
             self.leave(flow.0);
         }
+        // Marks must be followed while the flow is still on its links.
         self.follow_before_late();
         let mut uses = std::mem::take(&mut self.flows[flow.index()].uses);
         self.mark_links(uses.iter().map(|used| used.link));
@@ -317,14 +326,14 @@ impl MaxMin {
         flow.home.map_or(flow.ceiling, |home| self.links[home as usize].level)
     }
 
-    /// Returns the link that keeps a flow from a higher rate as of the last solve; none where the flow is at its bound. All
-    /// flows with one bottleneck have one level.
+    /// Returns the bottleneck of a flow as of the last solve; `None` if the flow is at its bound. All flows of one
+    /// bottleneck have one level.
     #[inline]
     pub fn bottleneck(&self, flow: FlowIndex) -> Option<LinkIndex> {
         self.flows[flow.index()].home.map(LinkIndex)
     }
 
-    /// Returns the level of the flows whose bottleneck is this link; infinite where there is none.
+    /// Returns the level of the flows whose bottleneck is this link; infinite if there are none.
     #[inline]
     pub fn level_at(&self, link: LinkIndex) -> f64 {
         self.links[link.index()].level
@@ -336,7 +345,7 @@ impl MaxMin {
         !self.disturbed.is_empty() || !self.marks.owed.is_empty()
     }
 
-    /// Stands for a solve that changes no rate. It matters to [`Scope::Marked`] only, whose marks last until the next
+    /// Replaces a solve that would change no rate. Only [`Scope::Marked`] needs this: its marks last until the next
     /// solve.
     #[inline]
     pub fn skip_solve(&mut self) {
@@ -344,7 +353,7 @@ impl MaxMin {
         self.forget_marks();
     }
 
-    /// Moves a flow to a home, or to none, while flows are not grouped.
+    /// Sets the bottleneck of a flow, while flows are not grouped.
     fn move_home(&mut self, index: u32, to: Option<u32>) {
         let flow = &mut self.flows[index as usize];
         let left = std::mem::replace(&mut flow.home, to);
@@ -362,14 +371,14 @@ impl MaxMin {
         }
     }
 
-    /// Brings the rates up to date.
+    /// Updates the rates.
     ///
-    /// Costs the sum over the disturbed links of the number of their groups, a few times, `O(log n)` per such link, and for a
-    /// flow whose bottleneck changes the number of groups on its links.
+    /// Costs a few times the number of groups on the dirty links, `O(log n)` per such link, and for each flow whose
+    /// bottleneck changes the number of groups on its links.
     ///
     /// # Panics
-    /// Where a solution fails the check of [`MaxMin::check`], which is made after every solve in debug builds and after
-    /// one in 4096 in release builds: that would be an error of this module.
+    /// If a solution fails [`MaxMin::check`], which runs after every solve in debug builds and after one in 4096 in
+    /// release builds: that would be an error of this module.
     pub fn solve(&mut self) {
         self.limit_scope();
         if self.refill.is_grouped {
@@ -391,20 +400,19 @@ impl MaxMin {
         }
     }
 
-    /// Returns the links at which the last solve changed the [level](MaxMin::level_at), each once: with it, the rates of
-    /// all flows that have their [bottleneck](MaxMin::bottleneck) there.
+    /// Returns the links at which the last solve changed the [level](MaxMin::link_level), each once: with it, the
+    /// rates of all flows with this [bottleneck](MaxMin::bottleneck).
     pub fn changed_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
         self.sweep.changed.iter().copied().map(LinkIndex)
     }
 
-    /// Returns the flows that the last solve gave another bottleneck, each once, those that it met for the first time
-    /// included. The rates of all others that are at their bounds are unchanged.
+    /// Returns the flows whose bottleneck changed in the last solve, each once, including new flows. The rates of all
+    /// other flows at their bounds are unchanged.
     pub fn moved_flows(&self) -> impl Iterator<Item = FlowIndex> + '_ {
         self.sweep.moved.iter().copied().map(FlowIndex)
     }
 
-    /// Solves from scratch: forgets all rates and fills progressively. The result is that of [`MaxMin::solve`], to a
-    /// part in 10^11.
+    /// Solves from scratch by progressive filling. The result is that of [`MaxMin::solve`], to a part in 10^11.
     pub fn solve_afresh(&mut self) {
         if !self.refill.is_grouped {
             self.group_flows();

@@ -1,27 +1,27 @@
-//! Figures that describe a platform as a whole.
+//! Size, diameter and bisection bandwidth of a platform.
 
 use std::fmt;
 
 use crate::platform::routing::Routing;
 use crate::{HostId, Platform, Sharing};
 
-/// The most hosts of which all pairs are looked at for the diameter.
+/// Largest number of hosts for which the diameter is computed from all pairs.
 const ALL_PAIRS_LIMIT: u32 = 2048;
 
-/// The number of hosts from which routes are followed on larger platforms.
+/// Number of source hosts on larger platforms.
 const SAMPLES: u32 = 64;
 
-/// How large a platform is, and what it carries.
+/// Size, diameter and bisection bandwidth of a platform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measures {
-    /// The number of hosts.
+    /// Number of hosts.
     pub hosts: usize,
-    /// The number of links.
+    /// Number of links.
     pub links: usize,
     /// The longest routes.
     pub diameter: Diameter,
-    /// What one half of the hosts can send to the other [B/s]. `None` where no cluster holds all hosts, for listed
-    /// routes, and where no closed form is known for the parameters of the topology:
+    /// Bisection bandwidth, from one half of the hosts to the other [B/s]. `None` if no cluster holds all hosts, for listed
+    /// routes, and if no closed form is known for the parameters of the topology:
     ///
     /// | topology | with `b` = bandwidth of a cable |
     /// |---|---|
@@ -37,24 +37,24 @@ pub struct Measures {
 /// The longest routes between different hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Diameter {
-    /// The number of links of the longest route.
+    /// Number of links of the longest route.
     pub links: usize,
-    /// The latency of the slowest route in seconds.
+    /// Latency of the slowest route [s].
     pub latency: f64,
-    /// The pairs of different hosts between which there is no route.
+    /// Number of pairs of different hosts without a route.
     pub missing: u64,
-    /// Which routes were followed.
+    /// Set of routes that were followed.
     pub coverage: Coverage,
 }
 
-/// Which routes were followed to find the longest.
+/// Set of routes that were followed to find the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// All: the figures are exact.
+    /// All pairs: the figures are exact.
     AllPairs,
-    /// Those from some hosts, evenly spaced: the figures are lower bounds.
+    /// Routes from some hosts, evenly spaced: the figures are lower bounds.
     Sources {
-        /// The number of hosts from which routes were followed.
+        /// Number of source hosts.
         sources: u32,
     },
 }
@@ -71,7 +71,7 @@ impl fmt::Display for Coverage {
 }
 
 impl Measures {
-    /// Measures a platform: follows the routes between all pairs of up to 2048 hosts, from 64 evenly spaced hosts of
+    /// Measures a platform by the routes between all pairs of up to 2048 hosts, or from 64 evenly spaced hosts of
     /// larger platforms.
     pub fn of(platform: &Platform) -> Self {
         Self {

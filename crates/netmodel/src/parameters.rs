@@ -1,4 +1,4 @@
-//! The parameters of the network model, and the sets of them that SimGrid has names for.
+//! Parameters of the network model, and SimGrid's named sets of them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ const SMPI_BANDWIDTH: [(u64, f64); 9] = [
     (65472, 0.940694),
 ];
 
-/// Latency factors of the preset `smpi` (the same place).
+/// Latency factors of the preset `smpi` (sg_config.cpp, as above).
 const SMPI_LATENCY: [(u64, f64); 9] = [
     (0, 2.01467),
     (257, 1.95341),
@@ -32,20 +32,20 @@ const SMPI_LATENCY: [(u64, f64); 9] = [
     (65472, 11.6436),
 ];
 
-/// The largest TCP window, in SimGrid `network/TCP-gamma` (NetworkModel.cpp, lines 27-31), in bytes.
+/// Largest TCP window [B], SimGrid's `network/TCP-gamma` (NetworkModel.cpp, lines 27-31).
 const TCP_GAMMA: f64 = 4_194_304.0;
 
-/// The bandwidth of the built-in loopback link [B/s] (network/loopback-bw; sg_config.cpp, lines 288-298).
+/// Bandwidth of the built-in loopback link [B/s] (network/loopback-bw; sg_config.cpp, lines 288-298).
 pub(crate) const LOOPBACK_BANDWIDTH: f64 = 1e10;
 
-/// The distance in seconds below which SimGrid completes events together (surf/precision; network_cm02.cpp:155).
+/// Interval [s] within which SimGrid completes events together (surf/precision; network_cm02.cpp:155).
 const PRECISION_S: f64 = 1e-9;
 
-/// Sets of parameters that SimGrid has names for.
+/// SimGrid's named sets of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// Factors by message size, measured with MPI on Gigabit Ethernet: what smpirun takes (network_smpi.cpp).
+    /// Factors by message size, measured with MPI on Gigabit Ethernet: the default of smpirun (network_smpi.cpp).
     #[default]
     Smpi,
     /// Constant factors (Velho and Legrand, "Accuracy Study and Improvement of Network Simulation in the SimGrid
@@ -58,42 +58,42 @@ pub enum Preset {
     Raw,
 }
 
-/// What the network model does to a message beside the latencies and bandwidths of its links.
+/// Parameters of the network model beside the latencies and bandwidths of links.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkParameters {
-    /// The factor that multiplies the latency of a route.
+    /// Factor of the latency of a route.
     pub latency_factor: FactorTable,
-    /// The factor that multiplies the rate of a flow, after sharing.
+    /// Factor of the rate of a flow, applied after sharing.
     pub bandwidth_factor: FactorTable,
-    /// What each link adds to the weight of a flow in the sharing of its links, times the inverse of its bandwidth; in bytes.
-    /// It has no effect on a flow that is alone (network/weight-S).
+    /// Weight S [B]: each link adds `weight_s / bandwidth` to the penalty of a flow in the sharing of its links. No
+    /// effect on a flow that is alone (network/weight-S).
     pub weight_s: f64,
-    /// The TCP window in bytes: no flow exceeds the window over twice its latency. Zero lifts the limit.
+    /// TCP window [B]: no flow exceeds the window over twice its latency. Zero removes the limit.
     pub tcp_gamma: f64,
-    /// Whether a flow also takes 0.05 of its rate from each link of the way back, for acknowledgements.
+    /// Cross traffic: a flow also takes 0.05 of its rate from each link of the reverse route, for acknowledgements.
     pub cross_traffic: bool,
-    /// How flows of different penalties use a fat pipe. In contention only.
+    /// Rule by which flows of different penalties share a fat pipe. Models with contention only.
     pub fat_pipes: FatPipes,
-    /// Which links are solved again when flows begin or end. In contention only.
+    /// Set of links that are solved again when flows begin or end. Models with contention only.
     pub solve_scope: Scope,
-    /// Events that lie less than this after another one, in seconds, happen with it. In contention only.
+    /// Interval [s]: events that lie less than this after another one happen with it. Models with contention only.
     pub precision_s: f64,
-    /// Bandwidth of the built-in loopback link [B/s], through which hosts send to themselves where the platform lists
-    /// no other way.
+    /// Bandwidth of the built-in loopback link [B/s], through which hosts send to themselves if the platform lists no
+    /// other route.
     pub loopback_bandwidth: f64,
-    /// Latency of the built-in loopback link in seconds.
+    /// Latency of the built-in loopback link [s].
     pub loopback_latency_s: f64,
 }
 
-/// How flows use a fat pipe.
+/// Rule by which flows share a fat pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FatPipes {
-    /// When the most demanding flow fills the pipe, all flows on it stop where they are (lmm/maxmin.cpp): a flow of a
-    /// higher penalty gets less than the capacity, as if they shared it.
+    /// When the most demanding flow fills the pipe, all flows on it freeze (lmm/maxmin.cpp): a flow of a higher
+    /// penalty gets less than the capacity, as if they shared it.
     #[default]
     Joint,
-    /// Each flow has the capacity to itself.
+    /// Each flow has the whole capacity.
     Separate,
 }
 
@@ -132,7 +132,7 @@ impl NetworkParameters {
     }
 }
 
-/// Unwraps a table of constants of this file, whose validity the tests show.
+/// Unwraps a table of constants of this file, which the tests show to be valid.
 fn fixed(table: Result<FactorTable, crate::FactorError>) -> FactorTable {
     table.expect("the tables of the presets are valid")
 }

@@ -1,4 +1,4 @@
-//! A machine: its hosts and links, and the route between two hosts.
+//! The platform: hosts, links, and the route between two hosts.
 
 use rustc_hash::FxHashMap;
 
@@ -20,29 +20,30 @@ pub(crate) mod zone;
 use path::{Gap, Path};
 use zone::{Node, Place, Vertex, Zone};
 
-/// A machine that programs run on.
+/// A machine on which programs run.
 ///
 /// Hosts and links are numbered in the order of their declaration, the hosts of a cluster in the order of its
-/// `radical`. Of each cluster the links come in the order cables (`_UP` before `_DOWN`), backbone, loopbacks, limiters.
-/// Routes of clusters are computed, those of other zones looked up or, in zones of shortest paths, put together; memory
-/// is proportional to hosts, links and declared routes, and for a zone of routing Floyd to the square of what is in it.
+/// `radical`. The links of each cluster come in the order cables (`_UP` before `_DOWN`), backbone, loopbacks,
+/// limiters. Routes of clusters are computed, those of other zones looked up or, in zones of shortest paths,
+/// composed; memory is proportional to hosts, links and declared routes, and for a zone of routing Floyd to the
+/// square of its vertices.
 #[derive(Debug)]
 pub struct Platform {
     hosts: Vec<Host>,
     links: Vec<Link>,
     /// Hosts, routers and zones by their names.
     nodes: FxHashMap<String, Node>,
-    /// The place of each host.
+    /// Zone and vertex of each host.
     places: Vec<Place>,
     zones: Vec<Zone>,
     warnings: Vec<String>,
 }
 
 impl Platform {
-    /// Reads a platform: SimGrid's XML if the first character that is not blank is `<`, else our TOML.
+    /// Reads a platform: SimGrid's XML if the first character that is not blank is `<`, else TOML.
     ///
     /// # Errors
-    /// Where the file cannot be read, and as [`Platform::from_xml`] and [`Platform::from_toml`].
+    /// If the file cannot be read, and as [`Platform::from_xml`] and [`Platform::from_toml`].
     pub fn from_path(path: &std::path::Path) -> Result<Self, PlatformError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PlatformError::Read { path: path.to_owned(), source })?;
@@ -57,11 +58,11 @@ impl Platform {
 
     /// Reads a platform in SimGrid's XML, version 4.x; `origin` is the name of the text in messages.
     ///
-    /// The [crate documentation](crate#simgrids-xml) says which part of it is read.
+    /// The [crate documentation](crate#simgrids-xml) lists the supported part.
     ///
     /// # Errors
-    /// Where the text is not such a platform, or uses what is not supported: each names the file, the line, what was
-    /// found and what was expected.
+    /// If the text is not such a platform, or uses an unsupported feature: each error names the file, the line, what
+    /// was found and what was expected.
     pub fn from_xml(text: &str, origin: &str) -> Result<Self, PlatformError> {
         xml::read(text, origin)
     }
@@ -69,7 +70,7 @@ impl Platform {
     /// Reads a platform in TOML; `origin` is the name of the text in messages.
     ///
     /// # Errors
-    /// Where the text is not TOML, has an unknown or a missing field, or describes no machine.
+    /// If the text is not TOML, has an unknown or a missing field, or describes no machine.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, PlatformError> {
         let description: PlatformDescription = toml::from_str(text).map_err(|error| PlatformError::Toml {
             origin: origin.to_owned(),
@@ -78,10 +79,10 @@ impl Platform {
         description.assemble(origin)
     }
 
-    /// Makes the platform of a description, for instance one that stood inside another file.
+    /// Makes the platform of a description, for instance one inside another file.
     ///
     /// # Errors
-    /// Where the description is of no machine.
+    /// If the description describes no machine.
     pub fn from_description(description: PlatformDescription) -> Result<Self, PlatformError> {
         description.assemble("platform description")
     }
@@ -94,7 +95,7 @@ impl Platform {
     /// Returns a host.
     ///
     /// # Panics
-    /// Where the platform has no host of this number.
+    /// If the platform has no host of this number.
     pub fn host(&self, host: HostId) -> &Host {
         &self.hosts[host.index()]
     }
@@ -115,16 +116,16 @@ impl Platform {
     /// Returns a link.
     ///
     /// # Panics
-    /// Where the platform has no link of this number.
+    /// If the platform has no link of this number.
     pub fn link(&self, link: LinkId) -> &Link {
         &self.links[link.index()]
     }
 
-    /// Sets bandwidth [B/s] and latency (in seconds) of the built-in loopback link, through which hosts of zones with
-    /// listed routes send to themselves where no other way is listed (`network/loopback-bw` and `-lat`).
+    /// Sets bandwidth [B/s] and latency [s] of the built-in loopback link, through which hosts of zones with listed
+    /// routes send to themselves if no other route is listed (`network/loopback-bw` and `-lat`).
     ///
     /// # Panics
-    /// Where the bandwidth is not greater than zero, or the latency is negative.
+    /// If the bandwidth is not greater than zero, or the latency is negative.
     pub fn set_default_loopback(&mut self, bandwidth: f64, latency: f64) {
         assert!(bandwidth > 0.0 && latency >= 0.0, "a loopback link of {bandwidth} B/s and {latency} s");
         if let Some(link) = self.links.iter_mut().find(|link| link.name == assembly::LOOPBACK_NAME) {
@@ -132,7 +133,7 @@ impl Platform {
         }
     }
 
-    /// Sets whose rule the routes of fat trees and dragonflies follow; at first it is SimGrid's.
+    /// Sets the routing rule of fat trees and dragonflies; the default is SimGrid's.
     pub fn set_routing_rule(&mut self, rule: RoutingRule) {
         for zone in &mut self.zones {
             if let routing::Routing::Cluster(_, wiring) = &mut zone.routing {
@@ -141,24 +142,24 @@ impl Platform {
         }
     }
 
-    /// Returns what the description should have said differently, such as quantities without unit.
+    /// Returns warnings about the description, such as quantities without unit.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Writes the links from one host to another into `out`, in the order in which a message crosses them. What `out`
-    /// held before is gone, also after an error. A link that a route crosses twice is in it twice.
+    /// Writes the links from one host to another into `out`, in the order in which a message crosses them. Clears
+    /// `out` first, also on an error. A link that a route crosses twice is in it twice.
     ///
     /// Costs the length of the route and the depth of the zones that it passes, times `O(log n)` per listed route of
-    /// zones with `n` of them. A Dijkstra zone computes its paths from a vertex when the first route from there is asked
-    /// for, which changes no route.
+    /// zones with `n` of them. A Dijkstra zone computes its paths from a vertex on the first request for a route from
+    /// there, which changes no route.
     ///
     /// # Errors
-    /// Where a zone on the way has no route, or the route would cross no link, as from a host without loopback link in a
-    /// torus to itself.
+    /// If a zone along the route has no route, or the route would cross no link, as from a host without loopback link
+    /// in a torus to itself.
     ///
     /// # Panics
-    /// Where the platform has no host of one of these numbers.
+    /// If the platform has no host of one of these numbers.
     pub fn route(&self, src: HostId, dst: HostId, out: &mut Vec<LinkId>) -> Result<(), RouteError> {
         out.clear();
         let place = |host: HostId| {

@@ -1,17 +1,16 @@
-//! Parts of a platform that share out their links on their own.
+//! Regions: parts of a platform that solve the sharing of their own links.
 //!
-//! A region owns hosts and links. A link belongs to the region of one host, by a rule that the shape of the network
-//! fixes:
+//! A region owns hosts and links. A link belongs to the region of one host, by a fixed rule of the topology:
 //!
 //! | link | host |
 //! |---|---|
-//! | cable of a fat tree | the first below its lower end: what leads up to the top belongs to the subtree |
+//! | cable of a fat tree | the first below its lower end: the cables up to the top belong to the subtree |
 //! | cable of a torus | the one at its lower coordinate |
 //! | green, black or blue cable of a dragonfly | the first of its first router: blue ones belong to the group of the lower number |
 //! | cable of a flat cluster, loopback, limiter of a host | its own |
 //! | limiter of a switch | the first below it |
 //! | listed link | of the routes between the first hosts of the zones and all others, the first that crosses it decides: its source for the first half of the route, its destination for the second |
-//! | backbone, and whatever no rule covers | the first of the cluster, or of the platform |
+//! | backbone, and any link that no rule covers | the first of the cluster, or of the platform |
 
 mod file;
 mod lookahead;
@@ -24,7 +23,7 @@ use thiserror::Error;
 use crate::platform::routing::Routing;
 use crate::{HostId, LinkId, Platform};
 
-/// Names a region; regions are numbered from 0.
+/// Identifier of a region; regions are numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegionId(u32);
 
@@ -51,7 +50,7 @@ impl fmt::Display for RegionId {
     }
 }
 
-/// Which region each host and each link of a platform belongs to.
+/// Assignment of each host and each link of a platform to a region.
 ///
 /// ```
 /// use netmodel::{HostId, Platform, Regions};
@@ -71,15 +70,15 @@ pub struct Regions {
     of_link: Vec<Member>,
 }
 
-/// A host or a link as a member of its region.
+/// Region of a host or link, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) region: RegionId,
-    /// Its number among the hosts or the links of the region.
+    /// Number among the hosts or the links of the region.
     pub(crate) slot: u32,
 }
 
-/// Why hosts cannot be divided as a file says.
+/// Error in a file that assigns hosts to regions.
 #[derive(Debug, Error)]
 pub enum RegionError {
     /// The file cannot be read.
@@ -87,7 +86,7 @@ pub enum RegionError {
     Read {
         /// The file.
         origin: String,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A line is not a host and its region.
@@ -133,25 +132,25 @@ pub enum RegionError {
 }
 
 impl Regions {
-    /// Takes the whole platform as one region.
+    /// Makes one region of the whole platform.
     pub fn whole(platform: &Platform) -> Self {
         Self::of_blocks(platform, &vec![0; platform.hosts().len()])
     }
 
-    /// Takes the parts that a platform has of itself: what is below each child of the top of a fat tree, the groups of a
+    /// Takes the natural parts of a platform: the subtrees below the children of a fat tree's top, the groups of a
     /// dragonfly, the zones of a platform of several. Tori and flat clusters, which have none, are cut into blocks of
-    /// about 64 hosts, 2 to 64 of them.
+    /// about 64 hosts, 2 to 64 blocks.
     pub fn natural(platform: &Platform) -> Self {
         Self::of_blocks(platform, &blocks(platform, None))
     }
 
-    /// Divides a platform into about so many regions of neighbouring hosts: as many as there are hosts at most, in a torus
-    /// the next product of powers of two that its sides allow.
+    /// Divides a platform into about `wanted` regions of neighbouring hosts: at most as many as there are hosts, in a
+    /// torus the next product of powers of two that its sides allow.
     pub fn about(platform: &Platform, wanted: u32) -> Self {
         Self::of_blocks(platform, &blocks(platform, Some(wanted)))
     }
 
-    /// Divides a platform by the region of each host; regions are numbered from 0 without a gap.
+    /// Makes the regions from the region of each host; regions are numbered from 0 without a gap.
     fn of_blocks(platform: &Platform, blocks: &[u32]) -> Self {
         let count = blocks.iter().max().map_or(1, |last| last + 1);
         let owners = ownership::link_hosts(platform, blocks);
@@ -202,7 +201,7 @@ impl Regions {
     }
 }
 
-/// Numbers the members of each region in their order.
+/// Numbers the hosts or links of each region in their order.
 fn members(count: u32, regions: impl Iterator<Item = u32>) -> Vec<Member> {
     let mut sizes = vec![0; count as usize];
     let member = |region: u32| {

@@ -1,4 +1,4 @@
-//! What a machine is made of: hosts that compute and links that carry.
+//! Resources of a machine: hosts that compute and links that carry messages.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Host {
     /// The name, unique in the platform.
     pub name: String,
-    /// What one core computes [flop/s]; greater than zero.
+    /// Speed of one core [flop/s]; greater than zero.
     pub speed: f64,
     /// The number of cores; at least one.
     pub cores: u32,
@@ -21,13 +21,13 @@ pub struct Link {
     pub name: String,
     /// Capacity [B/s]; greater than zero.
     pub bandwidth: f64,
-    /// Latency in seconds; zero or more.
+    /// Latency [s]; zero or more.
     pub latency: f64,
-    /// How flows that cross the link at the same time share it.
+    /// Sharing of the link by simultaneous flows.
     pub sharing: Sharing,
 }
 
-/// How the flows on a link share its capacity.
+/// Sharing of the capacity of a link by its flows.
 ///
 /// A split-duplex link `X` is two shared links, `X_UP` and `X_DOWN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -36,6 +36,6 @@ pub enum Sharing {
     /// The flows divide the capacity among them.
     #[default]
     Shared,
-    /// Each flow may use the whole capacity, however many there are.
+    /// Each flow may use the whole capacity, regardless of the number of flows.
     FatPipe,
 }

@@ -1,33 +1,33 @@
-//! What a message takes from the links of its route and of the way back.
+//! Cost of a route: latency, penalty, rate bound and link weights of its flows.
 
 use pdes_core::Bytes;
 
 use crate::{HostId, LinkId, NetworkParameters, Platform, RouteError, Sharing};
 
-/// What a flow takes from each link of the way back, in units of its rate (network_cm02.cpp).
+/// Part of a flow's rate that each link of the reverse route carries, for acknowledgements (network_cm02.cpp).
 const CROSS_TRAFFIC: f64 = 0.05;
 
-/// The links that the messages from one host to another use, whatever their size.
+/// Latency, penalty, rate bound and link weights of the messages from one host to another, before factors for their
+/// size.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RouteCost {
-    /// The sum of the latencies of the route, in seconds.
+    /// Sum of the latencies of the route [s].
     pub(crate) latency: f64,
-    /// What the route adds to the penalty of a flow beside its latency: the sum over its links of `weight_s` over
-    /// bandwidth, in seconds.
+    /// Part of a flow's penalty beside its latency: the sum over the links of `weight_s` over bandwidth [s].
     pub(crate) resistance: f64,
-    /// No message is faster: the least bandwidth of the route, or the TCP window over twice the latency [B/s].
+    /// Upper bound on the rate: the least bandwidth of the route, or the TCP window over twice the latency [B/s].
     pub(crate) bound: f64,
-    /// What each link carries per unit of a message's rate: one for each time that the route crosses it and 0.05 for each
-    /// time that the way back does. On fat pipes the largest counts. The first link of the route comes first, then the
-    /// others by growing number.
+    /// Load of each link per unit of a flow's rate: one for each time that the route crosses it and 0.05 for each
+    /// time that the reverse route does. On fat pipes the largest counts. The first link of the route comes first,
+    /// then the others by growing number.
     pub(crate) weights: Vec<(LinkId, f64)>,
 }
 
 impl RouteCost {
-    /// Looks up the route and the way back. `O(n log n)` in the length of the route.
+    /// Looks up the route and the reverse route. `O(n log n)` in the length of the route.
     ///
     /// # Errors
-    /// Where there is no such route. A way back that the platform does not list carries no cross traffic.
+    /// If there is no such route. A reverse route that the platform does not list carries no cross traffic.
     pub(crate) fn new(
         parameters: &NetworkParameters,
         platform: &Platform,
@@ -55,10 +55,10 @@ impl RouteCost {
 }
 
 impl RouteCost {
-    /// Returns the sum of the latencies of a route, in seconds.
+    /// Returns the sum of the latencies of a route [s].
     ///
     /// # Errors
-    /// Where there is no such route.
+    /// If there is no such route.
     pub(crate) fn latency(platform: &Platform, src: HostId, dst: HostId) -> Result<f64, RouteError> {
         let mut route = Vec::new();
         platform.route(src, dst, &mut route)?;
@@ -70,7 +70,7 @@ fn weights(platform: &Platform, route: &[LinkId], way_back: &[LinkId]) -> Vec<(L
     let there = route.iter().map(|&link| (link, 1.0));
     let back = way_back.iter().map(|&link| (link, CROSS_TRAFFIC));
     let mut crossings: Vec<(LinkId, f64)> = there.chain(back).collect();
-    // The sort is stable: whole weights come before fractions, so that sums have one order.
+    // The sort is stable: weights of the route come before those of the reverse route, so that sums have one order.
     crossings.sort_by_key(|&(link, _)| link);
     let of_link = |crossings: &[(LinkId, f64)]| {
         let link = crossings[0].0;
@@ -84,25 +84,26 @@ fn weights(platform: &Platform, route: &[LinkId], way_back: &[LinkId]) -> Vec<(L
     let mut weights: Vec<(LinkId, f64)> =
         crossings.chunk_by(|one, other| one.0 == other.0).map(of_link).collect();
     if let Some(first) = weights.iter().position(|&(link, _)| link == route[0]) {
+        // The scope `Marked` treats the first link of a route specially (`maxmin/scope.rs`).
         weights[..=first].rotate_right(1);
     }
     weights
 }
 
-/// The factors for a message's size, looked up together.
+/// Latency and bandwidth factors by message size, looked up together.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeFactors {
-    /// The largest size of each section but the last, in growing order.
+    /// Largest size of each section but the last, in growing order.
     ends: Box<[u64]>,
     sections: Box<[Factors]>,
 }
 
-/// The factors of one size.
+/// Factors of one message size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Factors {
-    /// Multiplies the latency.
+    /// Factor of the latency.
     pub(crate) latency: f64,
-    /// Multiplies the time per byte: the inverse of the bandwidth factor.
+    /// Factor of the time per byte: the inverse of the bandwidth factor.
     pub(crate) gap: f64,
 }
 
@@ -122,7 +123,7 @@ impl SizeFactors {
 
     #[inline]
     pub(crate) fn of(&self, size: Bytes) -> Factors {
-        // Counting, not searching: the sum over a dozen sections has no branch to mispredict.
+        // Counting instead of searching: the sum over a dozen sections has no branch to mispredict.
         let index: usize = self.ends.iter().map(|&end| usize::from(size.get() > end)).sum();
         self.sections[index]
     }

@@ -1,4 +1,4 @@
-//! The shapes of clusters: how many hosts and cables each has, and the way from one host to another.
+//! Topologies of clusters: their hosts, cables, and routes from one host to another.
 //!
 //! A route is computed from coordinates in time proportional to its length; nothing is stored per pair of hosts. To
 //! add a topology, imitate [`torus`].
@@ -19,34 +19,34 @@ pub(crate) mod torus;
 /// A cable of a topology, before it becomes one link or, in split duplex, two.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cable {
-    /// The name of the link.
+    /// Name of the link.
     pub(crate) name: String,
-    /// Its bandwidth in multiples of the cluster's.
+    /// Bandwidth in multiples of the cluster's.
     pub(crate) multiple: u32,
 }
 
-/// The shape of a cluster. Hosts and switches are stations: hosts are numbered from 0, switches follow them.
+/// The topology of a cluster. Hosts and switches are *stations*: hosts are numbered from 0, switches follow them.
 pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
     /// Returns the number of hosts.
     fn hosts(&self) -> u64;
 
-    /// Returns the numbers that the names of the switches hold, in the order of the stations.
+    /// Returns the numbers in the names of the switches, in the order of the stations.
     fn switch_numbers(&self) -> Vec<i64>;
 
-    /// Returns an upper bound of the number of cables, or `None` where it leaves 64 bits.
+    /// Returns an upper bound on the number of cables, or `None` if it exceeds 64 bits.
     fn cable_count(&self) -> Option<u64>;
 
-    /// Lists the cables of the cluster of this name, in the order in which `route` numbers them.
+    /// Lists the cables of the cluster of this name, in the order in which [`Topology::route`] numbers them.
     fn cables(&self, cluster: &str) -> Vec<Cable>;
 
-    /// Returns the shape and its sizes.
+    /// Returns the shape with its sizes.
     fn shape(&self) -> NetworkShape;
 
     /// Returns the stations at the lower and the upper end of each cable, in the order of `cables`.
     fn cable_ends(&self) -> Vec<(u64, u64)>;
 
-    /// Appends the links from one host to another, which may be itself where there is no loopback link. In a flat
-    /// cluster the number after those of the hosts is the router.
+    /// Appends the links from one host to another, which may be the same if there is no loopback link. In a flat
+    /// cluster the station after the hosts is the router.
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>);
 
     /// Returns a host at or below the lower end of each cable, in the order of `cables`.
@@ -55,57 +55,57 @@ pub(crate) trait Topology: fmt::Debug + fmt::Display + Send + Sync {
     /// Returns a host at or below each switch, in the order of the stations.
     fn switch_hosts(&self) -> Vec<u32>;
 
-    /// Divides the hosts into blocks that the shape suggests, or about so many; returns the block of each host. Blocks
-    /// are numbered from 0 without a gap.
+    /// Divides the hosts into about `wanted` blocks, or into those that the shape suggests; returns the block of each
+    /// host. Blocks are numbered from 0 without a gap.
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32>;
 
-    /// Lists pairs of hosts among which, however hosts are divided into regions, is one with the fewest cables between
-    /// two regions.
+    /// Lists pairs of hosts that, for any division of the hosts into regions, include one with the fewest cables
+    /// between two regions.
     fn close_pairs(&self) -> Vec<(u32, u32)>;
 
-    /// Returns what one half of the hosts can send to the other, in cables of the cluster's bandwidth, or `None`
-    /// where no closed form is known for these parameters.
+    /// Returns the bisection bandwidth in cables of the cluster's bandwidth, or `None` if no closed form is known for
+    /// these parameters.
     fn bisection(&self) -> Option<f64>;
 }
 
-/// Whose rule the routes of fat trees and dragonflies follow.
+/// Routing rule of fat trees and dragonflies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoutingRule {
-    /// SimGrid's, with its peculiarities: on the way down a fat tree with parallel cables below the top, it goes on counting ports
-    /// from one switch to the next (FatTreeZone.cpp); in a dragonfly, it continues from chassis 0 after a hop inside a
-    /// chassis (DragonflyZone.cpp).
+    /// SimGrid's rule with its peculiarities: on the way down a fat tree with parallel cables below the top, it
+    /// continues to count ports from one switch to the next (FatTreeZone.cpp); in a dragonfly, it continues from
+    /// chassis 0 after a hop inside a chassis (DragonflyZone.cpp).
     #[default]
     Simgrid,
-    /// The published one: every switch of a fat tree chooses its cable anew, and a hop inside a chassis of a dragonfly
-    /// stays in the chassis.
+    /// The published rule: every switch of a fat tree chooses its cable independently, and a hop inside a chassis of a
+    /// dragonfly stays in the chassis.
     Textbook,
 }
 
-/// Where the links of a cluster begin in the platform's list.
+/// Numbers of the links of a cluster in the platform's list.
 #[derive(Debug)]
 pub(crate) struct Wiring {
-    /// The first link of the first cable.
+    /// First link of the first cable.
     pub(crate) cables: u32,
-    /// Whether a cable is two links, up and down, in this order.
+    /// Split duplex: a cable is two links, up and down, in this order.
     pub(crate) duplex: bool,
-    /// The loopback link of host 0, followed by those of the others.
+    /// Loopback link of host 0, followed by those of the other hosts.
     pub(crate) loopback: Option<u32>,
-    /// The limiter link of station 0, followed by those of the others.
+    /// Limiter link of station 0, followed by those of the other stations.
     pub(crate) limiter: Option<u32>,
-    /// Whose rule routes follow.
+    /// Routing rule.
     pub(crate) rule: RoutingRule,
-    /// The link that all messages cross.
+    /// Link that all messages cross.
     pub(crate) backbone: Option<LinkId>,
 }
 
 impl Wiring {
-    /// Returns the link that a cable is in its upward direction.
+    /// Returns the link of a cable in its upward direction.
     pub(crate) fn up(&self, cable: u64) -> LinkId {
         self.half(cable, 0)
     }
 
-    /// Returns the link that a cable is in its downward direction.
+    /// Returns the link of a cable in its downward direction.
     pub(crate) fn down(&self, cable: u64) -> LinkId {
         self.half(cable, 1)
     }
@@ -128,17 +128,17 @@ impl Wiring {
     }
 }
 
-/// Multiplies sizes, or returns `None` where the product leaves 64 bits.
+/// Returns the product of sizes, or `None` if it exceeds 64 bits.
 pub(crate) fn product(factors: impl IntoIterator<Item = u32>) -> Option<u64> {
     factors.into_iter().try_fold(1_u64, |product, factor| product.checked_mul(u64::from(factor)))
 }
 
-/// The number of blocks of a network that has no parts of its own, for so many hosts.
+/// Returns the default number of blocks for a topology without natural parts.
 pub(crate) fn usual_blocks(hosts: u64) -> u32 {
     (hosts / 64).clamp(2, 64).min(hosts) as u32
 }
 
-/// Divides hosts into blocks of neighbours: whole units of the largest size of which there are enough.
+/// Divides hosts into `wanted` blocks of neighbours: whole units of the largest size of which there are enough.
 pub(crate) fn runs(hosts: u64, wanted: u32, units: &[u64]) -> Vec<u32> {
     let wanted = u64::from(wanted).clamp(1, hosts);
     let unit = units.iter().copied().filter(|&unit| hosts / unit >= wanted).max().unwrap_or(1);

@@ -18,25 +18,25 @@ pub(crate) enum Dimension {
 pub(crate) struct Quantity {
     /// The value, in B/s, s or flop/s.
     pub(crate) value: f64,
-    /// Whether the text named a unit. Zero needs none.
+    /// The text named a unit. Zero needs none.
     pub(crate) has_unit: bool,
 }
 
-/// Why a text is not a quantity.
+/// Error in the text of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnitError {
-    /// It does not begin with a decimal number, or the number leaves the range of a double.
+    /// The text does not begin with a decimal number, or the number exceeds the range of a double.
     #[error("it does not begin with a finite decimal number")]
     Number,
-    /// What follows the number is not a unit of this kind of quantity.
+    /// The text after the number is not a unit of this kind of quantity.
     #[error("unknown unit {found:?}, expected {expected}")]
     Unit {
-        /// What follows the number.
+        /// Text after the number.
         found: Box<str>,
         /// The units of the expected kind.
         expected: &'static str,
     },
-    /// It has no unit where one is required.
+    /// The number has no unit but needs one.
     #[error("it has no unit: append one ({expected}), or write a number without quotes")]
     NoUnit {
         /// The units of the expected kind.

@@ -1,4 +1,4 @@
-//! SimGrid's platform files.
+//! Reader of SimGrid's platform files.
 
 use crate::platform::assembly::Assembly;
 use crate::{Platform, PlatformError};
@@ -14,7 +14,7 @@ mod zone;
 
 use element::Element;
 
-/// What begins the options that change simulated times.
+/// Prefixes of the options that change simulated times.
 const TIMING_OPTIONS: [&str; 9] =
     ["network/", "smpi/", "cpu/", "surf/", "host/", "maxmin/", "bmf/", "precision/", "disk/"];
 
@@ -65,7 +65,7 @@ fn read_config(assembly: &Assembly, config: &Element) -> Result<(), PlatformErro
     Ok(())
 }
 
-/// Accepts a property, unless it is an option that changes simulated times: SimGrid takes those of `<config>`, and
+/// Accepts a property, unless it is an option that changes simulated times: SimGrid applies those of `<config>`, and
 /// some `smpi/` ones of hosts.
 fn read_property(assembly: &Assembly, property: &Element) -> Result<(), PlatformError> {
     property.check_attributes(assembly, &["id", "value"])?;

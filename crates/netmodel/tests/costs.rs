@@ -93,7 +93,7 @@ fn a_link_that_is_crossed_twice_counts_twice() {
         link = [{ name = \"l\", bandwidth = 1000, latency = 0.25 }]
         route = [{ src = \"a\", dst = \"b\", links = [\"l\", \"l\"], symmetrical = false }]";
     let platform = Platform::from_toml(text, "twice.toml").unwrap();
-    // The way back is not listed: no acknowledgements.
+    // The reverse route is not listed: no acknowledgements.
     assert_close(seconds(&model(Preset::Cm02), &platform, A, B, 1000), 0.5 + 2.0);
 }
 

@@ -70,8 +70,8 @@ fn a_message_alone_takes_what_it_takes_without_epochs() {
     }
 }
 
-/// What ends in the epoch lets a link carry more than its capacity at the boundary, though it holds nobody back; the check of
-/// each boundary must know.
+/// A flow that ends in the epoch lets a link carry more than its capacity at the boundary, though the link is not
+/// full; the check of each boundary must allow this.
 #[test]
 fn a_link_with_room_only_for_what_leaves() {
     let platform = platform(SHAPES[5]);
@@ -122,7 +122,7 @@ fn what_will_begin_is_kept_free() {
 
 /// Epochs of 4 us. The first begins at 4 us. That the second will begin at 6.5 us is not known then: the first goes on with all of the link
 /// until 8 us. Half of it would be 750 bytes too much for the second; it gets a twelfth of the 4000 bytes of the epoch until then. At 8 us it has
-/// 4041.667 bytes left. The link gives 333.333 of the next 4000 back, so that each sends 1833.333, then 2000 until 16 us, when
+/// 4041.667 bytes left. The link compensates with 333.333 of the next 4000, so that each sends 1833.333, then 2000 until 16 us, when
 /// the second has 208.333 left and goes on with its half. The first has the rest.
 #[test]
 fn what_was_too_much_is_given_back() {
@@ -162,7 +162,7 @@ fn an_epoch_is_not_longer_than_the_lookahead() {
     assert_eq!(none.err(), Some(EpochError::Zero));
 }
 
-/// The pairs of hosts that are looked at include one of the shortest.
+/// The compared pairs of hosts include one of the shortest.
 #[test]
 fn the_lookahead_is_that_of_the_closest_hosts_of_two_regions() {
     for shape in SHAPES {
@@ -252,8 +252,8 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// Alone, a message takes what it takes without epochs, whatever the parameters; a picosecond or two and what rates lose
-    /// by rounding apart.
+    /// Alone, a message takes the same time as without epochs, for all parameters, up to a picosecond or two and the
+    /// rounding of rates.
     #[test]
     fn presets_loopbacks_and_limiters_are_those_of_the_exact_model(
         shape in 3..5_usize,

@@ -82,8 +82,8 @@ fn events_within_the_precision_happen_together() {
     }
 }
 
-/// Links go on with their flows whenever one joins or leaves, which may round the next arrival up by a picosecond: in these
-/// cases that was after the instant at which it was looked for, and nobody looked again.
+/// Groups advance whenever a flow joins or leaves, which may round the next arrival up by a picosecond: in these
+/// cases it was then after the instant at which it was expected, and was never searched again.
 #[test]
 fn arrivals_that_rounding_moves_are_not_lost() {
     let text = "[topology]\nkind = \"cluster\"\nhosts = 4\nspeed = \"1Gf\"\nbandwidth = \"1GBps\"\nlatency = \"1us\"\n";

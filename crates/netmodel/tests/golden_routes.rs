@@ -104,7 +104,7 @@ fn links_are_those_of_simgrid() {
         let what = format!("{}: link {}", row[0], row[1]);
         let link = platform.links().iter().find(|link| link.name == row[1]);
         if row[1] == "__loopback__" && link.is_none() {
-            // SimGrid has this link in every platform, we where a host uses it.
+            // SimGrid has this link in every platform, this crate only if a host uses it.
             continue;
         }
         let link = link.unwrap_or_else(|| panic!("{what} is missing"));

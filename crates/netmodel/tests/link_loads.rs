@@ -1,4 +1,4 @@
-//! What links carry, against figures derived by hand and against what was sent.
+//! Link loads, against figures derived by hand and against the messages sent.
 
 use netmodel::{
     EpochNetwork, FlowNetwork, HostId, LinkLoad, LinkLoads, NetworkParameters, Platform, Preset, Regions,
@@ -68,7 +68,7 @@ fn the_link_that_holds_messages_back_is_known() {
             assert!(close(load.utilisation, 998_000.0 * 1000.0 / end.as_picos() as f64), "{load:?}");
         }
         assert_eq!(shared.bytes, 2 * 998_000);
-        // In epochs the link is looked at at the next boundary only.
+        // In epochs the link is evaluated at the next boundary only.
         let back = shared.saturated.as_picos().abs_diff(1_996_000_000);
         assert!(back <= 4_000_000, "{loads:?}");
         let (bin, bins) = (loads.bin.as_picos(), shared.series.len());
@@ -81,7 +81,7 @@ fn the_link_that_holds_messages_back_is_known() {
     }
 }
 
-/// One message alone holds itself back, and nobody else.
+/// A single message has a bottleneck, but slows down no other.
 #[test]
 fn a_message_alone_waits_for_nobody() {
     let platform = platform(FLAT);
@@ -143,7 +143,7 @@ proptest! {
         prop_assume!(!messages.is_empty());
         let (exact, end) = loads!(FlowNetwork::new(&platform, &raw()), messages, 0);
         check(&platform, &messages, &exact.unwrap(), end, 1.0 + 1e-6);
-        // Provisional rates may be too high for an epoch, and are given back.
+        // Provisional rates may be too high for an epoch, which later epochs compensate.
         let (in_epochs, end) = loads!(epochs(&platform), messages, 0);
         check(&platform, &messages, &in_epochs, end, 4.0);
     }

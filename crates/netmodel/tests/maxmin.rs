@@ -12,7 +12,7 @@ fn assert_close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-9 * expected, "{found} instead of {expected}");
 }
 
-/// Solves and returns the flows of these whose rates may have changed.
+/// Solves and returns those of the flows whose rates may have changed.
 fn solve(sharing: &mut MaxMin, flows: &[FlowIndex]) -> Vec<FlowIndex> {
     sharing.solve();
     let links: Vec<LinkIndex> = sharing.changed_links().collect();
@@ -73,7 +73,7 @@ fn what_a_bounded_flow_leaves_goes_to_the_others() {
     assert_eq!(sharing.rate(slow), 10.0);
 }
 
-/// The way back carries 0.05 of the rate: two opposite flows on one link have `1.05 x = 100` each.
+/// The reverse route carries 0.05 of the rate: two opposite flows on one link have `1.05 x = 100` each.
 #[test]
 fn weights_count_by_the_rate() {
     let mut sharing = MaxMin::default();
@@ -165,7 +165,7 @@ fn demand(links: usize) -> impl Strategy<Value = Demand> {
 
 fn instance() -> impl Strategy<Value = Instance> {
     let shared = prop::sample::select(vec![100.0, 100.0, 50.0, 12.5, 33.3]);
-    // Where a pipe and another link fill at one level, what the pipe freezes depends on rounding: not here.
+    // If a pipe and another link fill at one level, the set of flows that the pipe freezes depends on rounding: not here.
     let pipe = (5.0..200.0).prop_map(|capacity| (capacity, Sharing::FatPipe));
     let link = prop_oneof![3 => shared.prop_map(|capacity| (capacity, Sharing::Shared)), 1 => pipe];
     prop::collection::vec(link, 2..12).prop_flat_map(|links| {
@@ -248,7 +248,7 @@ proptest! {
         let (mut sharing, links) = solver(&instance.links);
         let mut flows: Vec<(FlowIndex, Demand)> = Vec::new();
         for (step, (demand, removal)) in instance.steps.iter().enumerate() {
-            // Solves that follow go on with groups, as otherwise in dense traffic only.
+            // Later solves use groups, as otherwise in dense traffic only.
             if grouped && step % 10 == 0 {
                 sharing.solve_afresh();
             }
@@ -339,7 +339,7 @@ fn close_ceilings() -> impl Strategy<Value = Instance> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Flows that reach their own limits just when their links are full are shared with groups as without.
+    /// Flows that reach their own limits just when their links are full have the same rates with groups as without.
     #[test]
     fn ceilings_may_be_those_of_links_but_for_rounding(instance in close_ceilings(), afresh in 1..12usize) {
         let (mut sharing, links) = solver(&instance.links);
@@ -364,8 +364,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(50))]
 
-    /// Traffic so dense that each change reaches most links, then sparser again: the rates stay those of a solver that meets
-    /// all flows at once.
+    /// Traffic so dense that each change reaches most links, then sparser again: the rates stay those of a solver
+    /// that gets all flows at once.
     #[test]
     fn dense_traffic_is_shared_fairly(seed in prop::collection::vec(any::<prop::sample::Index>(), 300)) {
         const HOSTS: usize = 12;

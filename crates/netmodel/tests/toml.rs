@@ -1,4 +1,4 @@
-//! Our TOML: the same machines as in SimGrid's XML, and what is refused.
+//! The TOML format: the same machines as in SimGrid's XML, and refused input.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! SimGrid's XML: what is read, and what is refused with its line.
+//! SimGrid's XML: accepted input, and input refused with its line.
 
 mod support;
 

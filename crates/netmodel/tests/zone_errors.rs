@@ -1,8 +1,8 @@
-//! What is wrong with zones and their routes is refused by name and line.
+//! Errors in zones and their routes, refused by name and line.
 
 use netmodel::{Location, Platform, PlatformError};
 
-/// Reads a platform of one zone whose elements begin on line 2, and returns why it is refused.
+/// Reads a platform of one zone whose elements begin on line 2, and returns its error.
 fn refused(routing: &str, elements: &str) -> PlatformError {
     let text = format!(
         "<platform version=\"4.1\"><zone id=\"w\" routing=\"{routing}\">\n{elements}</zone></platform>"
@@ -145,7 +145,7 @@ fn routes_are_declared_once() {
     twice("Full", HOSTS, loopback);
     twice("Star", HOSTS, loopback);
     twice("Floyd", ZONES, between);
-    // The way back of such a route is a second one where paths are sought, as in SimGrid.
+    // The reverse of such a route is a second route in zones of shortest paths, as in SimGrid.
     for routing in ["Floyd", "Dijkstra"] {
         let error = refused(routing, &format!("{HOSTS}{loopback}"));
         assert!(matches!(error, PlatformError::DuplicateRoute { .. }), "{error}");

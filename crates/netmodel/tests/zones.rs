@@ -50,7 +50,7 @@ fn missing(platform: &Platform, src: &str, dst: &str) -> MissingRoute {
     }
 }
 
-/// Two ways of two links from a to d: over c, which is declared first and whose route is named last, and over b.
+/// Two paths of two links from a to d: over c, which is declared first and whose route is named last, and over b.
 fn diamond(routing: &str) -> Platform {
     let routes = [("a b", "ab"), ("b d", "bd"), ("a c", "ac"), ("c d", "cd")];
     let routes: String = routes.iter().map(|(ends, link)| simple(ends, link)).collect();
@@ -75,7 +75,7 @@ fn dijkstra_prefers_vertices_named_first() {
     }
 }
 
-/// The direct route has three links, the way over b two.
+/// The direct route has three links, the path over b two.
 #[test]
 fn the_length_of_a_path_is_its_number_of_links() {
     for (routing, there) in [("Full", "x y z"), ("Floyd", "ab bd"), ("Dijkstra", "ab bd")] {
@@ -85,7 +85,7 @@ fn the_length_of_a_path_is_its_number_of_links() {
     }
 }
 
-/// A listed route of a host to itself of three links is longer than the way there and back.
+/// A listed route of a host to itself of three links is longer than the path there and back.
 #[test]
 fn floyd_finds_shorter_ways_from_a_host_to_itself() {
     let itself = "<route src=\"a\" dst=\"a\" symmetrical=\"NO\"><link_ctn id=\"l\"/><link_ctn id=\"l\"/><link_ctn id=\"l\"/></route>";
@@ -94,7 +94,7 @@ fn floyd_finds_shorter_ways_from_a_host_to_itself() {
     assert_eq!(route(&read(&zone("w", "Dijkstra", &elements)), "a", "a"), ["l", "l", "l"]);
 }
 
-/// SimGrid gives up on "a to b" in this zone: c, which a cannot reach, is taken for near.
+/// SimGrid aborts on "a to b" in this zone: it takes c, which a cannot reach, for near.
 #[test]
 fn dijkstra_sees_past_what_it_cannot_reach() {
     let one_way = "<route src=\"c\" dst=\"b\" symmetrical=\"NO\"><link_ctn id=\"l\"/></route>";

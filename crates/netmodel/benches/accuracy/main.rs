@@ -1,5 +1,5 @@
-//! What the epoch model makes of messages that are sent at given times, beside the exact model: errors of the times that
-//! messages take, by their size, and the errors that the exact model makes of sizes larger by a millionth.
+//! Accuracy of the epoch model for messages that are sent at given times, compared with the exact model: errors of
+//! the transfer times, by message size, beside the errors of the exact model for sizes larger by a millionth.
 #![allow(clippy::print_stdout, reason = "the table is what the program is for")]
 
 mod platforms;
@@ -14,14 +14,14 @@ use pdes_core::{Bytes, SimDuration, SimTime};
 use platforms::PLATFORMS;
 use traffic::{PATTERNS, Sent, Traffic};
 
-/// What a host sends and receives at most [B/s].
+/// Maximum rate at which a host sends and receives [B/s].
 const RATE: f64 = 12.5e9;
 
 fn parameters() -> NetworkParameters {
     NetworkParameters::preset(Preset::Raw)
 }
 
-/// Returns when each message arrives, with all sizes multiplied.
+/// Returns the arrival time of each message, with all sizes multiplied by `scale`.
 fn exact(platform: &Platform, messages: &[Sent], scale: f64) -> Vec<SimTime> {
     let mut network = FlowNetwork::new(platform, &parameters());
     let mut ends = vec![SimTime::ZERO; messages.len()];
@@ -67,7 +67,7 @@ fn in_epochs(platform: &Platform, messages: &[Sent], regions: Regions, epoch: Si
     EpochRun { ends, counts: network.counts(), violation: network.capacity_violation() }
 }
 
-/// Relative errors of the times that messages take.
+/// Relative errors of transfer times.
 struct Errors {
     bias: f64,
     mean: f64,

@@ -14,16 +14,16 @@ pub(crate) struct Sent {
     pub(crate) size: u64,
 }
 
-/// Who sends to whom, and when.
+/// Traffic pattern: destinations and sending times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pattern {
-    /// To anyone.
+    /// To a random host.
     Uniform,
-    /// Always to the same one.
+    /// Always to the same host.
     Permutation,
-    /// To one of eight hosts of each pod or its like, half of the time.
+    /// Half of the messages to the first host of a block of 16.
     Incast,
-    /// To anyone, all at the same instants.
+    /// To a random host, all at the same instants.
     Burst,
 }
 
@@ -41,20 +41,20 @@ impl Pattern {
     }
 }
 
-/// Sizes [B] and how many of 100 messages have them.
+/// Sizes [B] and their percentages of the messages.
 const SIZES: [(u64, u64); 4] = [(1 << 10, 40), (1 << 14, 30), (1 << 17, 20), (1 << 20, 10)];
 
 pub(crate) struct Traffic {
     pub(crate) pattern: Pattern,
-    /// What hosts send, as a part of what they could.
+    /// Load: traffic of the hosts, as a fraction of their maximum.
     pub(crate) load: f64,
     pub(crate) count: usize,
-    /// What a host could send [B/s].
+    /// Maximum rate of a host [B/s].
     pub(crate) rate: f64,
 }
 
 impl Random {
-    /// A time between two arrivals of a Poisson process.
+    /// Returns a time between two arrivals of a Poisson process.
     fn gap(&mut self, mean: f64) -> f64 {
         let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         -mean * uniform.ln()
@@ -73,7 +73,7 @@ impl Random {
 }
 
 impl Traffic {
-    /// Draws messages, by the instants at which they are sent.
+    /// Draws messages, ordered by sending time.
     pub(crate) fn draw(&self, platform: &Platform) -> Vec<Sent> {
         let hosts = platform.hosts().len() as u64;
         let mean: f64 = SIZES.iter().map(|&(size, count)| (size * count) as f64 / 100.0).sum();

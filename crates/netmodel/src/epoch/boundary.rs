@@ -1,10 +1,13 @@
-//! What a region does at a boundary, between exchanges of messages with its neighbours.
+//! Exchanges of a region with others at a boundary.
 //!
-//! 1. Each announces the flows that begin in the epoch and concern others ([`Region::announce`]).
-//! 2. Each tells the others at what rate its links let these begin ([`Region::offer`]); the least counts.
-//! 3. *Rounds*, until no region has said anything: each settles its links for the levels that the others have told it,
-//!    and tells them where what it allows a common flow has changed ([`Region::settle`], [`Region::hear`]).
-//! 4. Each goes on alone ([`Region::enter`]).
+//! 1. Each region announces the flows that begin in the epoch and concern others ([`Region::announce`]).
+//! 2. Each offers the others the rate at which its links let these begin ([`Region::offer_rates`]); the least counts.
+//! 3. In *rounds*, until no region has sent a message, each solves its links for the levels that the others have
+//!    advertised, and advertises its changed levels of common flows ([`Region::solve`], [`Region::receive_advert`]).
+//! 4. Each begins the epoch on its own ([`Region::begin_epoch`]).
+//!
+//! Distributed max-min fair rates by advertised levels go back to Charny, Clark and Jain, "Congestion Control with Explicit
+//! Rate Indication", ICC 1995.
 
 use std::cmp::Reverse;
 
@@ -20,14 +23,14 @@ use super::way::{Ground, Usage, Way};
 use crate::region::RegionId;
 
 impl<T: Copy> Region<T> {
-    /// Settles the links, and says what has changed for flows that concern others.
+    /// Solves the links, and advertises changed levels of flows that concern other regions.
     pub(super) fn settle(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
         self.sharing.now = now;
         if self.prepared.replace(now) != Some(now) {
             self.prepare(now);
         }
         let mut newcomers = std::mem::take(&mut self.newcomers);
-        // The number of a flow that ended at the boundary may be that of one which has not begun yet.
+        // A flow that ended at the boundary may have left its number to one which has not begun yet.
         let is_fresh = |&flow: &u32| self.sharing.flows[flow as usize].home == Home::Fresh;
         let fresh = self.sharing.fresh.iter().copied().filter(is_fresh);
         newcomers.extend(fresh.filter(|&flow| self.transfers[flow as usize].is_crossing));
@@ -47,7 +50,7 @@ impl<T: Copy> Region<T> {
         self.sharing.changed_links = changed;
     }
 
-    /// Tells the other regions that a flow concerns what this one allows it, if they do not know.
+    /// Advertises the level that this region allows a flow to the other regions of the flow, unless they know it.
     fn tell(&mut self, flow: u32, outbox: &mut Outbox<T>) {
         let Transfer { key, is_over, .. } = self.transfers[flow as usize];
         let found = &self.sharing.flows[flow as usize];
@@ -57,7 +60,8 @@ impl<T: Copy> Region<T> {
         let crossing = &mut self.crossings[flow as usize];
         let allowed = found.uses.iter().map(|used| self.sharing.links[used.link as usize].level).min();
         let level = allowed.unwrap_or(FREE);
-        // What does not hold the flow back, and is not thought to, matters to nobody.
+        // A level above that of the flow, now and in the last advert, does not hold the flow back and matters to no
+        // region.
         let matters = level.min(crossing.told) <= found.level;
         if matters && std::mem::replace(&mut crossing.told, level) != level {
             let from = self.id;
@@ -66,7 +70,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Takes in what another region allows a flow.
+    /// Receives the level that another region allows a flow.
     pub(super) fn hear(&mut self, key: FlowKey, from: RegionId, level: u64) {
         let flow = self.number_of(key);
         let others = &mut self.crossings[flow as usize].adverts;
@@ -76,7 +80,7 @@ impl<T: Copy> Region<T> {
         self.newcomers.push(flow);
     }
 
-    /// Announces the flows that begin in the epoch that begins now to the regions that they concern.
+    /// Announces the flows of the coming epoch to the regions that they concern.
     pub(super) fn announce(&mut self, ground: &Ground<'_>, now: SimTime, outbox: &mut Outbox<T>) {
         let end = now.saturating_add(self.epoch);
         while let Some((key, way, departure)) = self.take_outgoing(end) {
@@ -86,7 +90,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Makes room for a flow that has been announced.
+    /// Allocates an announced flow.
     fn admit(&mut self, ground: &Ground<'_>, key: FlowKey, way: u32, departure: Departure<T>) {
         let is_here = |host| ground.regions.of_host(host) == self.id;
         let is_told = is_here(departure.dst) || self.tells_both_ends && is_here(departure.src);
@@ -100,7 +104,7 @@ impl<T: Copy> Region<T> {
         self.arrivals.push((key, flow));
     }
 
-    /// Makes known by its name a flow that concerns others and will be talked about at boundaries.
+    /// Indexes a flow that concerns other regions by its key, for the exchanges of later boundaries.
     pub(super) fn share(&mut self, flow: u32) {
         let Transfer { key, way, .. } = self.transfers[flow as usize];
         let crossing = &mut self.crossings[flow as usize];
@@ -111,7 +115,7 @@ impl<T: Copy> Region<T> {
         self.shared.insert(key, flow);
     }
 
-    /// Takes in a message of another region.
+    /// Receives a message of another region.
     pub(super) fn receive(&mut self, ground: &Ground<'_>, message: Message<T>) {
         match message {
             Message::Announcement { flow: key, departure } => {
@@ -119,7 +123,7 @@ impl<T: Copy> Region<T> {
                 self.admit(ground, key, way, departure);
             }
             Message::Offer { flow, rate } => {
-                // Arrivals have been sorted for the offers of this region.
+                // This region has sorted its arrivals for its own offers.
                 let place = self.arrivals.binary_search_by_key(&flow, |&(key, _)| key);
                 let (_, flow) = self.arrivals[place.expect("an offer is for a flow that was announced")];
                 let offer = &mut self.crossings[flow as usize].offer;
@@ -130,10 +134,11 @@ impl<T: Copy> Region<T> {
     }
 
     fn number_of(&self, key: FlowKey) -> u32 {
-        *self.shared.get(&key).expect("a flow begins before it is talked about, and ends everywhere at once")
+        *self.shared.get(&key).expect("a flow begins before it is advertised, and ends in all regions at once")
     }
 
-    /// Says at what rates the links of the region let the announced flows begin, where that is less than their own limits.
+    /// Sends the rates at which the links of the region let the announced flows begin, if these are less than the
+    /// flows' own limits.
     pub(super) fn offer(&mut self, now: SimTime, outbox: &mut Outbox<T>) {
         if self.arrivals.is_empty() {
             return;
@@ -144,7 +149,7 @@ impl<T: Copy> Region<T> {
             let (.., flow) = self.leaving[place];
             self.sharing.foresee(flow, self.mean_left(now, flow));
         }
-        // Each is put before those that begin later.
+        // Backwards, so that each list is in order of begin.
         for &(_, flow) in self.arrivals.iter().rev() {
             for &Usage { link, weight } in self.ways.usages(self.transfers[flow as usize].way) {
                 let first = &mut self.sharing.links[link as usize].first_arrival;
@@ -168,7 +173,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Lowers the offers to the announced flows of a link to what it has for them.
+    /// Lowers the offers to the announced flows of a link to the rates that it has for them.
     fn forecast(&mut self, now: SimTime, number: u32) {
         let (epoch, end) = (self.epoch.as_picos(), now.saturating_add(self.epoch));
         let link = &mut self.sharing.links[number as usize];
@@ -178,7 +183,7 @@ impl<T: Copy> Region<T> {
         {
             let offer = &mut self.crossings[flow as usize].offer;
             let Transfer { key, way, left, .. } = self.transfers[flow as usize];
-            // At most what others offer.
+            // At most the present offer.
             *offer = link.offer(self.ways.way(way).share, weight, *offer);
             if let Some(load) = link.certain_load(now, epoch) {
                 let time = (end - key.begin).as_picos();
@@ -216,8 +221,8 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Prepares for the epoch: those that will end in it go on as they are, and links keep back what those need that
-    /// will begin.
+    /// Prepares for the epoch: flows that end in it keep their rates, and links reserve capacity for flows that will
+    /// begin.
     fn prepare(&mut self, now: SimTime) {
         self.find_leaving(now);
         for place in 0..self.leaving.len() {
@@ -236,7 +241,7 @@ impl<T: Copy> Region<T> {
         self.sharing.keep_reserves();
     }
 
-    /// Finds the flows that will end in the epoch that begins, at the rates that they have.
+    /// Finds the flows that end in the coming epoch at their present rates.
     fn find_leaving(&mut self, now: SimTime) {
         let end = now.saturating_add(self.epoch);
         while let Some((at, key, flow)) = self.next_end()
@@ -245,7 +250,7 @@ impl<T: Copy> Region<T> {
             self.ends.pop();
             let is_known = self.transfers[flow as usize].is_known;
             if !is_known && self.sharing.flows[flow as usize].home == Home::Fresh {
-                // Many that begin unknown to each other have too much together.
+                // Flows that began unannounced do not know of each other: together their rates may be too high.
                 self.unsettled.push(Reverse((at, key, flow)));
             } else {
                 self.transfers[flow as usize].is_leaving = true;
@@ -255,14 +260,14 @@ impl<T: Copy> Region<T> {
         self.ends.extend(self.unsettled.drain(..));
     }
 
-    /// Returns the mean rate in the epoch that begins of a flow that ends in it.
+    /// Returns the mean rate over the coming epoch of a flow that ends in it.
     fn mean_left(&self, now: SimTime, flow: u32) -> u64 {
         let Transfer { speed, since, left, .. } = self.transfers[flow as usize];
         let left = left.saturating_sub(unit::volume(speed, since, now));
         unit::mean(left, self.epoch.as_picos())
     }
 
-    /// Begins the epoch: goes on with the rates that have been settled, and with those offered to the announced flows.
+    /// Begins the epoch with the solved rates, and with those offered to the announced flows.
     pub(super) fn enter(&mut self, now: SimTime) {
         self.sharing.give_up_reserves();
         self.follow_all(now);

@@ -1,4 +1,4 @@
-//! The proof that the rates at a boundary are max-min fair.
+//! Verification that the rates at a boundary are max-min fair.
 
 use thiserror::Error;
 
@@ -7,23 +7,23 @@ use super::sharing::{Flow, Home, Link, Sharing};
 use super::unit::FREE;
 use crate::region::RegionId;
 
-/// Why rates are not max-min fair.
+/// Violation of max-min fairness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EpochViolation {
-    /// A link carries more than it has for flows, by more than a unit for each of them.
+    /// A link is overloaded by more than a unit of load for each flow.
     #[error("link {link} of region {region} carries {load} of {capacity}")]
     Overload {
         /// The region.
         region: u32,
         /// The number of the link in the region.
         link: u32,
-        /// What it carries, in 1/20 of 2^-40 B/ps.
+        /// Load, in 1/20 of 2^-40 B/ps.
         load: u64,
-        /// What it can carry.
+        /// Capacity.
         capacity: u64,
     },
-    /// A flow could be faster at the cost of no slower one: it is below its own limit, and none of its links is full and
-    /// without a flow of a higher level.
+    /// A flow has no bottleneck: it is below its own limit, and each of its links has room or a flow of a higher
+    /// level.
     #[error("flow {flow} of region {region} has level {level} and no bottleneck")]
     Starved {
         /// The region.
@@ -33,7 +33,7 @@ pub enum EpochViolation {
         /// Its level.
         level: u64,
     },
-    /// Two regions give a common flow two rates.
+    /// Two regions have different rates for a common flow.
     #[error("a flow has the rate {rate} in region {region} and another one elsewhere")]
     Discord {
         /// The region.
@@ -45,8 +45,8 @@ pub enum EpochViolation {
 
 impl<T: Copy> EpochNetwork<'_, T> {
     /// Checks the rates of the last boundary by the definition of max-min fairness (Bertsekas and Gallager, "Data
-    /// Networks", 6.5.2), up to two units of rate for each flow of a link. To be called before anything begins or ends. Costs the
-    /// number of usages of all flows.
+    /// Networks", 6.5.2), up to two units of rate for each flow of a link. Must be called before anything begins or
+    /// ends. Costs the number of usages of all flows.
     ///
     /// # Errors
     /// The first violation.
@@ -62,7 +62,7 @@ impl<T: Copy> EpochNetwork<'_, T> {
         }
         for (region, state) in (0..).zip(&self.regions) {
             let flows = (0..).zip(&state.sharing.flows);
-            // Flows that have not begun have no use, as have those that only end here.
+            // Flows that have not begun have no uses, nor have flows that only end in this region.
             for (number, flow) in flows.filter(|(_, flow)| flow.is_alive && !flow.uses.is_empty()) {
                 self.check_flow(region, number, flow)?;
             }
@@ -84,7 +84,7 @@ impl<T: Copy> EpochNetwork<'_, T> {
                 return Err(EpochViolation::Discord { region, rate });
             }
             is_held |= self.is_held(other.get(), copy);
-            // A region without part in this boundary has not noted that.
+            // A region without part in this boundary has not recorded that the flow ends.
             is_leaving |= copy.home == Home::Leaving;
         }
         if !is_leaving && (flow.home == Home::Fresh || !is_held) {

@@ -1,8 +1,8 @@
-//! What a link can give to flows of which it is known when they begin in an epoch.
+//! Initial rates of announced flows, whose begins in the epoch are known.
 //!
-//! A flow has one rate until the next boundary, and those that begin together must not each have what is there for one.
-//! So the link lets them share for the length of the epoch what it has for them, as they come and end (processor
-//! sharing), and offers each the mean rate that it would have.
+//! A flow has one rate until the next boundary, and flows that begin together must not each get the capacity of one. So
+//! the link simulates processor sharing of its available capacity among them over the epoch, as they come and end, and
+//! offers each its mean rate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use pdes_core::SimTime;
 use super::sharing::Link;
 use super::unit::{self, rate_at};
 
-/// A flow that will begin.
+/// An announced flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) flow: u32,
@@ -23,28 +23,28 @@ pub(super) struct Arrival {
     pub(super) bound: u64,
 }
 
-/// A flow that has begun.
+/// State of a flow that has begun in the simulation.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    /// What the level had added up to then.
+    /// Integral of the level when the flow began.
     from: u128,
-    /// The level then, and whether it has been the same ever since.
+    /// Level at that time; it has been constant since if `is_constant`.
     level: u64,
     is_even: bool,
     rate: Option<u64>,
 }
 
-/// Looks ahead on one link after the other.
+/// Simulation of processor sharing, for one link after the other.
 #[derive(Debug, Default)]
 pub(super) struct Forecast {
     courses: Vec<Course>,
-    /// The flows that have begun and not ended, by what the level adds up to when they end.
+    /// Active flows, by the integral of the level at which they end.
     active: BinaryHeap<Reverse<(u128, u32)>>,
 }
 
 impl Forecast {
-    /// Offers rates to several flows in the order in which they begin, all before `end`. `O(n log n)`, and for flows that overlap
-    /// `O(n)` for each.
+    /// Offers rates to several flows in the order in which they begin, all before `end`. `O(n log n)`, and `O(n)` per
+    /// flow if flows overlap.
     pub(super) fn rates(
         &mut self,
         link: &Link,
@@ -78,7 +78,7 @@ impl Forecast {
         }
     }
 
-    /// Lets time pass, and ends what ends; returns what the level adds up to.
+    /// Advances the time and ends flows; returns the integral of the level.
     fn run(
         &mut self,
         link: &Link,

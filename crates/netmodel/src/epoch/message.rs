@@ -1,12 +1,12 @@
-//! What regions say to each other at a boundary.
+//! Messages between regions at a boundary.
 
 use pdes_core::{Bytes, SimTime};
 
 use crate::HostId;
 use crate::region::RegionId;
 
-/// Names a flow, the same in all regions, and orders flows: by the instant at which it begins, its source, and how many
-/// its source has begun before.
+/// Key of a flow, the same in all regions. Orders flows by the instant at which they begin, their source, and a count
+/// of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FlowKey {
     pub(super) begin: SimTime,
@@ -14,7 +14,7 @@ pub(super) struct FlowKey {
     pub(super) count: u32,
 }
 
-/// A message whose data have not begun to flow.
+/// A message whose flow has not begun.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure<T> {
     pub(super) src: HostId,
@@ -23,16 +23,16 @@ pub(super) struct Departure<T> {
     pub(super) tag: T,
 }
 
-/// A message between regions, about a flow that concerns both.
+/// Message between regions, about a flow that concerns both.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Message<T> {
-    /// From the region of the source: the flow begins in the epoch that begins.
+    /// From the region of the source: the flow begins in the coming epoch.
     Announcement { flow: FlowKey, departure: Departure<T> },
-    /// The rate at which the links of the sender let the flow begin.
+    /// Initial rate that the links of the sender allow the flow.
     Offer { flow: FlowKey, rate: u64 },
-    /// The level that the links of the sender allow the flow.
+    /// Level that the links of the sender allow the flow.
     Advert { flow: FlowKey, from: RegionId, level: u64 },
 }
 
-/// Messages that wait to be sent.
+/// Outgoing messages with their destinations.
 pub(super) type Outbox<T> = Vec<(RegionId, Message<T>)>;

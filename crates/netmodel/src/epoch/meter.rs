@@ -1,45 +1,45 @@
-//! How much more than its capacity a link has carried.
+//! Measurement of a link's load beyond its capacity.
 
 use pdes_core::SimTime;
 
 use super::{WINDOW_EPOCHS, unit};
 
-/// Adds up what a link carries, epoch by epoch and over windows of epochs, and by how much that exceeds its capacity.
+/// Integrates the load of a link, by epochs and by windows of epochs, and its excess over the capacity.
 ///
-/// All sums are of loads times picoseconds.
+/// All sums are in units of load times picoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meter {
-    /// Up to where the load is counted [ps].
+    /// Instant up to which the load is counted [ps].
     since: u64,
-    /// The end of the epoch that it lies in [ps].
+    /// End of the epoch of that instant [ps].
     end: u64,
-    /// The end of the window that this epoch lies in [ps].
+    /// End of the window of that epoch [ps].
     window_end: u64,
-    /// What has been carried in this epoch.
+    /// Volume carried in this epoch.
     carried: u128,
-    /// What earlier epochs have carried beyond the capacity and later ones have not given back.
+    /// Debt: excess volume of earlier epochs over the capacity that later ones have not compensated.
     debt: u128,
-    /// What the earlier epochs of this window have carried.
+    /// Volume carried in the earlier epochs of this window.
     of_window: u128,
-    /// The most that any window has carried beyond the capacity.
+    /// Largest excess volume of any window over the capacity.
     worst: u128,
     outlook: Outlook,
-    /// What will change in the epoch that begins at an instant [ps], for its outlook.
+    /// Instant [ps] of the coming epoch, and the change of mean load expected in it.
     coming: (u64, i64),
 }
 
-/// What a link will have carried in an epoch when that is over, as far as is known: mean loads.
+/// Expected mean load of a link in an epoch, as far as is known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outlook {
-    /// The load when the epoch began.
+    /// Load at the begin of the epoch.
     base: u64,
-    /// What known beginnings and ends add to that.
+    /// Change by announced begins and ends of flows.
     change: i64,
-    /// What flows add that have begun unknown.
+    /// Mean load of flows that began unannounced.
     unknown: u64,
 }
 
-/// What a load brings over a link in a time.
+/// Returns the volume that a load carries in a time.
 #[inline]
 fn volume(load: u64, picos: u64) -> u128 {
     u128::from(load) * u128::from(picos)
@@ -60,7 +60,7 @@ impl Meter {
         self.since = now;
     }
 
-    /// Closes the epochs that are over at an instant; one that ends then is not.
+    /// Closes the epochs that are over at an instant; an epoch that ends exactly then stays open.
     fn turn_over(&mut self, load: u64, capacity: u64, now: u64, epoch: u64) {
         let carried = self.carried + volume(load, self.end - self.since);
         self.carried = 0;
@@ -70,7 +70,7 @@ impl Meter {
         }
         self.of_window += carried;
         let last = (now - 1) / epoch * epoch;
-        // All epochs in between are alike.
+        // All epochs in between have the same load.
         let between = last - self.end;
         if load > capacity {
             self.debt += volume(load - capacity, between);
@@ -87,7 +87,8 @@ impl Meter {
         (self.since, self.end) = (last, last + epoch);
     }
 
-    /// Closes the windows that are over at the beginning of an epoch, since the end of the last one at this load.
+    /// Closes the windows that are over at the begin of an epoch; the load has been constant since the end of the
+    /// last one.
     fn close_windows(&mut self, load: u64, capacity: u64, last: u64, window: u64) {
         let carried = self.of_window + volume(load, self.window_end - self.end);
         self.worst = self.worst.max(carried.saturating_sub(volume(capacity, window)));
@@ -99,8 +100,7 @@ impl Meter {
         self.window_end = first + window;
     }
 
-    /// Returns the mean load that gives back in an epoch what was carried too much, at a boundary up to which the load has been
-    /// counted.
+    /// Returns the debt as a mean load over an epoch, at a boundary up to which the load has been counted.
     pub(super) fn debt(&self, capacity: u64, epoch: u64) -> u64 {
         let owed = self.debt + self.carried;
         if owed == 0 {
@@ -110,33 +110,34 @@ impl Meter {
         unit::mean(owed.saturating_sub(volume(capacity, gone)), epoch)
     }
 
-    /// Notes what a known beginning or end adds to the mean load of the epoch that begins now.
+    /// Adds the change of mean load by an announced begin or end in the epoch that begins now.
     pub(super) fn expect(&mut self, now: SimTime, change: i64) {
         let now = now.as_picos();
         let before = if self.coming.0 == now { self.coming.1 } else { 0 };
         self.coming = (now, before + change);
     }
 
-    /// Notes what a flow adds to the mean load of the epoch in progress that has begun unknown.
+    /// Adds the mean load of a flow that begins unannounced in the present epoch.
     pub(super) fn surprise(&mut self, load: u64) {
         self.outlook.unknown += load;
     }
 
-    /// Returns whether more is known to begin in the epoch in progress than to end, where the load has been counted up to now.
+    /// Returns whether announced begins exceed ends in the present epoch, up to whose present instant the load has
+    /// been counted.
     #[inline]
     pub(super) fn expects_more(&self) -> bool {
         self.outlook.change > 0
     }
 
-    /// Returns the mean load that the link will have had when the epoch in progress is over, with what earlier ones have
-    /// carried too much, where the load has been counted up to now.
+    /// Returns the expected mean load of the link over the present epoch, debt included. The load must have been
+    /// counted up to now.
     pub(super) fn outlook(&self, epoch: u64) -> u64 {
         let Outlook { base, change, unknown } = self.outlook;
         (base + unknown).saturating_add_signed(change).saturating_add(unit::mean(self.debt, epoch))
     }
 
-    /// Returns the most that a window carried beyond the capacity, as a part of it. A window that is not over counts as
-    /// if nothing followed.
+    /// Returns the largest excess of a window over the capacity, as a fraction of it. An unfinished window counts as
+    /// if no load followed.
     pub(super) fn violation(&self, capacity: u64, epoch: u64) -> f64 {
         let all = volume(capacity, epoch * WINDOW_EPOCHS);
         let unfinished = (self.of_window + self.carried).saturating_sub(all);
@@ -154,7 +155,7 @@ mod tests {
     const CAPACITY: u64 = 10;
 
     proptest! {
-        /// Against the load of every picosecond.
+        /// Compares with the load of every picosecond.
         #[test]
         fn windows_and_debts_are_those_of_each_picosecond(
             changes in proptest::collection::vec((0_u64..25, prop_oneof![1_u64..10, 1_u64..600]), 1..20),

@@ -1,4 +1,4 @@
-//! A machine in epochs, region by region, for engines that run regions on threads of their own.
+//! The epoch model region by region, for parallel engines.
 
 mod wire;
 
@@ -15,7 +15,7 @@ use crate::link_load::{Account, LinkLoads};
 use crate::region::RegionId;
 use crate::{HostId, NetworkParameters, Platform, Regions, RouteError};
 
-/// What the regions of a machine have in common.
+/// Context that the regions of a machine share.
 #[derive(Debug)]
 pub struct EpochMachine<'p> {
     ground: Ground<'p>,
@@ -23,62 +23,63 @@ pub struct EpochMachine<'p> {
     records_loads: bool,
 }
 
-/// A region of a machine at work. During an epoch it depends on nothing outside.
+/// A region of a machine. During an epoch it depends on nothing outside.
 ///
-/// At a boundary regions have two conversations. In the first, of two rounds, they announce the flows between them that begin in the
-/// epoch, and offer them rates to begin with. In the second they find the rates of all others, in as many rounds as it takes.
+/// At a boundary regions have two exchanges. In the first, of two rounds, they announce the flows between them that begin in
+/// the epoch, and offer them initial rates. In the second they find the rates of all other flows, in as many rounds as it
+/// takes.
 ///
-/// The model is that of [`EpochNetwork`](crate::EpochNetwork). Flows between regions that begin at one instant, at one host, are
-/// ordered by when they were sent, their place and who filed them, so that it does not matter when other regions hear of
-/// them.
+/// The model is that of [`EpochNetwork`](crate::EpochNetwork). Flows between regions that begin at one instant, at one host,
+/// are ordered by their sending time, order number and submitter, so that the arrival order of requests in other regions
+/// does not matter.
 #[derive(Debug)]
 pub struct EpochRegion<'g, 'p, T> {
     machine: &'g EpochMachine<'p>,
     region: Region<T>,
-    /// Messages to other regions that have no number yet.
+    /// Messages to other regions that have no key yet.
     booked: Vec<Booked<T>>,
-    /// When the first of their data begin to flow.
+    /// Earliest begin of their flows.
     first_booked: Option<SimTime>,
     wakes: Agenda<T>,
     now: SimTime,
-    /// The next event, where that is known.
+    /// Time of the next event, if known.
     upcoming: Option<SimTime>,
-    /// What ended at the boundary that the region has crossed last.
+    /// Tags completed at the boundary that the region crossed last.
     done: Vec<T>,
     outbox: Outbox<T>,
     settlements: u64,
 }
 
-/// What regions tell each other.
+/// Message between regions.
 #[derive(Clone, Copy, Debug)]
 pub struct EpochMail<T>(Letter<T>);
 
 #[derive(Clone, Copy, Debug)]
 enum Letter<T> {
-    /// A message from a host of the receiver was ordered by somebody who lives elsewhere.
+    /// A remote rank sends a message from a host of the receiving region.
     Booking(Booking<T>),
     Message(Message<T>),
-    /// To the region itself: it has announced flows, and has its part in the next round.
+    /// To the region itself, which has announced flows and takes part in the next round.
     Reminder,
 }
 
-/// A message to another region that is to be announced.
+/// A request whose message must be announced to other regions.
 #[derive(Debug)]
 struct Booked<T> {
     booking: Booking<T>,
     way: u32,
-    /// When its data begin to flow.
+    /// Begin of its flow.
     begin: SimTime,
 }
 
-/// A message to be sent, with what orders it among others.
+/// A message to be sent, with its position in the order of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Booking<T> {
-    /// When it is sent.
+    /// Sending time.
     pub at: SimTime,
-    /// Where it stands among those of that instant.
+    /// Order number among the messages of that instant.
     pub place: u64,
-    /// Who filed it.
+    /// Rank that submitted it.
     pub from: Rank,
     /// The host that sends it.
     pub src: HostId,
@@ -86,7 +87,7 @@ pub struct Booking<T> {
     pub dst: HostId,
     /// Its size on the wire.
     pub size: Bytes,
-    /// What the caller wants back when it has arrived, in the regions of both hosts.
+    /// Tag of the caller, reported on arrival in the regions of both hosts.
     pub tag: T,
 }
 
@@ -94,7 +95,7 @@ impl<'p> EpochMachine<'p> {
     /// Makes a machine.
     ///
     /// # Errors
-    /// Where the epoch is zero, or longer than [`Regions::lookahead`].
+    /// If the epoch is zero, or longer than [`Regions::lookahead`].
     pub fn new(
         platform: &'p Platform,
         parameters: &NetworkParameters,
@@ -104,13 +105,13 @@ impl<'p> EpochMachine<'p> {
         Ok(Self { ground: found(platform, parameters, regions, epoch)?, epoch, records_loads: false })
     }
 
-    /// Has the machine record what its links carry, or not: a kilobyte for each that carries anything.
+    /// Enables or disables the recording of link loads: a kilobyte for each link that carries anything.
     pub fn with_link_loads(self, records: bool) -> Self {
         Self { records_loads: records, ..self }
     }
 
-    /// Returns what the links have carried up to an instant at which all regions, which are given in their order, have ended;
-    /// nothing unless that was [asked for](EpochMachine::with_link_loads).
+    /// Returns the link loads up to an instant at which all regions, given in their order, have ended; empty unless
+    /// they were [recorded](EpochMachine::with_link_loads).
     pub fn link_loads<'r, 'g: 'r, T: Copy + 'r>(
         &self,
         regions: impl Iterator<Item = &'r mut EpochRegion<'g, 'p, T>>,
@@ -129,13 +130,13 @@ impl<'p> EpochMachine<'p> {
         self.epoch
     }
 
-    /// Returns which host belongs to which region.
+    /// Returns the regions.
     pub fn regions(&self) -> &Regions {
         &self.ground.regions
     }
 
-    /// Writes what the links have carried of some of the regions, which end before `end`, for a process that
-    /// [reads](EpochMachine::read_link_loads) it; a kilobyte for each link that carried anything.
+    /// Writes the link loads of some of the regions, which end before `end`, for a process that
+    /// [reads](EpochMachine::read_link_loads) them; a kilobyte for each link that carried anything.
     pub fn write_link_loads<'r, 'g: 'r, T: Copy + 'r>(
         &self,
         numbers: Range<u32>,
@@ -154,8 +155,8 @@ impl<'p> EpochMachine<'p> {
         bytes
     }
 
-    /// Puts together what the links of all regions have carried; `None` where a part is not what was
-    /// [written](EpochMachine::write_link_loads) for this machine.
+    /// Combines the link loads of all regions; `None` if a part was not [written](EpochMachine::write_link_loads) for
+    /// this machine.
     pub fn read_link_loads<'b>(
         &self,
         parts: impl Iterator<Item = &'b [u8]>,
@@ -170,7 +171,7 @@ impl<'p> EpochMachine<'p> {
         Some(LinkLoads::new(self.ground.platform, end, accounts.into_iter()))
     }
 
-    /// Makes some of the regions, idle, in their order.
+    /// Makes the idle regions of these numbers, in their order.
     pub fn parts<T: Copy>(&self, numbers: Range<u32>) -> Vec<EpochRegion<'_, 'p, T>> {
         let part = |region: Region<T>| EpochRegion {
             machine: self,
@@ -189,13 +190,13 @@ impl<'p> EpochMachine<'p> {
 }
 
 impl<T: Copy> EpochRegion<'_, '_, T> {
-    /// The most rounds of each conversation at a boundary.
+    /// Maximum number of rounds of each exchange at a boundary.
     pub const MOST_ROUNDS: &'static [u32] = &[2, u32::MAX];
 
-    /// Sends a message. Where its host is another region's, that one is told.
+    /// Sends a message, or forwards the request to the region of the sending host.
     ///
     /// # Errors
-    /// Where there is no route.
+    /// If there is no route.
     pub fn send(
         &mut self,
         booking: Booking<T>,
@@ -225,14 +226,15 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         Ok(())
     }
 
-    /// Computes so many floating-point operations on a host of the region from an instant on that is not past.
+    /// Runs a computation of `flops` floating-point operations on a host of the region from an instant that is not
+    /// past.
     pub fn compute(&mut self, at: SimTime, host: HostId, flops: f64, tag: T) {
         self.upcoming = None;
         let slot = self.machine.ground.regions.host(host).slot;
         self.region.compute(self.now, at, slot, flops, tag);
     }
 
-    /// Lets something happen at an instant.
+    /// Completes `tag` at an instant.
     pub fn wake(&mut self, at: SimTime, tag: T) {
         self.upcoming = None;
         self.wakes.add(at, tag);
@@ -243,7 +245,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         self.now
     }
 
-    /// Returns the instant at which the next thing happens in the region.
+    /// Returns the time of the next event of the region.
     pub fn next_event(&mut self) -> Option<SimTime> {
         if !self.done.is_empty() {
             return Some(self.now);
@@ -254,7 +256,8 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         self.upcoming
     }
 
-    /// Moves to the next instant, and on in its epoch until something is done, and appends the tags of all that is done by then.
+    /// Advances to the next event, and further in its epoch until anything completes, and appends the tags completed
+    /// by then.
     pub fn advance(&mut self, done: &mut Vec<T>) {
         let Some(now) = self.next_event() else { return };
         let before = done.len();
@@ -268,7 +271,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         }
     }
 
-    /// Lets happen what happens at an instant.
+    /// Processes the events of an instant.
     fn step(&mut self, now: SimTime, done: &mut Vec<T>) {
         self.now = now;
         self.upcoming = None;
@@ -280,28 +283,28 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         self.region.begin(&self.machine.ground, now);
     }
 
-    /// Returns the next boundary that matters to the region: what it did since the last one has changed the rates that its links
-    /// allow, or a flow to another region begins in the epoch after it.
+    /// Returns the next boundary at which the region has work: its events since the last one have changed the rates
+    /// that its links allow, or a flow to another region begins in the epoch after it.
     pub fn next_boundary(&self) -> Option<SimTime> {
         let epoch = self.machine.epoch.as_picos();
         let booked = self.first_booked.map(|begin| SimTime::from_picos(begin.as_picos() / epoch * epoch));
         earlier(booked, self.region.next_boundary(self.now))
     }
 
-    /// Takes in what another region, or this one, has sent.
+    /// Receives a message of another region, or of this one.
     pub fn receive(&mut self, mail: EpochMail<T>) {
         match mail.0 {
             Letter::Booking(booking) => {
-                // Whoever filed it has looked for the way.
+                // The submitter has looked up the route.
                 self.book(booking)
-                    .unwrap_or_else(|error| unreachable!("a way that was found is gone: {error}"));
+                    .unwrap_or_else(|error| unreachable!("a route that was found is gone: {error}"));
             }
             Letter::Message(message) => self.region.receive(&self.machine.ground, message),
             Letter::Reminder => {}
         }
     }
 
-    /// Takes part in a round of a conversation at a boundary.
+    /// Takes part in a round of an exchange at a boundary.
     pub fn converse(
         &mut self,
         boundary: SimTime,
@@ -315,7 +318,7 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
                 self.now = boundary;
                 self.upcoming = None;
                 self.region.finish(boundary, &mut self.done);
-                // Stable: those of one rank stay in the order in which it filed them.
+                // Stable: those of one rank stay in the order of submission.
                 self.booked.sort_by_key(|&Booked { booking: Booking { at, place, from, .. }, .. }| {
                     (at, place, from)
                 });
@@ -342,31 +345,31 @@ impl<T: Copy> EpochRegion<'_, '_, T> {
         );
     }
 
-    /// Begins the epoch that begins at a boundary.
+    /// Begins the epoch at a boundary.
     pub fn enter(&mut self, boundary: SimTime) {
         self.upcoming = None;
         self.region.enter(boundary);
     }
 
-    /// Returns the tags of all that has begun or will begin, and is not over.
+    /// Returns the tags of all messages, computations and timers that are submitted and not complete.
     pub fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         let booked = self.booked.iter().map(|booked| booked.booking.tag);
         self.region.unfinished().chain(self.wakes.plans().copied()).chain(booked)
     }
 
-    /// Returns how often the region has looked for its part of the rates, and how often at a link.
+    /// Returns the number of solves of the region and of link evaluations in these.
     pub fn settlements(&self) -> (u64, u64) {
         (self.settlements, self.region.sharing.evaluations)
     }
 
-    /// Returns the most that a link of the region has carried beyond its capacity in a window of ten epochs, as a part of
-    /// its capacity.
+    /// Returns the largest excess load of a link of the region over its capacity in a window of ten epochs, as a
+    /// fraction of the capacity.
     pub fn capacity_violation(&self) -> f64 {
         self.region.capacity_violation()
     }
 }
 
-/// Returns the earlier one of two instants, where there is any.
+/// Returns the earlier of two optional instants.
 #[inline]
 pub(super) fn earlier(one: Option<SimTime>, other: Option<SimTime>) -> Option<SimTime> {
     match (one, other) {

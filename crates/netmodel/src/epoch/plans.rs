@@ -1,25 +1,25 @@
-//! What will happen in a region.
+//! Storage of a region's scheduled events.
 
 use super::message::{Departure, FlowKey};
 
-/// What will happen at an instant that is known.
+/// A scheduled event of a region.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Plan<T> {
     /// A message is sent.
     Start(Departure<T>),
-    /// The data of a message that nobody else knows of begin to flow, on this way.
+    /// The flow of a message begins that concerns no other region, on this route.
     Flow(FlowKey, u32, Departure<T>),
     /// A computation on a host of the region begins.
     Compute(u32, f64, T),
-    /// A message is to be announced, on this way.
+    /// A message must be announced to other regions, on this route.
     Announce(u32, Departure<T>),
 }
 
-/// Names a plan until it is taken.
+/// Identifier of a stored event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Slot(u32);
 
-/// The plans of a region, apart from the queues of when they are due: those move what they hold.
+/// The scheduled events of a region, stored apart from the event queues, which move their entries.
 #[derive(Debug)]
 pub(super) struct Plans<T> {
     list: Vec<Option<Plan<T>>>,
@@ -33,7 +33,7 @@ impl<T> Default for Plans<T> {
 }
 
 impl<T: Copy> Plans<T> {
-    /// Keeps a plan.
+    /// Stores an event.
     pub(super) fn add(&mut self, plan: Plan<T>) -> Slot {
         let slot = self.vacant.pop().unwrap_or(Slot(self.list.len() as u32));
         match self.list.get_mut(slot.0 as usize) {
@@ -43,16 +43,16 @@ impl<T: Copy> Plans<T> {
         slot
     }
 
-    /// Takes a plan out.
+    /// Removes an event.
     ///
     /// # Panics
-    /// Where it has been taken before.
+    /// If it was removed before.
     pub(super) fn take(&mut self, slot: Slot) -> Plan<T> {
         self.vacant.push(slot);
-        self.list[slot.0 as usize].take().expect("a plan is taken once")
+        self.list[slot.0 as usize].take().expect("an event is taken once")
     }
 
-    /// Returns all plans.
+    /// Returns all stored events.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Plan<T>> {
         self.list.iter().flatten()
     }

@@ -1,4 +1,4 @@
-//! A region at work: what it does on its own during an epoch.
+//! A region: the events of its hosts and flows during an epoch.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -21,98 +21,98 @@ use crate::link_load::gauge::Gauge;
 use crate::region::RegionId;
 use crate::{Host, HostId, LinkId, RouteError};
 
-/// The state of a region. Between two boundaries it depends on itself alone.
+/// State of a region. Between two boundaries it depends on itself alone.
 #[derive(Debug)]
 pub(super) struct Region<T> {
     pub(super) id: RegionId,
     pub(super) epoch: SimDuration,
-    /// Whether its next event is to be found anew.
+    /// The next event must be recomputed.
     pub(super) is_stale: bool,
-    /// Whether the caller is told of the ends of messages to other regions as well.
+    /// Ends of messages to other regions are reported to the caller here as well.
     pub(super) tells_both_ends: bool,
     pub(super) ways: Ways,
     pub(super) sharing: Sharing,
-    /// By the numbers of the flows of `sharing`.
+    /// Flows by their numbers in `solver`.
     pub(super) transfers: Vec<Transfer<T>>,
-    /// The ends of flows that end in the epoch in which they began.
+    /// Ends of *short* flows, which end in the epoch in which they begin.
     passing: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
-    /// Lower bounds of the ends of the others.
+    /// Lower bounds on the ends of the other flows.
     pub(super) ends: BinaryHeap<Reverse<(SimTime, FlowKey, u32)>>,
-    /// The flows that end in this epoch with the rates that they had when it began, by their ends.
+    /// Flows that end in this epoch at the rates that they had at its begin, by their ends.
     pub(super) leaving: VecDeque<(SimTime, FlowKey, u32)>,
-    /// Flows that would end in the epoch that begins, but are to be settled first, while that is prepared.
+    /// Flows that would end in the coming epoch but must be solved first; a buffer.
     pub(super) unsettled: Vec<Reverse<(SimTime, FlowKey, u32)>>,
-    /// The boundary for which the region has prepared.
+    /// Last boundary for which the region prepared.
     pub(super) prepared: Option<SimTime>,
     pub(super) agenda: Agenda<Slot>,
     plans: Plans<T>,
     cpus: Cpus<T>,
-    /// Flows of later epochs that have not been announced.
+    /// Flows of later epochs that are not announced yet.
     outgoing: BinaryHeap<Reverse<(FlowKey, Slot)>>,
-    /// The numbers of the flows that concern other regions too.
+    /// Numbers of the flows that concern other regions too, by key.
     pub(super) shared: FxHashMap<FlowKey, u32>,
-    /// What is known of them elsewhere, by their numbers.
+    /// State of such flows in other regions, by number.
     pub(super) crossings: Vec<Crossing>,
-    /// The flows that begin in the epoch that begins, while that is prepared.
+    /// Flows that begin in the coming epoch, during the exchanges of the boundary.
     pub(super) arrivals: Vec<(FlowKey, u32)>,
-    /// Flows of which other regions may have to be told something after the next settlement.
+    /// Flows whose levels may have to be advertised to other regions after the next solve.
     pub(super) newcomers: Vec<u32>,
-    /// The same in their order, with when they begin, from then on until they do.
+    /// Announced flows in order of their begin, with that time, until they begin.
     pub(super) beginning: VecDeque<(SimTime, u32)>,
-    /// The plans that were made before those were.
+    /// Number of events that were scheduled before these flows entered `beginning`; on a tie such events come first.
     pub(super) filed_before: u64,
-    /// The links of the flows that are offered rates, as lists by link.
+    /// Linked lists, by link, of the announced flows during the offers.
     pub(super) crossed: Vec<Crossed>,
-    /// The links that have such a list.
+    /// Links with a nonempty list.
     pub(super) crossed_links: Vec<u32>,
-    /// The flows of one of these links.
+    /// Announced flows of one link; a buffer.
     pub(super) on_link: Vec<Arrival>,
     pub(super) forecast: Forecast,
-    /// Messages that each host has sent.
+    /// Number of messages that each host has sent; wraps around.
     sent: Vec<u32>,
     latency_factors: LatencyFactors,
     pub(super) volumes: WireVolumes,
 }
 
-/// The data of a message on their way.
+/// A flow: the data of a message in transit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer<T> {
     pub(super) key: FlowKey,
     pub(super) tag: T,
     pub(super) way: u32,
-    /// What has not passed at `since`.
+    /// Volume left at `since`.
     pub(super) left: u128,
     pub(super) since: SimTime,
-    /// The rate since then; none before it begins.
+    /// Rate since then; zero before the flow begins.
     pub(super) speed: u64,
     end: SimTime,
-    /// Whether the region tells the caller of its end.
+    /// This region reports the end of the flow to the caller.
     pub(super) is_told: bool,
     pub(super) is_crossing: bool,
-    /// Whether it was known at the boundary before it began.
+    /// The flow was announced at the boundary before it began.
     pub(super) is_known: bool,
-    /// Whether it ends in this epoch, and keeps its rate until then.
+    /// The flow ends in this epoch and keeps its rate until then.
     pub(super) is_leaving: bool,
     pub(super) is_over: bool,
 }
 
-/// An announced flow on a link.
+/// An announced flow on a link: an entry of a linked list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossed {
     pub(super) flow: u32,
     pub(super) weight: u32,
-    /// The place of the next one on the link.
+    /// Position of the next entry of the link.
     pub(super) next: Option<u32>,
 }
 
-/// A flow that concerns other regions.
+/// State of a flow that concerns other regions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crossing {
-    /// What the other regions allow it.
+    /// Levels that the other regions allow the flow.
     pub(super) adverts: Vec<(RegionId, u64)>,
-    /// What this region told them last.
+    /// Level that this region advertised last.
     pub(super) told: u64,
-    /// The rate at which it begins, as far as is known.
+    /// Initial rate: the least offer so far.
     pub(super) offer: u64,
 }
 
@@ -161,7 +161,7 @@ impl<T: Copy> Region<T> {
         Self { tells_both_ends: true, ..self }
     }
 
-    /// Records what the links carry, or does not.
+    /// Enables the recording of link loads if `records`.
     pub(super) fn recording(mut self, records: bool) -> Self {
         if records {
             self.sharing.record_loads();
@@ -169,7 +169,7 @@ impl<T: Copy> Region<T> {
         self
     }
 
-    /// Returns what the links have carried up to an instant, those of the region being these.
+    /// Returns the totals of the region's links, whose identifiers are `links`, up to an instant.
     pub(super) fn accounts<'a>(
         &'a mut self,
         links: &'a [LinkId],
@@ -188,7 +188,7 @@ impl<T: Copy> Region<T> {
         })
     }
 
-    /// Returns the most that a link has carried beyond its capacity, as a part of it.
+    /// Returns the largest excess load of a link over its capacity in a window, as a fraction of the capacity.
     pub(super) fn capacity_violation(&self) -> f64 {
         let epoch = self.epoch.as_picos();
         let violation = |link: &super::sharing::Link| link.meter.violation(link.capacity, epoch);
@@ -208,7 +208,7 @@ impl<T: Copy> Region<T> {
         Ok(())
     }
 
-    /// Sends a message on its way.
+    /// Sends a message on a known route.
     pub(super) fn send_on(
         &mut self,
         ground: &Ground<'_>,
@@ -224,7 +224,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Computes on a host of the region.
+    /// Runs a computation on a host of the region.
     pub(super) fn compute(&mut self, now: SimTime, at: SimTime, host: u32, flops: f64, tag: T) {
         if at > now {
             self.file(at, Plan::Compute(host, flops, tag));
@@ -238,7 +238,7 @@ impl<T: Copy> Region<T> {
         self.agenda.add(at, slot);
     }
 
-    /// Takes the next message to be announced whose data begin to flow before an instant, and its way.
+    /// Removes the next unannounced message whose flow begins before `end`; returns its key, route and message.
     pub(super) fn take_outgoing(&mut self, end: SimTime) -> Option<(FlowKey, u32, Departure<T>)> {
         let &Reverse((key, slot)) = self.outgoing.peek()?;
         if key.begin >= end {
@@ -251,7 +251,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Returns the next instant at which something happens here.
+    /// Returns the time of the next event of the region.
     pub(super) fn next_event(&mut self) -> Option<SimTime> {
         let end = self.next_end().map(|(at, ..)| at);
         let leaving = self.leaving.front().map(|&(at, ..)| at);
@@ -261,19 +261,19 @@ impl<T: Copy> Region<T> {
         earlier(end, earlier(earlier(begin, self.agenda.next()), self.cpus.next()))
     }
 
-    /// Returns the next boundary at which the region has something to do, after an instant.
+    /// Returns the next boundary after `now` at which the region has work.
     pub(super) fn next_boundary(&self, now: SimTime) -> Option<SimTime> {
         if self.sharing.is_disturbed() {
             return Some(self.boundary_before(now).saturating_add(self.epoch));
         }
         let announcement = self.outgoing.peek().map(|Reverse((key, _))| self.boundary_before(key.begin));
-        // Where links hold flows back, others are to have what one that ends leaves them.
+        // If links are full, the capacity of a flow that ends goes to others, before the epoch of its end.
         let end = self.ends.peek().filter(|_| self.sharing.full > 0);
         let end = end.map(|&Reverse((at, ..))| self.boundary_before(at)).filter(|&boundary| boundary > now);
         earlier(announcement, end)
     }
 
-    /// Ends what ends now.
+    /// Ends the flows and computations that end now.
     pub(super) fn finish(&mut self, now: SimTime, done: &mut Vec<T>) {
         self.sharing.now = now;
         self.cpus.finish(now, now.saturating_add(SimDuration::from_picos(1)), |tag| done.push(tag));
@@ -294,7 +294,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Takes the next flow that ends until now, by time and key.
+    /// Removes the next flow that ends by now, in order of time and key.
     fn take_end(&mut self, now: SimTime) -> Option<u32> {
         let is_due = |&(at, ..): &(SimTime, FlowKey, u32)| at <= now;
         let passing = self.passing.peek().map(|&Reverse(end)| end).filter(is_due);
@@ -324,7 +324,7 @@ impl<T: Copy> Region<T> {
         Some(flow)
     }
 
-    /// Returns the next end of a flow that may be settled anew, without what were only lower bounds.
+    /// Returns the next end of a flow whose rate may still change. Discards entries that were only lower bounds.
     pub(super) fn next_end(&mut self) -> Option<(SimTime, FlowKey, u32)> {
         while let Some(&Reverse((at, key, flow))) = self.ends.peek() {
             let transfer = &self.transfers[flow as usize];
@@ -340,7 +340,7 @@ impl<T: Copy> Region<T> {
         None
     }
 
-    /// Begins what begins now.
+    /// Begins the messages, flows and computations that begin now.
     pub(super) fn begin(&mut self, ground: &Ground<'_>, now: SimTime) {
         self.sharing.now = now;
         let end = now.saturating_add(SimDuration::from_picos(1));
@@ -391,8 +391,11 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Sends a message that concerns other regions at an instant of the epoch that is in progress, or has just ended; its data
-    /// begin to flow at another one.
+    /// Schedules the announcement of a message that concerns other regions. It is sent at an instant of the epoch
+    /// that is in progress or has just ended; its flow begins at `begin`.
+    ///
+    /// # Panics
+    /// If its latency phase is shorter than the epoch: the epoch would exceed the lookahead.
     pub(super) fn depart(
         &mut self,
         ground: &Ground<'_>,
@@ -404,7 +407,7 @@ impl<T: Copy> Region<T> {
         let lookahead = begin - at;
         assert!(
             lookahead >= self.epoch || begin == SimTime::MAX,
-            "a message from host {src} to host {dst} reaches other regions {lookahead} s after it is sent, sooner than an epoch of {} s",
+            "a message from host {src} to host {dst} reaches other regions {lookahead} s after it is sent, less than the epoch of {} s",
             self.epoch
         );
         let key = self.name(ground, begin, src);
@@ -422,7 +425,7 @@ impl<T: Copy> Region<T> {
         SimTime::from_picos(at.as_picos() / epoch * epoch)
     }
 
-    /// When the data of a message begin to flow that is sent on a way at an instant.
+    /// Returns the begin of the flow of a message that is sent at `at`.
     pub(super) fn begin_of(&self, way: u32, at: SimTime, size: Bytes) -> SimTime {
         at.saturating_add(self.ways.phase(way, self.latency_factors.of(size)))
     }
@@ -433,13 +436,13 @@ impl<T: Copy> Region<T> {
         FlowKey { begin, src, count: *sent }
     }
 
-    /// Returns a way that has been looked up before, by this region or by that of the source.
+    /// Returns a route that was looked up before, by this region or by that of the source.
     pub(super) fn find(&mut self, ground: &Ground<'_>, src: HostId, dst: HostId) -> u32 {
         let way = self.ways.find(ground, self.id, src, dst);
-        way.unwrap_or_else(|error| unreachable!("a way that was found is gone: {error}"))
+        way.unwrap_or_else(|error| unreachable!("a route that was found is gone: {error}"))
     }
 
-    /// Lets the data of a message inside the region flow from now on.
+    /// Begins the flow of a message inside the region now.
     fn flow(&mut self, now: SimTime, key: FlowKey, way: u32, departure: Departure<T>) {
         let flow = self.register(key, way, departure, true, false);
         let &Way { share, bound, .. } = self.ways.way(way);
@@ -448,7 +451,7 @@ impl<T: Copy> Region<T> {
         self.begin_flow(now, flow, rate);
     }
 
-    /// Makes room for a flow that will begin.
+    /// Allocates a flow that will begin.
     pub(super) fn register(
         &mut self,
         key: FlowKey,
@@ -499,7 +502,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Goes on with a flow at the rate that it has from now on.
+    /// Continues a flow at its new rate from now on.
     pub(super) fn follow(&mut self, now: SimTime, flow: u32) {
         let rate = self.sharing.flows[flow as usize].rate;
         let transfer = &mut self.transfers[flow as usize];
@@ -509,14 +512,14 @@ impl<T: Copy> Region<T> {
         transfer.left = transfer.left.saturating_sub(unit::volume(transfer.speed, transfer.since, now));
         (transfer.since, transfer.speed) = (now, rate);
         let end = now.saturating_add(unit::duration(transfer.left, rate));
-        // An earlier entry finds the later end when its time comes.
+        // An entry for an earlier end is replaced when it comes up (`next_end`).
         if end < transfer.end || transfer.end == SimTime::MAX {
             self.ends.push(Reverse((end, transfer.key, flow)));
         }
         transfer.end = end;
     }
 
-    /// Goes on with all flows whose rates a settlement has changed.
+    /// Continues all flows whose rates a solve has changed.
     pub(super) fn follow_all(&mut self, now: SimTime) {
         let mut changed = std::mem::take(&mut self.sharing.changed_flows);
         for flow in changed.drain(..) {
@@ -528,7 +531,7 @@ impl<T: Copy> Region<T> {
         self.sharing.changed_flows = changed;
     }
 
-    /// Returns the tags of all that is to be told and is not over.
+    /// Returns the tags of all items that this region reports and that are not complete.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = T> + '_ {
         let transfers = self.transfers.iter().filter(|transfer| transfer.is_told && !transfer.is_over);
         let planned = self.plans.iter().map(|plan| match plan {

@@ -1,7 +1,7 @@
-//! What links keep back at a boundary for what will change in the epoch.
+//! Reserves: the part of a link's capacity that is kept at a boundary for flows that begin or end in the epoch.
 //!
-//! Rates are constant in an epoch, but not the flows: some begin and some end. A link shares out to those that stay what makes
-//! its mean load over the epoch its capacity: less than all of it where flows will begin, more where flows will end.
+//! Rates are constant in an epoch, but the set of flows is not. A link shares among the flows that stay as much as makes
+//! its mean load over the epoch its capacity: less than its capacity if flows will begin, more if flows will end.
 
 use pdes_core::SimTime;
 
@@ -9,24 +9,24 @@ use super::sharing::{Home, Link, Sharing, Use};
 use super::unit::{self, FREE, WHOLE, fill};
 use super::way::Usage;
 
-/// A link shares out this part of its capacity at least, whatever it keeps back.
+/// Inverse of the part of its capacity that a link shares at least, whatever its reserve.
 const LEAST_PART: i64 = 16;
 
-/// What flows begin with may let a link carry this part of its capacity too much in an epoch, with what it has in debt: less than
-/// 1 % in ten epochs, whatever they are.
+/// Inverse of the part of its capacity by which initial rates may overload a link in an epoch, debt included: this
+/// keeps the overload below 1 % in ten epochs for any traffic.
 const EXCESS_PART: u64 = 12;
 
-/// Where that is exceeded, a flow begins with this part at least of the rate that it would have had.
+/// Inverse of the part of its initial rate that a flow keeps at least when the overload limit lowers it.
 const LEAST_OFFER: u64 = 16;
 
-/// Returns the least that is left of a rate for the sake of a link.
+/// Returns the least rate to which the overload limit lowers an initial rate.
 pub(super) fn least_offer(rate: u64) -> u64 {
     (rate / LEAST_OFFER).max(1)
 }
 
 impl Link {
-    /// Returns the mean load in the epoch that begins now of the flows that will be let go, and what gives back what was too much;
-    /// none where there are no such flows.
+    /// Returns the mean load over the coming epoch of the flows that will end in it, plus the debt; `None` if there
+    /// are no such flows.
     pub(super) fn certain_load(&mut self, now: SimTime, epoch: u64) -> Option<u64> {
         (self.certain > 0).then(|| {
             self.count(now, epoch);
@@ -34,13 +34,13 @@ impl Link {
         })
     }
 
-    /// Returns the mean load that a link may have in an epoch beside another one.
+    /// Returns the mean load that a link may have in an epoch beside another load.
     pub(super) fn beside(&self, load: u64) -> u64 {
         (self.capacity + self.capacity / EXCESS_PART).saturating_sub(load)
     }
 
-    /// Lowers the rate of a flow to what leaves the link, beside a mean load in the epoch, with not much more than its capacity. The
-    /// flow brings a volume in what is left of the epoch, `time`, at most.
+    /// Lowers the rate of a flow so that the link, beside another mean load in the epoch, carries not much more than
+    /// its capacity. The flow brings at most `volume` in the rest of the epoch, `time`.
     pub(super) fn limit(
         &self,
         rate: u64,
@@ -57,8 +57,8 @@ impl Link {
 }
 
 impl Sharing {
-    /// Expects the mean rate that a flow will have that begins in the epoch, and keeps it back where a link has other flows.
-    /// What it brings at the boundary itself, `at_once`, is a part of what its links carry then.
+    /// Reserves the mean rate of a flow that begins in the epoch, on links with other flows. The part that flows from
+    /// the boundary on, `at_once`, belongs to the load that its links have then.
     pub(super) fn expect(&mut self, usages: &[Usage], mean: u64, at_once: u64) {
         for &Usage { link: number, weight } in usages {
             let [load, at_once] = [mean, at_once].map(|rate| rate.cast_signed() * i64::from(weight));
@@ -74,7 +74,7 @@ impl Sharing {
         }
     }
 
-    /// Lets a flow keep its rate to its end, which lies in the epoch, where it has this mean rate.
+    /// Lets a flow keep its rate until its end in the epoch; `mean` is its mean rate over the epoch.
     pub(super) fn let_go(&mut self, index: u32, mean: u64) {
         let flow = &mut self.flows[index as usize];
         let was = std::mem::replace(&mut flow.home, Home::Leaving);
@@ -96,7 +96,7 @@ impl Sharing {
         }
     }
 
-    /// Notes that a flow will be let go that has this mean rate, before others are offered rates.
+    /// Adds the mean rate of a flow that will end in the epoch to its links, before they offer rates to others.
     pub(super) fn foresee(&mut self, index: u32, mean: u64) {
         for used in &self.flows[index as usize].uses {
             let link = &mut self.links[used.link as usize];
@@ -114,7 +114,7 @@ impl Sharing {
         }
     }
 
-    /// Sets the reserves for the epoch that begins, and gives up those of the last one.
+    /// Sets the reserves for the coming epoch, and releases those of the last one.
     pub(super) fn keep_reserves(&mut self) {
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|&number| {
@@ -131,7 +131,7 @@ impl Sharing {
             let before = link.reserve;
             link.reserve =
                 if link.is_pipe { 0 } else { planned.clamp(-capacity, capacity - capacity / LEAST_PART) };
-            // Below zero it is what lets a link carry more at the boundary than over the epoch.
+            // A negative reserve lets a link carry more at the boundary than its mean over the epoch.
             let is_roomy = link.is_roomy() && link.load + 2 * link.weights <= link.capacity;
             link.is_listed = link.reserve != 0;
             if link.level == FREE && link.open_shares == 0 && is_roomy {
@@ -150,8 +150,8 @@ impl Sharing {
         self.listed = listed;
     }
 
-    /// Gives up the reserves, when all is settled, of links that held nobody back before and still do not: flows could have
-    /// risen until these are in their way.
+    /// Releases the reserves, after the solve, of links that were not full before and still are not: flows could have
+    /// risen until they filled these links, so the reserve had to be kept during the solve.
     pub(super) fn give_up_reserves(&mut self) {
         if self.spared.is_empty() {
             return;

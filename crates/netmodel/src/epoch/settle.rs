@@ -1,32 +1,33 @@
-//! The search for the fixed point.
+//! Solution of the fixed point of levels in a region.
 //!
 //! Links whose levels may be wrong wait in a queue, by the least level at which something changed. A link is evaluated
-//! from the levels that its flows have elsewhere; where that moves flows, their other links are marked at the lower of
-//! the two levels of each. What is marked never lies below what is evaluated, so that, as in progressive filling, a
-//! level is final when the queue has passed it: each link is evaluated once for each level at most at which something
-//! changes on it.
+//! from the levels that its flows have elsewhere; if that moves flows, their other links are marked at the lower of the
+//! old and new levels of each. A mark never lies below the level of the present evaluation, so that, as in progressive
+//! filling, a level is final when the queue has passed it: each link is evaluated at most once for each level at which
+//! something changes on it.
 
 use std::cmp::Reverse;
 
 use super::sharing::{Flow, Home, Member, Sharing, Use};
 use super::unit::{FREE, fill, rate_at};
 
-/// A flow on a link that is evaluated.
+/// A flow on the link that is being evaluated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     member: Member,
-    /// What the rest of its way allows.
+    /// Level that the rest of its route allows.
     cap: u64,
-    /// Who says so.
+    /// Bottleneck at that level.
     home: Home,
 }
 
 impl Sharing {
-    /// Brings the levels of the region to their fixed point, for the present caps of other regions.
+    /// Solves the levels of the region for the present caps of other regions.
     pub(super) fn settle(&mut self) {
         self.take_in_fresh();
         while let Some(Reverse((at, number))) = self.dirty.pop() {
             let from = &mut self.links[number as usize].dirty_from;
+            // Other entries are stale: the link was evaluated, or marked at a lower level, since.
             if *from == at {
                 *from = FREE;
                 self.evaluate(number);
@@ -34,7 +35,7 @@ impl Sharing {
         }
     }
 
-    /// Sets what other regions allow a flow.
+    /// Sets the level that other regions allow a flow.
     pub(super) fn set_cap(&mut self, index: u32, cap: u64) {
         let flow = &mut self.flows[index as usize];
         flow.cap = cap;
@@ -45,13 +46,13 @@ impl Sharing {
         }
     }
 
-    /// Gives the flows that have begun a level, as if they were alone, and marks their links.
+    /// Sets the level of new flows as if they were alone, and marks their links.
     fn take_in_fresh(&mut self) {
         let mut fresh = std::mem::take(&mut self.fresh);
         self.fresh_alive = 0;
         for index in fresh.drain(..) {
             let flow = &self.flows[index as usize];
-            // The number may have been given to another flow, which then is here twice.
+            // The number may have been reused for another flow, which then is listed twice.
             if !flow.is_alive || flow.home != Home::Fresh {
                 continue;
             }
@@ -69,7 +70,7 @@ impl Sharing {
         self.fresh = fresh;
     }
 
-    /// Returns the level that a flow has but for one link, and who holds it there.
+    /// Returns the level of a flow without one link, and its bottleneck then.
     #[inline]
     fn elsewhere(&self, index: u32, but_for: Option<u32>) -> (u64, Home) {
         let Flow { ceiling, cap, ref uses, .. } = self.flows[index as usize];
@@ -80,7 +81,7 @@ impl Sharing {
         })
     }
 
-    /// Finds the level of a link.
+    /// Evaluates a link: computes its level and moves its flows.
     fn evaluate(&mut self, number: u32) {
         let link = &self.links[number as usize];
         if link.level == FREE && link.is_roomy() {
@@ -121,8 +122,8 @@ impl Sharing {
         self.candidates = candidates;
     }
 
-    /// Returns the least level `x` at which the flows that are not held back below `x` fill the link: progressive filling
-    /// from below, with what is frozen at the end of the list.
+    /// Returns the least level `x` at which the flows that are not held back below `x` fill the link: progressive
+    /// filling from below, with the frozen flows at the end of the list.
     fn level(&self, number: u32, leaving: u64, candidates: &mut [Candidate]) -> u64 {
         let link = &self.links[number as usize];
         let mut open = candidates.len();
@@ -161,7 +162,8 @@ impl Sharing {
         }
     }
 
-    /// Gives a flow another level and home, and marks its links, but for the one that says so, where that matters.
+    /// Sets the level and bottleneck of a flow, and marks its links, except the evaluated one, if the change may
+    /// affect them.
     fn move_flow(&mut self, index: u32, level: u64, home: Home, from: Option<u32>) {
         let flow = &mut self.flows[index as usize];
         if flow.level == level && flow.home == home {

@@ -1,4 +1,4 @@
-//! The links of a region, the flows on them, and what each has of them.
+//! Links of a region, their flows, and the rates of these.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,69 +12,73 @@ use crate::link_load::gauge::Gauge;
 
 /// The links of a region and the flows that use them.
 ///
-/// A level of a link is the greatest that its flows may have that no other link holds further back. The rule that
-/// defines it, the *fixed point*, is that of [`crate::epoch`]; `settle.rs` finds it.
+/// The level of a link is the greatest level of those of its flows that no other link holds further back. The rule that
+/// defines it, the *fixed point*, is that of [`crate::epoch`]; `fixed_point.rs` solves it.
+///
+/// The *open* flows of a link are those that it is the bottleneck of, and new ones: the link may change their rates.
 #[derive(Debug)]
 pub(super) struct Sharing {
     pub(super) links: Vec<Link>,
     pub(super) flows: Vec<Flow>,
     vacant: Vec<u32>,
-    /// Flows that began since the last settlement, some of which may be gone.
+    /// Flows that began since the last solve, some of which may have ended.
     pub(super) fresh: Vec<u32>,
-    /// Those that are not gone.
+    /// Number of those that have not ended.
     pub(super) fresh_alive: u32,
-    /// Links that hold flows back.
+    /// Number of full links.
     pub(super) full: u32,
-    /// Links whose levels may be wrong, by the least level at which something changed, and by others that were the least.
+    /// Links whose levels may be wrong, by the least level at which something changed; also stale entries with former
+    /// such levels.
     pub(super) dirty: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Flows whose rates changed since the last settlement, each once.
+    /// Flows whose rates changed since the last solve, each once.
     pub(super) changed_flows: Vec<u32>,
     /// Links whose levels changed since the last exchange, each once.
     pub(super) changed_links: Vec<u32>,
     pub(super) candidates: Vec<super::settle::Candidate>,
-    /// The present, for the meters.
+    /// Present time, for the meters.
     pub(super) now: SimTime,
-    /// The length of an epoch [ps].
+    /// Length of an epoch [ps].
     pub(super) epoch: u64,
-    /// Links with reserves, or that may have debts, each once.
+    /// Links with reserves or possible debts, each once.
     pub(super) listed: Vec<u32>,
-    /// Those of them that hold nobody back and have no flow that has just begun, while the others are settled.
+    /// Those of them that are not full and have no open flow, during a solve.
     pub(super) spared: Vec<u32>,
-    /// Links that settlements have looked at.
+    /// Number of link evaluations.
     pub(super) evaluations: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Link {
-    /// What it carries at most; in 1/20 of a rate, as all loads.
+    /// Capacity, in 1/20 of a rate, as all loads.
     pub(super) capacity: u64,
     pub(super) is_pipe: bool,
-    /// The least level at which something changed since the link was looked at; free where nothing did.
+    /// Least level at which something changed since the last evaluation; [`UNLIMITED`] if nothing did.
     pub(super) dirty_from: u64,
+    /// The link is in `changed_links`.
     pub(super) has_changed: bool,
-    /// Free where no flow is held back by the link.
+    /// Level of the link; [`UNLIMITED`] if it is the bottleneck of no flow.
     pub(super) level: u64,
     pub(super) load: u64,
-    /// The load of the flows that are at home here, and of fresh ones.
+    /// Load of the open flows.
     pub(super) open_load: u64,
-    /// The sum of their shares, each times its weight.
+    /// Sum of the shares of the open flows, each times its weight.
     pub(super) open_shares: u64,
-    /// The sums over all flows of their weights, and of their shares times their weights.
+    /// Sums over all flows of their weights, and of their shares times their weights.
     pub(super) weights: u64,
     pub(super) shares: u64,
     pub(super) members: Vec<Member>,
     pub(super) meter: Meter,
-    /// What it carries, where that is asked for; of no fat pipe.
+    /// Recorder of the load, if enabled; not for fat pipes.
     pub(super) gauge: Option<Box<Gauge>>,
-    /// The mean load in this epoch of what is not settled, beyond the load that it has at the boundary: of flows that will
-    /// begin, of flows that will end, and of debts.
+    /// Reserve: mean load in this epoch, beyond the load at the boundary, of flows that will begin, of flows that
+    /// will end (negative), and of the debt.
     pub(super) reserve: i64,
-    /// The reserve for the epoch that begins, as far as it is known.
+    /// Reserve for the coming epoch, as far as it is known.
     pub(super) planned: i64,
     pub(super) is_listed: bool,
-    /// The mean load in the epoch that begins of flows that will be let go, while others are offered rates.
+    /// Mean load over the coming epoch of the flows that end in it, during the offers of rates.
     pub(super) certain: u64,
-    /// The first of the announced flows on the link, while these are offered rates.
+    /// First announced flow on the link, during the offers of rates.
     pub(super) first_arrival: Option<u32>,
 }
 
@@ -82,10 +86,10 @@ pub(super) struct Link {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) flow: u32,
-    /// The place of this link among those of the flow.
+    /// Position of this link in [`Flow::uses`].
     pub(super) place: u32,
     pub(super) weight: u32,
-    /// The share of the flow times its weight.
+    /// Share of the flow times its weight.
     pub(super) shares: u64,
 }
 
@@ -93,9 +97,9 @@ pub(super) struct Member {
 pub(super) struct Flow {
     pub(super) share: u64,
     pub(super) bound: u64,
-    /// The level at which it reaches its bound.
+    /// Level at which the flow reaches its bound.
     pub(super) ceiling: u64,
-    /// The least level that other regions allow it.
+    /// Least level that other regions allow the flow.
     pub(super) cap: u64,
     pub(super) level: u64,
     pub(super) rate: u64,
@@ -105,18 +109,19 @@ pub(super) struct Flow {
     pub(super) uses: Vec<Use>,
 }
 
-/// What keeps a flow from a higher rate.
+/// Bottleneck of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
-    /// Not known before the next settlement.
+    /// Unknown until the next solve: the flow is new.
     Fresh,
     /// Its own bound.
     Bound,
-    /// Another region.
+    /// A link of another region.
     Away,
-    /// Nothing: it keeps its rate, because it ends in the epoch.
+    /// None: the flow keeps its rate, because it ends in the epoch.
     Leaving,
-    /// Nothing: it ends in the epoch in which it began. Links only add it up, among the open ones or not.
+    /// None: a short flow, which ends in the epoch in which it begins. Links count it in their sums only; `is_open`
+    /// tells whether among the open flows.
     Passing { is_open: bool },
     /// A link of this region.
     Link(u32),
@@ -126,7 +131,7 @@ pub(super) enum Home {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     pub(super) link: u32,
-    /// The place of the flow among the link's members.
+    /// Position of the flow in [`Link::members`].
     pub(super) place: u32,
     pub(super) weight: u32,
 }
@@ -141,7 +146,7 @@ impl Link {
         }
     }
 
-    /// Records the load up to now, before it or the level changes, where that is asked for.
+    /// Records the load up to now, before it or the level changes, if recording is enabled.
     #[inline]
     pub(super) fn gauge(&mut self, now: SimTime) {
         if let Some(gauge) = &mut self.gauge {
@@ -149,27 +154,27 @@ impl Link {
         }
     }
 
-    /// Returns what there is for the flows that are there, so that the mean load of the epoch is the capacity.
+    /// Returns the capacity for the present flows that makes the mean load of the epoch the capacity of the link.
     #[inline]
     pub(super) fn room(&self) -> u64 {
         self.capacity.saturating_add_signed(-self.reserve)
     }
 
-    /// Returns whether the link has no flows, and so room for each whatever it keeps back.
+    /// Returns whether the link has no flows, and thus room for one regardless of its reserve.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.weights == 0 && self.level == FREE
     }
 
-    /// Returns whether the link holds nobody back, as its load shows at once.
+    /// Returns whether the load alone shows that the link is not full.
     #[inline]
     pub(super) fn is_roomy(&self) -> bool {
-        // A level more of all flows has room.
+        // There is room for one more level of all flows.
         !self.is_pipe && self.load + 2 * self.weights <= self.room()
     }
 
-    /// Returns the rate that a flow that joins now may have without harm to others, or else its part of what those that
-    /// this link holds back have.
+    /// Returns the rate that a flow may have that joins now: the spare capacity, or its part of the capacity of the
+    /// open flows.
     #[inline]
     pub(super) fn offer(&self, share: u64, weight: u32, bound: u64) -> u64 {
         let spare = self.capacity.saturating_sub(self.load);
@@ -181,7 +186,7 @@ impl Link {
         spare.max(rate_at(level, share, bound)).max(1)
     }
 
-    /// Returns the level that flows of these shares, each times its weight, may have together when they join now.
+    /// Returns the level that new flows of these shares, each times its weight, may have together when they join now.
     #[inline]
     pub(super) fn level_for(&self, shares: u64) -> u64 {
         if self.is_pipe {
@@ -234,23 +239,24 @@ impl Sharing {
         }
     }
 
-    /// Records what the links carry.
+    /// Enables the recording of link loads.
     pub(super) fn record_loads(&mut self) {
         let shared = self.links.iter_mut().filter(|link| !link.is_pipe);
         shared.for_each(|link| link.gauge = Some(Box::default()));
     }
 
-    /// Counts a message of so many bytes on the links of its way.
+    /// Counts the bytes of a message on the links of its route.
     pub(super) fn count_bytes(&mut self, usages: &[Usage], bytes: u64) {
         for usage in usages {
             if let Some(gauge) = &mut self.links[usage.link as usize].gauge {
-                // Acknowledgements on the way back are a part of a crossing.
+                // Weights are truncated to whole crossings: acknowledgements on the reverse route do not count as
+                // bytes of messages.
                 gauge.bytes += bytes * u64::from(usage.weight / WHOLE);
             }
         }
     }
 
-    /// Returns the rate that the links of this region let a flow of a volume begin with of which nobody has known.
+    /// Returns the rate at which the links of this region let an unannounced flow of a volume begin.
     #[inline]
     pub(super) fn offer(&mut self, usages: &[Usage], share: u64, bound: u64, volume: u128) -> u64 {
         let (now, epoch) = (self.now, self.epoch);
@@ -265,7 +271,7 @@ impl Sharing {
             rate = link.offer(share, weight, rate);
             let is_too_much =
                 || link.load + rate * u64::from(weight) > link.capacity || link.meter.expects_more();
-            // A meter knows nothing of the epoch at the instant at which that begins.
+            // The meter has no forecast of the epoch at the instant at which that begins.
             if time < epoch && is_too_much() {
                 rate = link.limit(rate, weight, (volume, time, epoch), link.meter.outlook(epoch));
             }
@@ -280,7 +286,7 @@ impl Sharing {
         rate
     }
 
-    /// Makes room for a flow that will begin.
+    /// Allocates a flow that will begin.
     pub(super) fn allot(&mut self, share: u64, bound: u64, ceiling: u64) -> u32 {
         let index = self.vacant.pop().unwrap_or(self.flows.len() as u32);
         if index as usize == self.flows.len() {
@@ -299,12 +305,12 @@ impl Sharing {
         }
         let flow = &mut self.flows[index as usize];
         (flow.share, flow.bound, flow.ceiling, flow.cap) = (share, bound, ceiling, FREE);
-        // Not fresh before it begins, though the list of those may still hold the number.
+        // Not `New` before it begins, because `new_flows` may still hold the number.
         (flow.is_alive, flow.home) = (true, Home::Bound);
         index
     }
 
-    /// Lets a flow begin at a rate that it has until it ends, before the next settlement. That never meets it.
+    /// Begins a short flow, at a rate that it has until it ends before the next solve.
     pub(super) fn pass(&mut self, index: u32, usages: &[Usage], rate: u64) {
         let (share, bound) = (self.flows[index as usize].share, self.flows[index as usize].bound);
         let mut is_settled = rate == bound;
@@ -320,7 +326,7 @@ impl Sharing {
         }
     }
 
-    /// Ends a flow that has [passed](Sharing::pass).
+    /// Ends a [short](RegionSolver::begin_short) flow.
     pub(super) fn end_pass(&mut self, index: u32, usages: &[Usage]) {
         let flow = &mut self.flows[index as usize];
         flow.is_alive = false;
@@ -339,7 +345,7 @@ impl Sharing {
         self.vacant.push(index);
     }
 
-    /// Adds a flow that begins to what a link carries, as one of the open ones.
+    /// Adds a flow that begins to the sums of a link, as an open one.
     #[inline]
     fn add_load(&mut self, number: u32, weight: u32, share: u64, rate: u64) {
         let (load, shares) = (rate * u64::from(weight), share * u64::from(weight));
@@ -356,7 +362,7 @@ impl Sharing {
         link.shares += shares;
     }
 
-    /// Takes a flow from the open ones of its links.
+    /// Removes a flow from the open flows of its links.
     fn close(&mut self, share: u64, rate: u64, usages: &[Usage]) {
         for &Usage { link, weight } in usages {
             let link = &mut self.links[link as usize];
@@ -365,8 +371,8 @@ impl Sharing {
         }
     }
 
-    /// Lets a flow begin at a rate that holds until the next settlement. Where it is at its bound and in nobody's way,
-    /// that rate is settled.
+    /// Begins a flow at a rate that holds until the next solve. If the flow is at its bound and no link is full, that
+    /// rate is final.
     pub(super) fn begin(&mut self, index: u32, usages: &[Usage], rate: u64) {
         let flow = &mut self.flows[index as usize];
         (flow.rate, flow.level, flow.home) = (rate, flow.ceiling, Home::Fresh);
@@ -420,7 +426,7 @@ impl Sharing {
             if let Some(&moved) = link.members.get(place as usize) {
                 self.flows[moved.flow as usize].uses[moved.place as usize].place = place;
             }
-            // One that came and went between two settlements has been in no level.
+            // A flow that came and went between two solves is in no level.
             if home != Home::Fresh && self.links[number as usize].level != FREE {
                 let at = level.min(self.links[number as usize].level);
                 self.mark(number, at);
@@ -431,7 +437,7 @@ impl Sharing {
         self.vacant.push(index);
     }
 
-    /// Notes that the level of a link may be wrong from this level on.
+    /// Marks the level of a link as possibly wrong from level `at` on.
     #[inline]
     pub(super) fn mark(&mut self, number: u32, at: u64) {
         let from = &mut self.links[number as usize].dirty_from;

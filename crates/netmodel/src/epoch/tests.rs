@@ -1,4 +1,4 @@
-//! Properties of the fixed point, and of its search in regions.
+//! Properties of the fixed point, and of its solution in regions.
 
 use proptest::prelude::*;
 
@@ -10,10 +10,10 @@ use crate::Preset;
 
 mod exchange;
 
-/// A whole unit of share, as of the ways with the least penalty.
+/// A whole unit of share, as of the routes with the least penalty.
 const SHARE: u64 = 1 << 32;
 
-/// What a flow without limit gets of an idle link of this bandwidth [B/s].
+/// Rate of a flow without limit on an idle link of this bandwidth [B/s].
 fn all_of(bandwidth: f64) -> u64 {
     unit::capacity(bandwidth) / u64::from(WHOLE)
 }
@@ -27,7 +27,7 @@ fn whole(links: &[u32]) -> Vec<Usage> {
     links.iter().map(|&link| Usage { link, weight: WHOLE }).collect()
 }
 
-/// Adds a flow; at first it has the rate that is offered.
+/// Adds a flow, whose initial rate is the offered one.
 fn add(sharing: &mut Sharing, usages: &[Usage], share: u64, bound: u64) -> u32 {
     let flow = sharing.allot(share, bound, unit::level_of(bound, share));
     let rate = sharing.offer(usages, share, bound, 0);
@@ -95,7 +95,7 @@ fn a_pipe_holds_each_flow_back_and_not_their_sum() {
     assert!(flows.iter().all(|&flow| rate(&sharing, flow) == all_of(1e9)));
 }
 
-/// A flow to be: the links that it uses, its share, its bound [MB/s].
+/// Specification of a flow: its links, share, and bound [MB/s].
 type Draft = (Vec<u32>, u64, u32);
 
 fn drafts(links: u32) -> impl Strategy<Value = Vec<Draft>> {
@@ -113,7 +113,7 @@ fn capacities(links: u32) -> Vec<f64> {
     (0..links).map(|link| 1e8 * f64::from(1 + link % 3)).collect()
 }
 
-/// Rates found from nothing.
+/// Rates solved from scratch.
 fn afresh(links: u32, drafts: &[&Draft]) -> Vec<u64> {
     let mut sharing = self::links(&capacities(links));
     let flows: Vec<u32> = drafts.iter().map(|draft| add_draft(&mut sharing, draft)).collect();
@@ -176,7 +176,7 @@ proptest! {
         prop_assert!(sharing.links.iter().all(|link| link.level == FREE));
     }
 
-    /// Links of another component have no say.
+    /// Links of another component do not matter.
     #[test]
     fn a_separate_part_changes_nothing(one in drafts(4), other in drafts(4)) {
         let moved: Vec<Draft> = other

@@ -1,4 +1,4 @@
-//! The integers that the epoch model counts in.
+//! Integer units of the epoch model.
 //!
 //! | quantity | unit | type |
 //! |---|---|---|
@@ -7,10 +7,10 @@
 //! | volume | 2^-40 B | `u128` |
 //! | weight of a flow on a link | 1/20 | `u32` |
 //! | load and capacity of a link | 2^-40 B/ps / 20 | `u64` |
-//! | share: what a flow gets of a level, the inverse of its penalty | 2^-32 of the largest of the platform | `u64` |
+//! | share: rate of a flow per level, the inverse of its penalty | 2^-32 of the largest of the platform | `u64` |
 //! | level: a rate over a share | 2^-40 B/ps | `u64` |
 //!
-//! Parameters are doubles and are rounded once, when a network or a way is made; what happens afterwards is exact.
+//! Parameters are doubles and are rounded once, when a network or a route is made; all later arithmetic is exact.
 
 use pdes_core::{Bytes, SimDuration, SimTime};
 
@@ -22,27 +22,27 @@ const RATE_BITS: u32 = 40;
 /// Fraction bits of shares and factors.
 pub(super) const SHARE_BITS: u32 = 32;
 
-/// A flow takes all of its rate from a link at this weight.
+/// Weight of a link that carries the whole rate of a flow.
 pub(super) const WHOLE: u32 = 20;
 
-/// What links carry beyond their bandwidth: a flow alone, whose limit is the bandwidth, leaves its link with room for a
-/// level more, so that it is in nobody's way.
+/// Capacity beyond the bandwidth [rate units]: a flow alone, whose limit is the bandwidth, leaves its link with room
+/// for one more level, so that the link is not full.
 const MARGIN: u64 = 2;
 
-/// The level of what nothing holds back.
+/// Level of flows and links without a bottleneck.
 pub(super) const FREE: u64 = u64::MAX;
 
-/// Rounds a rate [B/s], to one unit at least.
+/// Rounds a rate [B/s] to rate units, at least one.
 pub(super) fn rate(bytes_per_second: f64) -> u64 {
     ((bytes_per_second * (1_u64 << RATE_BITS) as f64 / 1e12).round() as u64).max(1)
 }
 
-/// Returns the load that a link of a bandwidth [B/s] carries.
+/// Returns the capacity, in units of load, of a link of a bandwidth [B/s].
 pub(super) fn capacity(bandwidth: f64) -> u64 {
     (rate(bandwidth) + MARGIN).saturating_mul(u64::from(WHOLE))
 }
 
-/// Returns the rate of a flow of this share at a level: one unit at least, so that none starves.
+/// Returns the rate of a flow of this share at a level: at least one unit, so that no flow starves.
 #[inline]
 pub(super) fn rate_at(level: u64, share: u64, bound: u64) -> u64 {
     let rate = (u128::from(level) * u128::from(share)) >> SHARE_BITS;
@@ -62,7 +62,7 @@ pub(super) fn fill(room: u64, shares: u64) -> u64 {
     u64::try_from(level).unwrap_or(FREE).min(FREE - 1)
 }
 
-/// Returns how long a volume takes at a rate, rounded up.
+/// Returns the time of a volume at a rate, rounded up.
 #[inline]
 pub(super) fn duration(volume: u128, rate: u64) -> SimDuration {
     let picos = match u64::try_from(volume) {
@@ -92,12 +92,12 @@ fn factor(factor: f64) -> u64 {
     (factor * (1_u64 << SHARE_BITS) as f64).round() as u64
 }
 
-/// The factor of a latency.
+/// Factor of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LatencyFactor(u64);
 
 impl LatencyFactor {
-    /// Returns how long a message spends on a route of this latency [s] before its data flow.
+    /// Returns the latency phase of a message on a route of this latency [s].
     pub(crate) fn of(self, latency: f64) -> SimDuration {
         let latency = (latency * 1e12).round() as u64;
         let picos = (u128::from(latency) * u128::from(self.0)) >> SHARE_BITS;
@@ -105,7 +105,7 @@ impl LatencyFactor {
     }
 }
 
-/// The factors of latencies by the size of a message.
+/// Latency factors by message size.
 #[derive(Clone, Debug)]
 pub(crate) struct LatencyFactors(Steps);
 
@@ -115,7 +115,7 @@ impl LatencyFactors {
         Self(Steps::new(table.steps(), |size| factor(table.factor(Bytes::new(size)))))
     }
 
-    /// Returns the least factor of any size.
+    /// Returns the least factor over all sizes.
     pub(crate) fn least(&self) -> LatencyFactor {
         LatencyFactor(self.0.values.iter().copied().min().unwrap_or(1 << SHARE_BITS))
     }
@@ -126,7 +126,7 @@ impl LatencyFactors {
     }
 }
 
-/// What messages put on the wire, by their size.
+/// Volumes of messages by their size.
 #[derive(Clone, Debug)]
 pub(super) struct WireVolumes(Steps);
 
@@ -143,10 +143,10 @@ impl WireVolumes {
     }
 }
 
-/// A step function of sizes.
+/// A step function of message sizes.
 #[derive(Clone, Debug)]
 struct Steps {
-    /// The largest size of each section but the last, in growing order.
+    /// Largest size of each section but the last, in growing order.
     ends: Box<[u64]>,
     values: Box<[u64]>,
 }
@@ -165,7 +165,7 @@ impl Steps {
     }
 }
 
-/// The measure of shares: the least penalty that a way over a link with latency can have [s].
+/// Scale of shares: the least penalty of a route over a link with latency [s].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShareScale(f64);
 

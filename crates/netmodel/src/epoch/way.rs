@@ -1,4 +1,4 @@
-//! What a message takes from the links of one region on its way.
+//! Routes as one region sees them, and the context that all regions share.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::region::RegionId;
 use crate::route_cost::RouteCost;
 use crate::{FatPipes, HostId, NetworkParameters, Platform, Regions, RouteError, Sharing};
 
-/// What all regions know of the machine.
+/// Network context: platform, parameters, regions and scale of shares, common to all regions.
 #[derive(Debug)]
 pub(super) struct Ground<'p> {
     pub(super) platform: &'p Platform,
@@ -19,16 +19,16 @@ pub(super) struct Ground<'p> {
     pub(super) scale: ShareScale,
 }
 
-/// How much of a link of a region a flow takes.
+/// Use of a link of the region by a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// The number of the link in the region.
+    /// Number of the link in the region.
     pub(super) link: u32,
-    /// In 1/20 of the flow's rate.
+    /// Load of the link in 1/20 of the flow's rate.
     pub(super) weight: u32,
 }
 
-/// The ways of the messages that concern a region, looked up once for each pair of hosts.
+/// Cache of the routes that concern a region, looked up once for each pair of hosts.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     of_pair: FxHashMap<(HostId, HostId), u32>,
@@ -37,30 +37,30 @@ pub(super) struct Ways {
     concerned: Vec<RegionId>,
 }
 
-/// A way as a region sees it.
+/// A route as a region sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
-    /// In seconds.
+    /// Sum of the link latencies [s].
     pub(super) latency: f64,
     pub(super) share: u64,
-    /// The rate that no flow exceeds.
+    /// Upper bound on the rate of a flow.
     pub(super) bound: u64,
-    /// The level at which it is reached.
+    /// Level at which the bound is reached.
     pub(super) ceiling: u64,
     usages: Range<usize>,
-    /// The regions of the ends and of the links.
+    /// Regions of the ends and of the links.
     concerned: Range<usize>,
 }
 
 impl Way {
-    /// Returns whether the way concerns one region only.
+    /// Returns whether the route concerns one region only.
     pub(super) fn is_local(&self) -> bool {
         self.concerned.len() == 1
     }
 }
 
 impl Ways {
-    /// Returns the number of the way from one host to another.
+    /// Returns the number of the route from one host to another.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -105,7 +105,7 @@ impl Ways {
         let mut regions = self.concerned.split_off(first_region);
         regions.retain(|&region| last.replace(region) != Some(region));
         self.concerned.append(&mut regions);
-        // Without latency the penalty is not that of the weights, but one (network_cm02.cpp:393-405).
+        // Without latency the penalty is one, not the sum of the weights (network_cm02.cpp:393-405).
         let penalty = if cost.latency > 0.0 { cost.latency + cost.resistance } else { 1.0 };
         let (share, bound) = (ground.scale.share(penalty), unit::rate(bound));
         self.ways.push(Way {
@@ -126,18 +126,18 @@ impl Ways {
         &self.ways[way as usize]
     }
 
-    /// Returns what the way takes from the links of this region.
+    /// Returns the usages of this region's links.
     #[inline]
     pub(super) fn usages(&self, way: u32) -> &[Usage] {
         &self.usages[self.ways[way as usize].usages.clone()]
     }
 
-    /// Returns the regions that the way concerns, by growing number.
+    /// Returns the regions that the route concerns, by growing number.
     pub(super) fn concerned(&self, way: u32) -> &[RegionId] {
         &self.concerned[self.ways[way as usize].concerned.clone()]
     }
 
-    /// Returns how long a message spends on the way before its data flow.
+    /// Returns the latency phase of a message on a route.
     #[inline]
     pub(super) fn phase(&self, way: u32, factor: unit::LatencyFactor) -> SimDuration {
         factor.of(self.ways[way as usize].latency)

@@ -1,11 +1,11 @@
-//! What will happen when.
+//! Event queues.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use pdes_core::SimTime;
 
-/// A time and a number, ordered by both: one number, which is compared in no time.
+/// A time and a number in one integer, for fast comparison by both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment(u128);
 
@@ -23,14 +23,14 @@ impl Moment {
     }
 }
 
-/// Plans for instants that do not change, by time and then by the order in which they were made.
+/// Queue of events at fixed instants, ordered by time and then by insertion.
 #[derive(Debug)]
 pub(crate) struct Agenda<P> {
     queue: BinaryHeap<Reverse<Entry<P>>>,
     made: u64,
 }
 
-/// Ordered by its time and number, which no two entries share.
+/// Ordered by its key, which is unique.
 #[derive(Clone, Copy, Debug)]
 struct Entry<P> {
     moment: Moment,
@@ -64,28 +64,29 @@ impl<P> Default for Agenda<P> {
 }
 
 impl<P> Agenda<P> {
-    /// Adds a plan. `O(log n)`.
+    /// Adds an event. `O(log n)`.
     pub(crate) fn add(&mut self, at: SimTime, plan: P) {
         self.made += 1;
         self.queue.push(Reverse(Entry { moment: Moment::new(at, self.made), plan }));
     }
 
-    /// Returns how many plans have been added.
+    /// Returns the number of events added so far.
     pub(crate) fn made(&self) -> u64 {
         self.made
     }
 
-    /// Returns the plans in no order.
+    /// Returns the queued events in unspecified order.
     pub(crate) fn plans(&self) -> impl Iterator<Item = &P> {
         self.queue.iter().map(|entry| &entry.0.plan)
     }
 
-    /// Returns the instant of the first plan.
+    /// Returns the time of the first event.
     pub(crate) fn next(&self) -> Option<SimTime> {
         self.queue.peek().map(|entry| entry.0.moment.at())
     }
 
-    /// Takes the first plan, if it is for an instant before `end` and one of the first so many that were added. `O(log n)`.
+    /// Removes the first event if its time is before `end` and it is one of the first `added` that were added. `O(log
+    /// n)`.
     pub(crate) fn take_early(&mut self, end: SimTime, made: u64) -> Option<(SimTime, P)> {
         if self.queue.peek()?.0.moment.number() > made {
             return None;
@@ -93,7 +94,7 @@ impl<P> Agenda<P> {
         self.take_before(end)
     }
 
-    /// Takes the first plan, if it is for an instant before `end`. `O(log n)`.
+    /// Removes the first event if its time is before `end`. `O(log n)`.
     pub(crate) fn take_before(&mut self, end: SimTime) -> Option<(SimTime, P)> {
         if self.next()? >= end {
             return None;
@@ -102,20 +103,20 @@ impl<P> Agenda<P> {
     }
 }
 
-/// The earliest event of each of a number of groups, which may move to and fro.
+/// Indexed binary heap of the earliest event of each group; an event can move in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Earliest {
-    /// By time and group: none is before the one at half its place, counted from 1. An event that moves a little, as all do
-    /// where a change reaches everything, mostly stays where it is.
+    /// Heap by time and group: no event is before its parent at half its position, counted from 1. An event that
+    /// moves a little, as all do when a change reaches everything, mostly keeps its position.
     heap: Vec<Moment>,
-    /// The place of the event of each group, or [`NONE`].
+    /// Heap position of the event of each group, or [`NO_POSITION`].
     places: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Earliest {
-    /// Makes room for so many groups.
+    /// Makes room for this many groups.
     pub(crate) fn grow(&mut self, groups: usize) {
         if self.places.len() < groups {
             self.places.resize(groups, NONE);
@@ -146,7 +147,7 @@ impl Earliest {
         }
     }
 
-    /// Puts an event where it belongs, from the place of another one.
+    /// Moves an event to its position, starting from that of another one.
     fn settle(&mut self, place: usize, event: Moment) {
         if place > 0 && event < self.heap[(place - 1) / 2] {
             self.rise(place, event);
@@ -185,13 +186,13 @@ impl Earliest {
         self.places[event.number() as usize] = place as u32;
     }
 
-    /// Returns the earliest event of all.
+    /// Returns the time of the earliest event.
     pub(crate) fn next(&self) -> Option<SimTime> {
         self.heap.first().map(|event| event.at())
     }
 
-    /// Takes the earliest event of all, if it is before `end`; returns its group, which then has none. Of events at one
-    /// instant, that of the first group is taken. `O(log n)`.
+    /// Removes the earliest event if it is before `end`; returns its group, which then has none. On a tie the group
+    /// of the lowest number comes first. `O(log n)`.
     pub(crate) fn take_before(&mut self, end: SimTime) -> Option<u32> {
         let event = self.heap.first().filter(|event| event.at() < end)?;
         let group = event.number() as u32;

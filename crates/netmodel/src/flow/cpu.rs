@@ -6,7 +6,7 @@ use super::agenda::Earliest;
 use super::{PICOS, later};
 use crate::Host;
 
-/// The hosts' cores; `I` names a computation.
+/// The cores of all hosts; `I` identifies a computation.
 #[derive(Debug)]
 pub(crate) struct Cpus<I> {
     hosts: Vec<Cores<I>>,
@@ -15,11 +15,11 @@ pub(crate) struct Cpus<I> {
 
 #[derive(Debug)]
 struct Cores<I> {
-    /// What one core computes [flop/ps].
+    /// Speed of one core [flop/ps].
     speed: f64,
     cores: f64,
     running: Vec<Computation<I>>,
-    /// What each computation gets since the last change [flop/ps].
+    /// Rate of each computation since the last change [flop/ps].
     rate: f64,
     since: SimTime,
 }
@@ -27,13 +27,13 @@ struct Cores<I> {
 #[derive(Clone, Copy, Debug)]
 struct Computation<I> {
     id: I,
-    /// What was left at the last change [flop].
+    /// Work left at the last change [flop].
     left: f64,
     end: SimTime,
 }
 
 impl<I: Copy> Cpus<I> {
-    /// Makes idle cores of hosts, which are numbered in this order.
+    /// Makes the idle cores of hosts, which are numbered in this order.
     pub(crate) fn new<'h>(hosts: impl Iterator<Item = &'h Host>) -> Self {
         let cores = |host: &Host| Cores {
             speed: host.speed / PICOS,
@@ -48,7 +48,7 @@ impl<I: Copy> Cpus<I> {
         Self { hosts, ends }
     }
 
-    /// Begins a computation. Costs the number of those that run on the host.
+    /// Begins a computation. Costs the number of computations in progress on the host.
     pub(crate) fn begin(&mut self, now: SimTime, host: u32, flops: f64, id: I) {
         let cores = &mut self.hosts[host as usize];
         if cores.running.is_empty() {
@@ -63,7 +63,7 @@ impl<I: Copy> Cpus<I> {
         self.ends.set(host, cores.earliest());
     }
 
-    /// Returns the earliest end.
+    /// Returns the earliest end of a computation.
     pub(crate) fn next(&mut self) -> Option<SimTime> {
         self.ends.next()
     }
@@ -73,7 +73,7 @@ impl<I: Copy> Cpus<I> {
         self.hosts.iter().flat_map(|cores| cores.running.iter().map(|computation| computation.id))
     }
 
-    /// Ends the computations that end before `end`, now.
+    /// Ends the computations that end before `end`, at the instant `now`.
     pub(crate) fn finish(&mut self, now: SimTime, end: SimTime, mut done: impl FnMut(I)) {
         while let Some(host) = self.ends.take_before(end) {
             let cores = &mut self.hosts[host as usize];
@@ -97,14 +97,14 @@ impl<I: Copy> Cpus<I> {
 }
 
 impl<I> Cores<I> {
-    /// Counts what has been computed until now.
+    /// Updates the work left up to now.
     fn progress(&mut self, now: SimTime) {
         let each = self.rate * (now - self.since).as_picos() as f64;
         self.running.iter_mut().for_each(|computation| computation.left -= each);
         self.since = now;
     }
 
-    /// Divides the cores among the computations (cpu_cas01.cpp: a core each, or equal parts of all cores).
+    /// Divides the cores among the computations: a core each, or equal parts of all cores (cpu_cas01.cpp).
     fn divide(&mut self) {
         self.rate = self.speed * (self.cores / self.running.len() as f64).min(1.0);
         for place in 0..self.running.len() {
@@ -112,7 +112,7 @@ impl<I> Cores<I> {
         }
     }
 
-    /// Returns when a computation ends of which so much is left.
+    /// Returns the end of a computation with this much work left.
     fn end_of(&self, left: f64) -> SimTime {
         later(self.since, (left / self.rate).max(0.0))
     }

@@ -1,14 +1,14 @@
-//! What has been asked for and is not over.
+//! Submitted messages, computations and timers that are not complete.
 
 use pdes_core::Bytes;
 
 use crate::HostId;
 
-/// Numbers something that is pending, until that is over.
+/// Identifier of a pending item, until its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PendingId(u32);
 
-/// Something that is pending, and what the caller wants back when it is over.
+/// A pending item and the tag of the caller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending<T> {
     pub(super) work: Work,
@@ -17,15 +17,15 @@ pub(super) struct Pending<T> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
-    /// A message of this size on a way.
+    /// A message of this size on a route.
     Message { way: u32, size: Bytes },
     /// A computation.
     Compute { host: HostId, flops: f64 },
-    /// Nothing but time.
+    /// A timer.
     Wake,
 }
 
-/// All that is pending.
+/// All pending items.
 #[derive(Debug)]
 pub(super) struct PendingList<T> {
     list: Vec<Pending<T>>,
@@ -53,7 +53,7 @@ impl<T: Copy> PendingList<T> {
         }
     }
 
-    /// Returns the tags of all that is pending, in the order of their numbers.
+    /// Returns the tags of all pending items, in the order of their numbers.
     pub(super) fn tags(&self) -> impl Iterator<Item = T> + '_ {
         let mut is_pending = vec![true; self.list.len()];
         self.vacant.iter().for_each(|id| is_pending[id.0 as usize] = false);
@@ -66,7 +66,7 @@ impl<T: Copy> PendingList<T> {
         self.list[id.0 as usize].work
     }
 
-    /// Ends what is pending; returns its tag. The number may be used again.
+    /// Completes an item; returns its tag. Its number may be reused.
     #[inline]
     pub(super) fn end(&mut self, id: PendingId) -> T {
         self.vacant.push(id);

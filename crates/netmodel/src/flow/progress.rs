@@ -1,10 +1,10 @@
-//! How far the data of messages have come.
+//! Progress of flows and their arrivals, in virtual time.
 //!
-//! All flows with one bottleneck have one level, so that one number counts for all of them: the integral of the level
-//! over time, here *the way gone*. A flow has arrived when that has grown by its *length*, its bytes times its penalty. So a
-//! change of level costs the same for one flow and for a thousand (virtual time; Parekh and Gallager, "A Generalized
-//! Processor Sharing Approach to Flow Control", IEEE/ACM TON 1(3), 1993, section III). A flow that is at its bound goes its
-//! way alone.
+//! All flows of one bottleneck have one level, so that one number measures the progress of all: the integral of the level
+//! over time, their *virtual time*. A flow has arrived when the virtual time has grown by its *length*, its bytes times its
+//! penalty. So a change of level costs the same for one flow and for a thousand (Parekh and Gallager, "A Generalized
+//! Processor Sharing Approach to Flow Control", IEEE/ACM TON 1(3), 1993, section III). A flow at its bound is tracked
+//! individually.
 
 use pdes_core::SimTime;
 
@@ -16,28 +16,28 @@ use crate::maxmin::FlowIndex;
 /// The progress of all flows.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// By the numbers of the links.
+    /// Flow groups by link.
     convoys: Vec<Convoy>,
-    /// By the numbers of the flows.
+    /// Progress of each flow, by flow.
     travellers: Vec<Traveller>,
-    /// The earliest arrival of each convoy and of each flow on its own.
+    /// Earliest arrival of each flow group and of each single flow.
     arrivals: Earliest,
-    /// The links whose convoys have changed since the next arrival was asked for.
+    /// Links whose groups changed since the next arrival was last computed.
     changed: Vec<u32>,
 }
 
-/// The flows whose bottleneck is one link.
+/// The flows of one bottleneck.
 #[derive(Debug)]
 struct Convoy {
-    /// What the way gone grows by [1/ps].
+    /// Level: growth rate of the virtual time [1/ps].
     level: f64,
-    /// The way gone at `since`; zero when the flow that arrives next was looked for.
+    /// Virtual time at `since`; reset to zero when the first arrival is searched among all members.
     gone: f64,
     since: SimTime,
     members: Vec<Member>,
-    /// The least goal of the members, or of one that has left; infinite where there is none.
+    /// Least virtual finish time of the members, or of one that has left; infinite if there are none.
     least_goal: f64,
-    /// Whether the earliest arrival is to be found anew, and among all members.
+    /// The earliest arrival must be recomputed; if the first member has left, among all members.
     has_changed: bool,
     has_lost_first: bool,
 }
@@ -45,20 +45,20 @@ struct Convoy {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     flow: FlowIndex,
-    /// The way gone at which the flow arrives.
+    /// Virtual time at which the flow arrives.
     goal: f64,
 }
 
-/// A flow that is under way.
+/// Progress of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Traveller {
-    /// At this place in the convoy of a link.
+    /// Member of a link's group, at this position.
     Joined { link: u32, place: u32 },
-    /// On its own, with so far to go at an instant, at this level [1/ps].
+    /// Single flow, with this length left at `since` and this level [1/ps].
     Alone { left: f64, since: SimTime, level: f64 },
 }
 
-/// Convoys and flows on their own have numbers of their own.
+/// Returns the event key of a flow group. Keys of groups are even, those of single flows odd.
 fn convoy(link: u32) -> u32 {
     link << 1
 }
@@ -68,7 +68,7 @@ fn alone(flow: FlowIndex) -> u32 {
 }
 
 impl Progress {
-    /// Lets a flow begin, which has no level before [`Progress::follow`].
+    /// Begins a flow, whose level is zero until [`Progress::apply_solve`].
     pub(super) fn begin(&mut self, now: SimTime, flow: FlowIndex, length: f64) {
         let traveller = Traveller::Alone { left: length, since: now, level: 0.0 };
         match self.travellers.get_mut(flow.index()) {
@@ -85,7 +85,7 @@ impl Progress {
         self.arrivals.next()
     }
 
-    /// Finds the flows that arrive before `end`, which may be none. Each is to be ended.
+    /// Finds the flows that arrive before `end`, possibly none. The caller must end each.
     pub(super) fn take_before(&mut self, end: SimTime, mut arrives: impl FnMut(SimTime, FlowIndex)) {
         while let Some(group) = self.arrivals.take_before(end) {
             if group & 1 == 1 {
@@ -93,8 +93,8 @@ impl Progress {
                 arrives(self.arrival_alone(flow), flow);
                 continue;
             }
-            // Where the convoy has gone on since, the arrival of its first may be rounded to a later picosecond than that
-            // under which it was noted, and is to be noted anew.
+            // If the group has advanced since, rounding may move its first arrival to a later picosecond than the one
+            // in the heap, which then must be set again.
             self.note_change(group >> 1);
             let convoy = &self.convoys[(group >> 1) as usize];
             let arrivals = convoy.members.iter().map(|member| (convoy.arrival(member.goal), member.flow));
@@ -102,7 +102,7 @@ impl Progress {
         }
     }
 
-    /// Returns how far a flow has to go at an instant until which its level does not change.
+    /// Returns the length left of a flow at an instant until which its level does not change.
     pub(super) fn left(&self, at: SimTime, flow: FlowIndex) -> f64 {
         match self.travellers[flow.index()] {
             Traveller::Alone { left, since, level } => left - level * (at - since).as_picos() as f64,
@@ -113,12 +113,12 @@ impl Progress {
         }
     }
 
-    /// Forgets a flow.
+    /// Ends a flow.
     pub(super) fn end(&mut self, now: SimTime, flow: FlowIndex) {
         self.leave(now, flow);
     }
 
-    /// Goes on from now with the levels of the last solve.
+    /// Applies the levels of the last solve from now on.
     pub(super) fn follow(&mut self, now: SimTime, sharing: &MaxMin) {
         self.arrivals.grow(2 * sharing.links().max(self.travellers.len()));
         self.convoys.resize_with(sharing.links(), Convoy::default);
@@ -161,7 +161,7 @@ impl Progress {
         }
     }
 
-    /// Takes a flow out of where it is; returns how far it has to go.
+    /// Removes a flow from its group, or as a single flow; returns the length left.
     fn leave(&mut self, now: SimTime, flow: FlowIndex) -> f64 {
         match self.travellers[flow.index()] {
             Traveller::Alone { left, since, level } => {
@@ -203,7 +203,7 @@ impl Default for Convoy {
 }
 
 impl Convoy {
-    /// Goes on at a level from now on.
+    /// Advances the virtual time to now and sets the level from now on.
     fn go_on(&mut self, now: SimTime, level: f64) {
         self.gone += self.level * (now - self.since).as_picos() as f64;
         self.level = level;
@@ -214,13 +214,13 @@ impl Convoy {
         later(self.since, ((goal - self.gone) / self.level).max(0.0))
     }
 
-    /// Returns when the first flow arrives, and notes that this is known.
+    /// Returns the first arrival, and clears the change mark.
     fn first_arrival(&mut self) -> Option<SimTime> {
         self.has_changed = false;
         if std::mem::take(&mut self.has_lost_first) {
             self.least_goal = f64::INFINITY;
             for member in &mut self.members {
-                // Counting from here keeps what has been gone from swallowing what is to go.
+                // Counting from zero again keeps a large virtual time from absorbing small lengths.
                 member.goal -= self.gone;
                 self.least_goal = self.least_goal.min(member.goal);
             }

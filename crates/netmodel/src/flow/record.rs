@@ -1,7 +1,8 @@
-//! What links carry while flows share them.
+//! Recording of link loads in the flow model.
 //!
-//! No load is kept where rates are solved: what a flow has brought over its links is known when it ends, and is looked at before at
-//! each end of a bin of time. That costs the number of links on its way for each flow and bin, whatever its rates.
+//! Nothing is recorded when rates are solved: the amount that a flow has brought over its links is known when it ends, and
+//! is sampled before at each end of a bin of time. This costs the length of the route for each flow and bin, regardless of
+//! the number of rate changes.
 
 use std::borrow::Cow;
 
@@ -14,30 +15,30 @@ use crate::link_load::{Account, LinkLoads};
 use crate::maxmin::{FlowIndex, LinkIndex};
 use crate::{LinkId, Platform};
 
-/// What links have carried so far.
+/// Recorder of link loads.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// The end of the present bin [ps].
+    /// End of the present bin [ps].
     next: u64,
-    /// The messages that flow, by the numbers of their flows.
+    /// Active flows, by their numbers.
     travelling: Vec<Option<Travelling>>,
-    /// By the numbers of the links.
+    /// Loads by link.
     links: Vec<LinkRecord>,
 }
 
-/// A message that flows.
+/// An active flow.
 #[derive(Clone, Copy, Debug)]
 struct Travelling {
     way: u32,
-    /// What is not accounted for: bytes of the rate, times the penalty of the way.
+    /// Length not yet recorded: bytes times the penalty of the route.
     left: f64,
 }
 
-/// What a link has carried.
+/// Load of a link.
 #[derive(Clone, Debug, Default)]
 struct LinkRecord {
     bytes: u64,
-    /// How long it has held messages back [ps], and since when, if it does now.
+    /// Time during which the link was a bottleneck [ps], and since when, if it is one now.
     saturated: u64,
     full_since: Option<SimTime>,
     bins: Bins,
@@ -50,7 +51,7 @@ impl Default for Record {
 }
 
 impl Record {
-    /// Takes in that the data of a message flow from now on.
+    /// Records the start of a flow.
     pub(super) fn begin(&mut self, flow: FlowIndex, (way, ways): (u32, &Ways<'_>), bytes: u64, left: f64) {
         if self.travelling.len() <= flow.index() {
             self.travelling.resize(flow.index() + 1, None);
@@ -60,12 +61,13 @@ impl Record {
             if self.links.len() <= usage.link.index() {
                 self.links.resize_with(usage.link.index() + 1, LinkRecord::default);
             }
-            // Acknowledgements on the way back are a part of a crossing.
+            // The weight is truncated to whole crossings: acknowledgements on the reverse route do not count as bytes
+            // of messages.
             self.links[usage.link.index()].bytes += bytes * usage.weight as u64;
         }
     }
 
-    /// Takes in that a message has arrived, and has left its links.
+    /// Records the end of a flow, which has left its links.
     pub(super) fn end(&mut self, now: SimTime, flow: FlowIndex, (ways, sharing): (&Ways<'_>, &MaxMin)) {
         if let Some(Travelling { way, left }) = self.travelling[flow.index()].take() {
             self.bring(now.as_picos(), way, left, ways);
@@ -80,11 +82,10 @@ impl Record {
         }
     }
 
-    /// Takes in that time goes on to an instant with the rates as they are; what is left of a flow at an instant until then is
-    /// known.
+    /// Advances to an instant with constant rates; `left` returns the length left of a flow at an instant until then.
     #[inline]
     pub(super) fn go_on(&mut self, now: SimTime, ways: &Ways<'_>, left: impl Fn(FlowIndex, SimTime) -> f64) {
-        // Nothing ends at the end of time.
+        // No event ends at the end of time.
         if now.as_picos() >= self.next && now < SimTime::MAX {
             self.end_bins(now.as_picos(), ways, left);
         }
@@ -94,7 +95,7 @@ impl Record {
     fn end_bins(&mut self, now: u64, ways: &Ways<'_>, left: impl Fn(FlowIndex, SimTime) -> f64) {
         let scale = scale_of(now);
         let end_of = |bin: u64| u64::try_from(u128::from(bin + 1) << scale).unwrap_or(u64::MAX);
-        // Bins may have become longer.
+        // Bins may have been merged.
         self.next = end_of((self.next - 1) >> scale);
         while self.next <= now {
             for flow in 0..self.travelling.len() {
@@ -108,14 +109,14 @@ impl Record {
         }
     }
 
-    /// Notes which links hold messages back after a solve.
+    /// Records which links are bottlenecks after a solve.
     pub(super) fn note_solve(&mut self, now: SimTime, sharing: &MaxMin) {
         sharing.changed_links().for_each(|link| self.note(now, link, sharing));
     }
 
     fn note(&mut self, now: SimTime, link: LinkIndex, sharing: &MaxMin) {
         let Some(record) = self.links.get_mut(link.index()) else { return };
-        // A link has a level where it holds flows back.
+        // A link has a finite level if it is a bottleneck.
         match (record.full_since, sharing.level_at(link).is_finite()) {
             (None, true) => record.full_since = Some(now),
             (Some(since), false) => {
@@ -126,7 +127,7 @@ impl Record {
         }
     }
 
-    /// Returns what the links have carried up to an instant.
+    /// Returns the link loads up to an instant.
     pub(super) fn loads(&self, platform: &Platform, ways: &Ways<'_>, end: SimTime) -> LinkLoads {
         let accounts = ways.links().filter_map(|(id, link): (LinkId, LinkIndex)| {
             let record = self.links.get(link.index())?;

@@ -1,4 +1,4 @@
-//! The ways that messages take, looked up once for each pair of hosts.
+//! Routes of messages, looked up once for each pair of hosts.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::maxmin::{FlowIndex, LinkIndex};
 use crate::route_cost::RouteCost;
 use crate::{FatPipes, HostId, LinkId, MaxMin, NetworkParameters, Platform, RouteError, Sharing, Usage};
 
-/// The ways between the pairs of hosts that have talked so far, and the links that these use.
+/// Cache of the routes between the pairs of hosts that have communicated so far, and of the solver's links on these.
 #[derive(Debug)]
 pub(super) struct Ways<'p> {
     platform: &'p Platform,
@@ -16,13 +16,13 @@ pub(super) struct Ways<'p> {
     of_pair: FxHashMap<(HostId, HostId), u32>,
     ways: Vec<Way>,
     usages: Vec<Usage>,
-    /// The links of the platform that are in use.
+    /// Solver links of the platform's links; `None` for links not in use.
     links: Vec<Option<LinkIndex>>,
 }
 
 #[derive(Debug)]
 struct Way {
-    /// In seconds.
+    /// Sum of the link latencies [s].
     latency: f64,
     penalty: f64,
     bound: f64,
@@ -41,7 +41,7 @@ impl<'p> Ways<'p> {
         }
     }
 
-    /// Returns the number of the way from one host to another.
+    /// Returns the number of the route from one host to another.
     #[inline]
     pub(super) fn find(&mut self, src: HostId, dst: HostId, sharing: &mut MaxMin) -> Result<u32, RouteError> {
         match self.of_pair.get(&(src, dst)) {
@@ -63,7 +63,7 @@ impl<'p> Ways<'p> {
             let link = self.link(link, separate, sharing);
             self.usages.push(Usage { link, weight });
         }
-        // Without latency the penalty is not that of the weights, but one (network_cm02.cpp:393-405).
+        // Without latency the penalty is one, not the sum of the weights (network_cm02.cpp:393-405).
         let penalty = if cost.latency > 0.0 { cost.latency + cost.resistance } else { 1.0 };
         let usages = first..self.usages.len();
         self.ways.push(Way { latency: cost.latency, penalty, bound, usages });
@@ -72,7 +72,7 @@ impl<'p> Ways<'p> {
         Ok(way)
     }
 
-    /// Returns whether each flow has the link to itself.
+    /// Returns whether each flow has the whole capacity of the link.
     fn is_separate(&self, link: LinkId) -> bool {
         self.parameters.fat_pipes == FatPipes::Separate
             && self.platform.link(link).sharing == Sharing::FatPipe
@@ -90,17 +90,17 @@ impl<'p> Ways<'p> {
         self.platform
     }
 
-    /// Returns the latency of a way in seconds.
+    /// Returns the latency of a route [s].
     pub(super) fn latency(&self, way: u32) -> f64 {
         self.ways[way as usize].latency
     }
 
-    /// Returns the penalty of a way.
+    /// Returns the penalty of a route.
     pub(super) fn penalty(&self, way: u32) -> f64 {
         self.ways[way as usize].penalty
     }
 
-    /// Returns what a flow on a way takes of its links.
+    /// Returns the link usages of a flow on a route.
     pub(super) fn usages(&self, way: u32) -> &[Usage] {
         &self.usages[self.ways[way as usize].usages.clone()]
     }
@@ -111,12 +111,12 @@ impl<'p> Ways<'p> {
         links.filter_map(|(id, link)| Some((id, (*link)?)))
     }
 
-    /// Announces a flow on a way.
+    /// Announces a flow on a route.
     pub(super) fn announce(&self, way: u32, sharing: &mut MaxMin) {
         sharing.announce(self.usages(way));
     }
 
-    /// Adds a flow on a way.
+    /// Adds a flow on a route.
     pub(super) fn add_flow(&self, way: u32, sharing: &mut MaxMin) -> FlowIndex {
         let Way { penalty, bound, .. } = self.ways[way as usize];
         sharing.add_flow(self.usages(way), penalty, bound)

@@ -2,15 +2,15 @@
 
 use pdes_core::Wire;
 
-/// The most bins. Each two become one where they do not reach.
+/// Maximum number of bins. When they do not reach an instant, bins are merged in pairs.
 pub(crate) const BINS: usize = 128;
 
-/// Returns the least logarithm of a length of bins [ps] with which they reach an instant.
+/// Returns the least binary logarithm of the bin length [ps] with which [`MAX_BINS`] bins reach an instant.
 pub(crate) fn scale_of(now: u64) -> u32 {
     (0..u64::BITS).find(|&scale| now >> scale < BINS as u64).unwrap_or(u64::BITS - 1)
 }
 
-/// Sums over bins of `2^scale` picoseconds, from the beginning on. Takes a kilobyte once there is anything to sum up.
+/// Sums over bins of `2^scale` picoseconds, from time zero. Takes a kilobyte once anything is added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bins {
     scale: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    /// Returns whether there has been anything.
+    /// Returns whether anything was added.
     pub(crate) fn is_used(&self) -> bool {
         !self.sums.is_empty()
     }
@@ -33,7 +33,7 @@ impl Bins {
         self.sums.iter().for_each(|sum| sum.to_bits().write(bytes));
     }
 
-    /// Reads sums; `None` where the bytes are none.
+    /// Reads sums; `None` if the bytes hold none.
     pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (scale, count): (u32, u32) = Wire::read(bytes)?;
         if scale >= u64::BITS || !matches!(count as usize, 0 | BINS) {
@@ -43,14 +43,14 @@ impl Bins {
         Some(Self { scale, sums: sums? })
     }
 
-    /// Adds something at an instant.
+    /// Adds an amount at an instant.
     #[inline]
     pub(crate) fn put(&mut self, at: u64, amount: f64) {
         self.reach(at);
         self.sums[(at >> self.scale) as usize] += amount;
     }
 
-    /// Adds something for each picosecond of a time that is not empty.
+    /// Adds `each` for each picosecond of an interval, which is not empty.
     #[inline]
     pub(crate) fn spread(&mut self, from: u64, to: u64, each: f64) {
         self.reach(to - 1);
@@ -86,7 +86,7 @@ impl Bins {
         self.scale = scale;
     }
 
-    /// Returns the sums of longer bins, as many as reach an instant.
+    /// Returns the sums of bins of `2^scale` picoseconds, up to an instant.
     pub(crate) fn coarse(&self, scale: u32, end: u64) -> Vec<f64> {
         let mut bins = self.clone();
         bins.coarsen(scale);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against the sums of all that lies in each bin.
+        /// Compares with the sums of all picoseconds of each bin.
         #[test]
         fn sums_are_those_of_each_picosecond(
             pieces in proptest::collection::vec((0_u64..500, 1_u64..2000, 0_u32..9), 1..40),

@@ -1,24 +1,24 @@
-//! The load of a link that is known at all times.
+//! Integration of a link's load over time.
 
 use pdes_core::SimTime;
 
 use super::bins::Bins;
 
-/// Sums up the load of a link over time.
+/// Integrates the load of a link over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gauge {
-    /// Up to where the load is counted [ps].
+    /// Instant up to which the load is counted [ps].
     since: u64,
-    /// How long the link held messages back [ps].
+    /// Time during which the link was a bottleneck [ps].
     pub(crate) saturated: u64,
-    /// The bytes of the messages that were sent over it.
+    /// Bytes of the messages that were sent over it.
     pub(crate) bytes: u64,
-    /// Loads times picoseconds.
+    /// Load integrated over time, by bins [load times ps].
     pub(crate) bins: Bins,
 }
 
 impl Gauge {
-    /// Counts the load from the last call to now, and whether it is one that holds messages back.
+    /// Counts the load from the last call to now; `is_full` tells whether the link was a bottleneck at that load.
     #[inline]
     pub(crate) fn count(&mut self, load: u64, is_full: bool, now: SimTime) {
         let now = now.as_picos();

@@ -1,27 +1,27 @@
-//! The proof that an allocation is max-min fair.
+//! Verification that an allocation is max-min fair.
 
 use std::fmt;
 
 use super::{FlowIndex, Link, MaxMin, Member};
 use crate::Sharing;
 
-/// Rounding errors of sums, relative.
+/// Relative tolerance for rounding errors of sums.
 const SLACK: f64 = 1e-9;
 
-/// Why an allocation is not max-min fair.
+/// Violation of max-min fairness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Violation {
     /// A link carries more than its capacity.
     Overload {
         /// The number of the link.
         link: u32,
-        /// What it carries.
+        /// Load.
         load: f64,
-        /// What it can carry.
+        /// Capacity.
         capacity: f64,
     },
-    /// A flow could be faster at the cost of no slower one: it is below its own limit, and none of its links is full
-    /// and without a flow of a higher level.
+    /// A flow has no bottleneck: it is below its own limit, and each of its links has room or a flow of a higher
+    /// level.
     Starved {
         /// The number of the flow.
         flow: u32,
@@ -43,14 +43,14 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// What a link carries, and the highest level of its flows.
+/// Load of a link, and the highest level of its flows.
 struct Load {
     carried: f64,
     highest: f64,
 }
 
 impl MaxMin {
-    /// Checks the allocation by its definition: no link is overloaded, and every flow is at its own limit or has a
+    /// Checks the allocation by definition: no link is overloaded, and every flow is at its own limit or has a
     /// bottleneck, a full link on which no flow has a higher level (Bertsekas and Gallager, "Data Networks", 6.5.2).
     ///
     /// Costs the number of usages of all flows.

@@ -1,32 +1,34 @@
-//! Flows by what sets their level.
+//! Groups of flows with a common bottleneck.
 //!
-//! Flows that one link froze have one level, and rise together when that link has more room. To another link that they
-//! share they are one flow with the sum of their shares: a *group*. In dense traffic few links are full, so that a link
-//! has far fewer groups than flows, and a flow is looked at by itself only when something else becomes its bottleneck.
-//! Flows at their own limits have no group: they stand first among the members of a link.
+//! Flows that one link froze have one level, and rise together when that link gets more room. On another link that they
+//! share they act as one flow with the sum of their shares: a *group*. In dense traffic few links are full, so that a link
+//! has far fewer groups than flows, and a flow is handled individually only when its bottleneck changes. Flows at their
+//! own limits have no group: they come first among the members of a link.
 
 use super::refill::{TIE, position};
 use super::{Flow, FlowIndex, MaxMin, TOLERANCE, Use};
 
-/// The flows of a link whose home is another one, as sums over all groups read them.
+/// A group: the flows of a link whose bottleneck is another link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
-    /// The sum of their shares.
+    /// Sum of their shares.
     pub(super) share: f64,
+    /// Bottleneck of the flows.
     pub(super) home: u32,
 }
 
-/// What a sum of shares is kept up to date with.
+/// Compensation and number of terms of a running sum of shares.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    /// What rounding has taken from the sum. Without it, a flow that takes 1/27,000 of what another one took would
-    /// inherit 27,000 times the error.
+    /// Rounding error of the sum. Without the compensation, a flow that takes 1/27,000 of what a former one took
+    /// would inherit 27,000 times its error.
     error: f64,
     flows: u32,
 }
 
-/// Where each link has its groups, by their homes: a row for each link, in which 0 is none and all others are one more than
-/// the place of the group. It has no rows where there are too many links for it.
+/// Index of the groups of each link by their bottlenecks: a row for each link, in which 0 means no group and other
+/// entries are one more than the position of the group. There are no rows if there are more than
+/// [`MAX_INDEXED_LINKS`] links.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     places: Vec<u16>,
@@ -34,23 +36,23 @@ pub(super) struct Places {
     stride: usize,
 }
 
-/// Groups are found by [`Places`] where there are no more links: 32 MB, of which rows without groups take none.
+/// Largest number of links with a [`GroupIndex`]: 32 MB, of which rows without groups take no memory.
 const INDEXED: usize = 4096;
 
-/// What a link knows of its flows while these are grouped.
+/// Flows of a link while flows are grouped.
 #[derive(Debug)]
 pub(super) struct Stage {
-    /// How many of the members are at their own limits; these come first.
+    /// Number of members at their own limits; these come first.
     pub(super) alone: u32,
-    /// The members that have their homes at other links, by these.
+    /// Groups of the other members whose bottleneck is another link.
     pub(super) groups: Vec<Group>,
     tallies: Vec<Tally>,
-    /// The sum of the shares of those at home here.
+    /// Sum of the shares of the flows whose bottleneck is this link.
     pub(super) own: f64,
     own_tally: Tally,
-    /// No flow at home here has a lower ceiling; infinite where there is no such flow.
+    /// Lower bound on the ceilings of the flows whose bottleneck is this link; infinite if there are none.
     pub(super) least_ceiling: f64,
-    /// Whether the filling expects the link to be full.
+    /// The link is in the fill order: it is expected to be full.
     pub(super) is_in_turn: bool,
 }
 
@@ -69,7 +71,7 @@ impl Tally {
         }
     }
 
-    /// Adds to the sum, and keeps what rounding takes from it (Knuth, "The Art of Computer Programming", vol. 2, 4.2.2,
+    /// Adds to the sum and tracks the rounding error (Knuth, "The Art of Computer Programming", vol. 2, 4.2.2,
     /// theorem B).
     fn add(&mut self, before: &mut f64, share: f64) {
         let sum = *before + share;
@@ -81,17 +83,17 @@ impl Tally {
 }
 
 impl Places {
-    /// Returns the places of the groups of a link, by their homes.
+    /// Returns the row of a link: positions of its groups by bottleneck, plus one.
     fn row(&mut self, link: u32) -> &mut [u16] {
         &mut self.places[link as usize * self.stride..][..self.stride]
     }
 
-    /// Returns whether there is a row for so many links, or is none at all.
+    /// Returns whether there are rows for this many links, or no rows at all.
     pub(super) fn has_room(&self, links: usize) -> bool {
         self.stride == 0 || links <= self.stride
     }
 
-    /// Makes a table for so many links.
+    /// Rebuilds the index from the groups of all links.
     pub(super) fn index(&mut self, stages: &[Stage]) {
         self.stride = if stages.len() <= INDEXED { stages.len().next_power_of_two() } else { 0 };
         self.places = vec![0; self.stride * self.stride];
@@ -129,12 +131,12 @@ impl Stage {
         self.tallies.clear();
     }
 
-    /// Returns whether flows have their home at the link.
+    /// Returns whether the link is the bottleneck of any flow.
     pub(super) fn is_home(&self) -> bool {
         self.own_tally.flows > 0
     }
 
-    /// Adds the share of a flow to a link's own or to those of its home.
+    /// Adds the share of a flow to the link's own sum or to the group of the flow's bottleneck.
     fn join_from(&mut self, home: u32, link: u32, share: f64, ceiling: f64, places: &mut Places) {
         if home == link {
             self.own_tally.join(&mut self.own, share);
@@ -144,7 +146,7 @@ impl Stage {
         }
     }
 
-    /// Takes the share of a flow away again from a link's own or from those of its home.
+    /// Removes the share of a flow from the link's own sum or from the group of the flow's bottleneck.
     fn part_from(&mut self, home: u32, link: u32, share: f64, places: &mut Places) {
         if home != link {
             self.part(home, share, places.row(link));
@@ -156,7 +158,7 @@ impl Stage {
         }
     }
 
-    /// Adds the share of a flow that has its home at another link.
+    /// Adds the share of a flow to the group of its bottleneck, which is another link.
     fn join(&mut self, home: u32, share: f64, row: &mut [u16]) {
         let place = self.find(home, row).unwrap_or_else(|| {
             self.groups.push(Group { home, share: 0.0 });
@@ -169,7 +171,7 @@ impl Stage {
         self.tallies[place].join(&mut self.groups[place].share, share);
     }
 
-    /// Takes the share of a flow that has its home at another link away again.
+    /// Removes the share of a flow from the group of its bottleneck, which is another link.
     fn part(&mut self, home: u32, share: f64, row: &mut [u16]) {
         let place = self.find(home, row).expect("the groups of a link have all its flows");
         self.tallies[place].part(&mut self.groups[place].share, share);
@@ -185,7 +187,7 @@ impl Stage {
         }
     }
 
-    /// Finds the group of the flows of a home.
+    /// Returns the position of the group of a bottleneck.
     fn find(&self, home: u32, row: &[u16]) -> Option<usize> {
         match row.get(home as usize) {
             Some(&place) => usize::from(place).checked_sub(1),
@@ -193,7 +195,7 @@ impl Stage {
         }
     }
 
-    /// Does the same without a table.
+    /// Finds the group without an index.
     #[cold]
     fn search(&self, home: u32) -> Option<usize> {
         position(&self.groups, |group| group.home == home)
@@ -201,7 +203,7 @@ impl Stage {
 }
 
 impl MaxMin {
-    /// Sorts all flows into groups.
+    /// Groups all flows.
     pub(super) fn group_flows(&mut self) {
         self.refill.is_grouped = true;
         self.refill.stages.resize_with(self.links.len(), Stage::default);
@@ -215,7 +217,7 @@ impl MaxMin {
         self.take_turns_as_they_are();
     }
 
-    /// Gives all flows back to their homes.
+    /// Ungroups all flows: lists them at their bottlenecks.
     pub(super) fn ungroup_flows(&mut self) {
         self.refill.is_grouped = false;
         for index in 0..self.flows.len() as u32 {
@@ -225,7 +227,7 @@ impl MaxMin {
         }
     }
 
-    /// Gives a flow another home.
+    /// Changes the bottleneck of a flow.
     pub(super) fn regroup(&mut self, index: u32, home: Option<u32>) {
         self.note_move(index);
         let flow = &mut self.flows[index as usize];
@@ -243,7 +245,7 @@ impl MaxMin {
         self.enter(index);
     }
 
-    /// Adds a flow to the groups of its links, or to those that stand alone.
+    /// Adds a flow to the groups of its links, or to their members at ceilings.
     pub(super) fn enter(&mut self, index: u32) {
         let Flow { home, ceiling, .. } = self.flows[index as usize];
         for place in 0..self.flows[index as usize].uses.len() {
@@ -260,7 +262,7 @@ impl MaxMin {
         }
     }
 
-    /// Takes a flow from the groups of its links, or from those that stand alone.
+    /// Removes a flow from the groups of its links, or from their members at ceilings.
     pub(super) fn leave(&mut self, index: u32) {
         let home = self.flows[index as usize].home;
         for place in 0..self.flows[index as usize].uses.len() {
@@ -277,10 +279,10 @@ impl MaxMin {
         }
     }
 
-    /// Makes a link that is full the home of the flows that could rise further elsewhere.
+    /// Makes a full link the bottleneck of its flows that could rise further elsewhere.
     pub(super) fn take_in(&mut self, index: u32, level: f64) {
         let most = level * (1.0 + TOLERANCE);
-        // Backwards: where a flow leaves its place among those that stand alone, the last of them takes it.
+        // Backwards: when a flow leaves the members at ceilings, the last of them takes its position.
         for place in (0..self.refill.stages[index as usize].alone as usize).rev() {
             let flow = self.links[index as usize].members[place].flow;
             if self.flows[flow as usize].ceiling > most {
@@ -298,8 +300,9 @@ impl MaxMin {
         self.refill.homes = homes;
     }
 
-    /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before. Where a
-    /// flow would leave it at its ceiling below that, this link would have counted on the flow for nothing.
+    /// Returns whether another link, which is not full yet, fills at the same level as this one, as it did before.
+    /// Such a link keeps its flows. The exception is a flow whose ceiling is at or below that level: if it left the
+    /// other link for its ceiling, this link would have counted on it in vain.
     fn is_tied(&self, index: u32, level: f64, other: u32) -> bool {
         let (before, other_before) = (self.links[index as usize].level, self.links[other as usize].level);
         (before == f64::INFINITY || other_before >= before * (1.0 - TOLERANCE))
@@ -318,7 +321,7 @@ impl MaxMin {
         self.refill.taken = taken;
     }
 
-    /// Leaves the flows at home at a link alone that have ceilings up to this level; returns whether there are any.
+    /// Ungroups the flows of a bottleneck that have ceilings up to `most`; returns whether there are any.
     pub(super) fn leave_at_ceilings(&mut self, index: u32, most: f64) -> bool {
         let mut least = f64::INFINITY;
         let alone = self.refill.stages[index as usize].alone;

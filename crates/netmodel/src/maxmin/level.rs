@@ -1,23 +1,23 @@
-//! The level at which a link is full.
+//! Computation of the level at which a link is full.
 
 use super::group::{Group, Stage};
 use super::refill::{Lid, TIE};
 use super::{Link, MaxMin, Member, TOLERANCE};
 use crate::Sharing;
 
-/// The load of a link as a function of its level, around one level.
+/// Linear piece, around one level, of the load of a link as a function of the level.
 #[derive(Clone, Copy)]
 struct Piece {
-    /// What the flows that are limited below the level leave.
+    /// Capacity that the flows limited below the level leave.
     room: f64,
-    /// The shares of the others.
+    /// Sum of the shares of the other flows.
     rising: f64,
-    /// The greatest limit below the level, and the least that is not: between them the function is linear.
+    /// Greatest limit below the level, and least limit at or above it: in between the function is linear.
     below: f64,
     above: f64,
 }
 
-/// Sums that run side by side.
+/// Number of partial sums, for instruction-level parallelism.
 const LANES: usize = 4;
 
 impl Piece {
@@ -25,7 +25,7 @@ impl Piece {
 
     #[inline(always)]
     fn add(&mut self, share: f64, limit: f64, level: f64) {
-        // All ones where the flow rises.
+        // All ones if the flow rises.
         let rises = u64::from(limit >= level).wrapping_neg();
         let where_it_rises = |number: f64| f64::from_bits(number.to_bits() & rises);
         let where_it_does_not = |number: f64| f64::from_bits(number.to_bits() & !rises);
@@ -35,8 +35,8 @@ impl Piece {
         self.above = lesser(self.above, where_it_rises(limit) + where_it_does_not(f64::INFINITY));
     }
 
-    /// Adds what has these shares and limits. No branch depends on a limit, which would be mispredicted, and lanes run side
-    /// by side where there are many, because each addition waits for the one before.
+    /// Adds terms with these shares and limits. No branch depends on a limit, because it would be mispredicted, and
+    /// partial sums run side by side, because each addition waits for the one before.
     #[inline(always)]
     fn add_all<T>(self, all: &[T], level: f64, of: impl Fn(&T) -> (f64, f64)) -> Self {
         let mut chunks = all.chunks_exact(LANES);
@@ -68,26 +68,26 @@ impl Piece {
     }
 }
 
-/// The greater of two numbers, in one instruction: neither is NaN.
+/// Returns the greater of two numbers, neither of them NaN, in one instruction.
 #[inline]
 fn greater(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }
 }
 
-/// The lesser of two numbers, in one instruction: neither is NaN.
+/// Returns the lesser of two numbers, neither of them NaN, in one instruction.
 #[inline]
 fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
 impl Link {
-    /// Returns whether its only flow fills it below a limit.
+    /// Returns whether the only flow of the link fills it below a limit.
     #[inline]
     pub(super) fn is_filled_by(&self, only: &Member, limit: f64) -> bool {
         only.share * limit > self.capacity * (1.0 + TOLERANCE)
     }
 
-    /// Returns whether the link, which is shared, has room for all its flows at these limits.
+    /// Returns whether a shared link has room for all its flows at these limits.
     #[inline]
     pub(super) fn has_room(&self, limit: impl Fn(&Member) -> f64) -> bool {
         if let [only] = &self.members[..] {
@@ -102,10 +102,10 @@ impl Link {
 }
 
 impl MaxMin {
-    /// Returns the level at which the link is full, if its flows rise together up to their limits; infinite where they
-    /// do not fill it.
+    /// Returns the level at which the link is full if its flows rise together up to their limits; infinite if they do
+    /// not fill it.
     ///
-    /// One pass over the flows of the link where the level has not moved past the limit of any, else a few.
+    /// Takes one pass over the flows of the link if the level has not moved past the limit of any, else a few.
     pub(super) fn level_of(&self, link: u32) -> f64 {
         let link = &self.links[link as usize];
         let &Link { capacity, sharing, ref members, ref mark, .. } = link;
@@ -126,8 +126,8 @@ impl MaxMin {
         }
     }
 
-    /// Does what [`MaxMin::level_of`] does for a link in a filling, with its groups in place of flows, and from this level
-    /// on.
+    /// Returns the same as [`MaxMin::level_of`] during a filling: sums over groups instead of flows, and searches
+    /// from `start`.
     pub(super) fn level_of_groups(&self, index: u32, start: f64) -> f64 {
         let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
         let limit_of_home = |home: u32| self.refill.lids[home as usize].limit();
@@ -145,8 +145,8 @@ impl MaxMin {
         }
     }
 
-    /// Does what [`MaxMin::level_of_groups`] does, faster where no flow of the link is kept down above the level `reached`.
-    /// Returns also whether flows may rise to the level that have their home elsewhere.
+    /// Returns the same as [`MaxMin::level_of_groups`], faster if no flow of the link is frozen above the level
+    /// `reached`. Also returns whether flows with another bottleneck may rise to the level.
     pub(super) fn level_in_turn(&self, index: u32, start: f64, reached: f64) -> (f64, bool) {
         let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
         if link.sharing == Sharing::Shared && self.marks.owed.is_empty() {
@@ -164,9 +164,9 @@ impl MaxMin {
         (self.level_of_groups(index, start), true)
     }
 
-    /// Returns how many times what it carries a link can carry that no flow has its home at, if that is no more than it can.
-    /// Each flow is kept down elsewhere, or is at its ceiling: one whose ceiling is what the link has for it needs no turn
-    /// of the link.
+    /// Returns the capacity of a link over its load if the link is the bottleneck of no flow and not overloaded. Each
+    /// of its flows is then frozen elsewhere or at its ceiling; a flow whose ceiling just fills the link needs no
+    /// entry in the fill order.
     #[inline]
     pub(super) fn room(&self, link: &Link, stage: &Stage) -> Option<f64> {
         if stage.is_home() || link.sharing == Sharing::FatPipe {
@@ -180,8 +180,8 @@ impl MaxMin {
         (rising == 0.0 && carried <= most).then(|| most / carried)
     }
 
-    /// Returns about the level at which the link will be full, if the other links that are full stay so, at their levels;
-    /// infinite if it will hardly be.
+    /// Returns an estimate of the level at which the link will be full if the other full links keep their levels;
+    /// infinite if it probably will not be.
     pub(super) fn level_expected(&self, index: u32) -> f64 {
         let (link, stage) = (&self.links[index as usize], &self.refill.stages[index as usize]);
         if link.sharing == Sharing::FatPipe {
@@ -196,8 +196,9 @@ impl MaxMin {
         }
     }
 
-    /// Sums what the flows of a link take that have their home elsewhere, or none and their ceiling up to the level
-    /// `reached`, and the shares of those that rise; returns the least ceiling of these too.
+    /// Sums over the flows of a link with another bottleneck or at their ceilings: the load of those that are frozen
+    /// or whose ceiling is at most `reached`, and the shares of those that rise. Also returns the least ceiling of
+    /// the latter.
     #[inline(always)]
     fn sum_of_others(&self, link: &Link, stage: &Stage, reached: f64) -> (Lid, f64) {
         let mut sum = sum_of_groups(&stage.groups, &self.refill.lids);
@@ -215,10 +216,10 @@ impl MaxMin {
     }
 }
 
-/// Sums the shares of groups times the lids of their homes.
+/// Sums the shares of groups times the frozen levels of their bottlenecks.
 #[inline]
 fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
-    // Two sums side by side, because each addition waits for the one before.
+    // Two partial sums, because each addition waits for the one before.
     let mut sums = [[0.0; 2]; 2];
     let mut add = |sum: usize, group: &Group| {
         let Lid { level, rising } = lids[group.home as usize];
@@ -234,8 +235,8 @@ fn sum_of_groups(groups: &[Group], lids: &[Lid]) -> Lid {
 }
 
 /// Solves `sum_g share_g min(limit_g, x) = capacity` for `x` by Newton's method. The sum is concave in `x`, so that
-/// the first step, from wherever the link was full last, ends at the solution or below it, and further steps never
-/// pass it; it is piecewise linear, so that a step that stays on its piece ends there.
+/// the first step, from any start, ends at or below the solution, and further steps never pass it; it is piecewise
+/// linear, so that a step that stays on its piece ends at the solution.
 #[inline(always)]
 fn level_of_shared(start: f64, piece: impl Fn(f64) -> Piece) -> f64 {
     let mut level = if start.is_finite() { start } else { 0.0 };
@@ -257,7 +258,7 @@ fn level_of_shared(start: f64, piece: impl Fn(f64) -> Piece) -> f64 {
     }
 }
 
-/// Returns the level at which the most demanding flow that gets there fills the pipe alone.
+/// Returns the level at which the most demanding flow that reaches it fills the pipe alone.
 fn level_of_fat_pipe(capacity: f64, members: &[Member], limit: impl Fn(u32) -> f64) -> f64 {
     let mut level = 0.0;
     loop {

@@ -1,67 +1,67 @@
-//! Progressive filling of all links, for changes that reach nearly all of them.
+//! Progressive filling of all links in the order of the last solve, for changes that reach nearly all of them.
 //!
-//! Links fill in the order of their levels, and that order changes little from one solve to the next. So they *take turns*
-//! as they did the last time, those at which flows came or went where they are expected now: the level of each is
-//! computed from the levels of those before it and what these leave to its groups (`maxmin/group.rs`). Where
-//! one turns out to be lower than the one before, it goes back to where it belongs, and those that it overtakes have
-//! another turn; where one turns out to be far higher than expected, it waits. In the end the levels ascend, and
-//! each is that of progressive filling: links that come later have no part in it. So those before the first at which
-//! something has changed keep their levels. A link that is not expected to be full is looked at last, and takes its turn
-//! if it carries too much; how much the flows may grow until that can be is known from the last time.
+//! Links fill in the order of their levels, and that order changes little from one solve to the next. So the links are
+//! visited in the *fill order* of the last solve, those at which flows came or went at an estimate of their new level: the
+//! level of each is computed from the levels of the links before it and from what these leave to its groups
+//! (`maxmin/group.rs`). A link that proves lower than the one before moves back to its position, and those that it
+//! overtakes are visited again; a link that proves far higher than expected moves towards the end. At the end the
+//! levels ascend, and each is that of progressive filling, because links that come later have no part in it. For the same
+//! reason links before the first change keep their levels. Links that are not expected to be full are tested last, and
+//! enter the order if they are overloaded; their *headroom*, the growth of all levels up to which they cannot be full, is
+//! kept from solve to solve.
 //!
-//! Should expectations be far off, all is filled from the least to the highest level: every link begins with the level that it would
-//! have alone, a lower bound, and waits whenever it turns out to be higher than the next.
+//! If the order is far off, all links fill from the least to the highest level: every link begins with the level that it
+//! would have alone, a lower bound, and moves towards the end whenever it proves higher than the next.
 
 use super::group::{Places, Stage};
 use super::repair::is_other;
 use super::{Flow, MaxMin, TOLERANCE};
 
-/// Levels closer than this, relatively, are equal for flows that have their home at one of two links and might as well
-/// have it at the other.
+/// Relative distance below which two links fill at one level, so that either may be the bottleneck of a flow of both.
 pub(super) const TIE: f64 = 1e-13;
 
-/// What the filling knows between solves, while flows are grouped.
+/// State of the filling between solves, while flows are grouped.
 #[derive(Debug, Default)]
 pub(super) struct Refill {
     pub(super) is_grouped: bool,
-    /// By the numbers of the links.
+    /// Flows of each link, by link.
     pub(super) stages: Vec<Stage>,
     pub(super) places: Places,
-    /// By the numbers of the links.
+    /// Level of the flows with each bottleneck, by link.
     pub(super) lids: Vec<Lid>,
-    /// The links that are full, by level; while they are being filled, those that are first and those to come.
+    /// Full links by level; during a filling, the links already filled and those to come.
     turns: Vec<Turn>,
-    /// Whether the turns and the lids are those of a filling of all links.
+    /// The fill order and the frozen levels are those of a filling of all links.
     is_filled: bool,
-    /// How many times its level of some solve the level of a flow may be by now: a bound for all flows.
+    /// Upper bound on the growth of any flow's level since the headroom was reset.
     growth: f64,
-    /// By the numbers of the links: up to which growth a link has room; infinite where it has a turn or no flows, and need not be
-    /// looked at.
+    /// Headroom by link: growth of levels up to which the link has room; infinite if the link is in the fill order or
+    /// has no flows, and needs no test.
     pub(super) rooms: Vec<f64>,
-    /// The homes of flows that a link takes in, and these flows.
+    /// Bottlenecks of the flows that a link freezes, and these flows; buffers.
     pub(super) homes: Vec<u32>,
     pub(super) taken: Vec<u32>,
-    /// The links that take no turn and have been found to have room.
+    /// Links outside the fill order that were found to have room; a buffer.
     looked_at: Vec<u32>,
-    /// The links that have had their turns taken away since the last solve, and the first place at which another link may
-    /// stand or have another level than then.
+    /// Links removed from the fill order since the last solve, and first position at which the order or a level may
+    /// have changed since then.
     out: Vec<u32>,
     first_change: usize,
-    /// How many solves in a row were better done the other way.
+    /// Number of consecutive solves for which the other method would have been better.
     misfits: u32,
 }
 
-/// What keeps down the flows whose home is a link: a term of the sums over groups.
+/// Level of the flows of a bottleneck: a term of the sums over groups.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 pub(super) struct Lid {
-    /// Their level, if the link is full; else zero.
+    /// Level of the flows if the link is full; else zero.
     pub(super) level: f64,
-    /// One if they rise, else zero.
+    /// One if the flows still rise, else zero.
     pub(super) rising: f64,
 }
 
-/// When a link fills.
+/// Entry of the fill order: a link and the level at which it fills.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     level: f64,
@@ -82,14 +82,14 @@ impl Lid {
 }
 
 impl Refill {
-    /// Returns the first link from this one on that may have no room once flows have grown by so much.
+    /// Returns the first link from this one on that may have no room after this growth.
     fn without_room(&self, from: u32, growth: f64) -> Option<u32> {
         let place = position(&self.rooms[from as usize..], |&room| room < growth)?;
         Some(from + place as u32)
     }
 }
 
-/// Returns the place of the first one that is so, looking at eight at a time without a branch for each.
+/// Returns the position of the first match, testing eight at a time without a branch for each.
 pub(super) fn position<T>(all: &[T], is_so: impl Fn(&T) -> bool) -> Option<usize> {
     let (eights, rest) = all.as_chunks::<8>();
     let is_among = |eight: &[T; 8]| eight.iter().fold(false, |found, one| found | is_so(one));
@@ -100,32 +100,33 @@ pub(super) fn position<T>(all: &[T], is_so: impl Fn(&T) -> bool) -> Option<usize
     some.iter().position(is_so).map(|place| first + place)
 }
 
-/// Flows are grouped when that has been found better so many times in a row, and no longer when the contrary has: it costs
-/// a few solves, and dense traffic has its lulls.
+/// Number of consecutive solves that must favour grouping before flows are grouped: it costs a few solves, and dense
+/// traffic has its lulls.
 const PATIENCE: u32 = 4;
+/// Number of consecutive solves that must favour ungrouping before flows are ungrouped.
 const PATIENCE_WITH_GROUPS: u32 = 32;
 
-/// Solves that look at fewer limits than this, and one per link, are done as they come up.
+/// Work [flow limits], plus one per link, up to which a solve is better done by the sweep.
 const DENSE: usize = 64;
 
-/// Flows stay grouped where one in so many of the links that are full gets another level.
+/// Flows stay grouped while at least one in this many full links changes its level.
 const SPARSE: usize = 8;
 
-/// How much higher than the next one a link may be expected to be before it waits.
+/// Ratio of the level of a link to that of the next one beyond which the link moves towards the end.
 const HASTE: f64 = 1.0 + 1e-3;
 
-/// Turns whose levels are as close as this, relatively, are taken all or none: which of two links is the home of a flow
-/// may depend on the other one.
+/// Relative distance of levels below which entries of the fill order are redone together: which of two such links is
+/// the bottleneck of a flow may depend on the other one.
 const NEAR: f64 = 1e-10;
 
-/// What rounding may add to a sum over groups, relatively.
+/// Relative rounding error of a sum over groups.
 const ROUNDING: f64 = 1e-12;
 
-/// Growth is counted from 1 again beyond this.
+/// Growth beyond which the headroom is reset.
 const MOST_GROWTH: f64 = 1e100;
 
 impl MaxMin {
-    /// Decides whether flows are grouped for the next solve.
+    /// Chooses the method of the next solve: filling with groups or sweep without.
     pub(super) fn choose_grouping(&mut self) {
         let (fits, patience) = if self.refill.is_grouped {
             (SPARSE * self.sweep.changed.len() >= self.refill.turns.len(), PATIENCE_WITH_GROUPS)
@@ -140,7 +141,7 @@ impl MaxMin {
         }
     }
 
-    /// Lets the links that are full take turns by their levels.
+    /// Sets the fill order to the full links by their levels.
     pub(super) fn take_turns_as_they_are(&mut self) {
         self.refill.turns.clear();
         self.refill.lids.clear();
@@ -158,7 +159,7 @@ impl MaxMin {
         self.refill.turns.sort_by(|one, other| one.level.total_cmp(&other.level));
     }
 
-    /// Brings the rates up to date by filling all links. Flows are grouped.
+    /// Updates the rates by filling all links. Flows are grouped.
     pub(super) fn refill(&mut self) {
         self.begin_sweep();
         self.sweep.rising.clear();
@@ -168,6 +169,7 @@ impl MaxMin {
         self.refill.is_filled = none_left_out;
         self.refill.first_change = place;
         self.open_lids_from(place);
+        // Enough if the order is roughly right; else filling from lower bounds is faster.
         let steps = 4 * self.refill.turns.len() + 64;
         if self.fill_in_turn(place, HASTE, steps) {
             self.settle_links();
@@ -176,7 +178,7 @@ impl MaxMin {
         }
     }
 
-    /// Does what [`MaxMin::refill`] does, without any expectations.
+    /// Updates the rates by filling all links from lower bounds, without the last fill order.
     pub(super) fn refill_afresh(&mut self) {
         self.begin_sweep();
         self.sweep.rising.clear();
@@ -185,8 +187,8 @@ impl MaxMin {
         self.fill_afresh();
     }
 
-    /// Lets the links at which flows came or went take their turns where their levels are expected; returns the first
-    /// place at which that makes a difference.
+    /// Moves the links at which flows came or went to their estimated levels in the fill order; returns the first
+    /// position at which that makes a difference.
     fn expect_changes(&mut self) -> usize {
         let mut disturbed = std::mem::take(&mut self.disturbed);
         for &link in &disturbed {
@@ -228,7 +230,7 @@ impl MaxMin {
         first
     }
 
-    /// Adds a turn after those of lower levels, and returns its place.
+    /// Inserts an entry after those of lower levels, and returns its position.
     fn add_turn(&mut self, turn: Turn) -> usize {
         self.refill.stages[turn.link as usize].is_in_turn = true;
         self.refill.rooms[turn.link as usize] = f64::INFINITY;
@@ -237,7 +239,7 @@ impl MaxMin {
         place
     }
 
-    /// Lets all flows rise from where the links before this place have filled.
+    /// Unfreezes the flows of the links from this position on.
     fn open_lids_from(&mut self, place: usize) {
         if place == 0 {
             return self.open_lids();
@@ -247,14 +249,14 @@ impl MaxMin {
         }
     }
 
-    /// Lets all flows rise from nothing, but those that are kept down by links that the solve does not take into account.
+    /// Unfreezes all flows, except those of skipped links.
     fn open_lids(&mut self) {
         for (lid, link) in self.refill.lids.iter_mut().zip(&self.links) {
             *lid = if link.mark.left_out { Lid::shut(link.level) } else { Lid::OPEN };
         }
     }
 
-    /// Fills all links, each of which is expected at the level that it would have if no other one was full.
+    /// Fills all links from lower bounds: each is expected at the level that it would have if no other one was full.
     fn fill_afresh(&mut self) {
         self.open_lids();
         self.forget_rooms();
@@ -271,23 +273,23 @@ impl MaxMin {
         self.refill.turns.sort_by(|one, other| one.level.total_cmp(&other.level));
         self.refill.first_change = 0;
         let has_ended = self.fill_in_turn(0, 1.0 + TOLERANCE, self.steps_afresh());
-        debug_assert!(has_ended, "links take turns for ever");
+        debug_assert!(has_ended, "the filling does not end");
         if has_ended { self.settle_links() } else { self.repair_afresh() }
     }
 
-    /// Returns how many steps a filling from lower bounds takes at most.
+    /// Returns an upper bound on the steps of a filling from lower bounds.
     ///
-    /// A step fills a link, takes it out, lets it wait, or leaves flows at their ceilings. Each link is filled or taken out
-    /// once. It waits where its level has risen, and so a flow of it has been frozen since it was looked at: not more often
-    /// than it has flows. Each flow is left at its ceiling once. Rounding
-    /// may let a link go back or come later, and others have another turn: all of them once more is enough for that.
+    /// A step fills a link, removes it, moves it towards the end, or ungroups flows at their ceilings. Each link is
+    /// filled or removed once. It moves towards the end if its level has risen, and so a flow of it has been frozen
+    /// since its last visit: at most as often as it has flows. Each flow is ungrouped at its ceiling once. Rounding
+    /// may move a link back or forth, and cause other visits: twice the sum is enough for that.
     fn steps_afresh(&self) -> usize {
         let waits: usize = self.links.iter().map(|link| link.members.len()).sum();
         2 * (waits + self.links.len() + self.flows.len())
     }
 
-    /// Does what [`MaxMin::refill`] does by a sweep over all links, which ends whatever rounding does: there each link fills
-    /// once. Flows are not grouped any more.
+    /// Updates the rates by a sweep over all links, in which each link fills once, so that it ends whatever rounding
+    /// does. Ungroups the flows.
     pub(super) fn repair_afresh(&mut self) {
         for index in 0..self.flows.len() as u32 {
             let flow = &mut self.flows[index as usize];
@@ -305,8 +307,8 @@ impl MaxMin {
         self.repair();
     }
 
-    /// Lets the links fill one after the other, from this place on; one that turns out to be so many times as high as the next one
-    /// waits. Returns whether that came to an end in so many steps.
+    /// Fills the links in order from this position on; a link whose level exceeds `haste` times that of the next one
+    /// moves towards the end. Returns whether the filling ended within `steps` steps.
     fn fill_in_turn(&mut self, mut place: usize, haste: f64, steps: usize) -> bool {
         let mut left = steps;
         loop {
@@ -331,7 +333,7 @@ impl MaxMin {
         }
     }
 
-    /// Fills the link whose turn it is; returns the place of the next one.
+    /// Fills the link at this position; returns the next position.
     fn fill_at(&mut self, mut place: usize, haste: f64) -> usize {
         let Turn { link, level: expected } = self.refill.turns[place];
         let reached = if place > 0 { self.refill.turns[place - 1].level } else { 0.0 };
@@ -366,16 +368,16 @@ impl MaxMin {
         place + 1
     }
 
-    /// Gives a link its turn after those that are expected to be lower.
+    /// Moves a link towards the end, after those of lower expected levels.
     fn wait(&mut self, place: usize, level: f64) {
         let turns = &mut self.refill.turns[place..];
         turns[0].level = level;
-        // It hardly ever moves far.
+        // Linear search, because it rarely moves far.
         let lower = turns[1..].iter().take_while(|turn| turn.level < level).count();
         turns[..=lower].rotate_left(1);
     }
 
-    /// Gives a link its turn before those that are higher, and these another one after it; returns its place.
+    /// Moves a link back before those of higher levels, which will be visited again; returns its position.
     fn go_back(&mut self, place: usize, level: f64) -> usize {
         let turns = &mut self.refill.turns[..=place];
         let higher = turns[..place].iter().rev().take_while(|turn| turn.level * (1.0 - TOLERANCE) > level);
@@ -386,7 +388,7 @@ impl MaxMin {
         first
     }
 
-    /// Returns how many times its level of the last solve the level of any flow is at most, new ones aside; at least 1.
+    /// Returns an upper bound on the growth of any flow's level since the last solve, new flows aside; at least 1.
     fn growth_since_last(&self) -> f64 {
         let at_home = self.refill.turns.iter().map(|turn| {
             let index = turn.link as usize;
@@ -399,14 +401,14 @@ impl MaxMin {
         at_home.chain(moved).map(|(now, before)| now / before).fold(1.0, f64::max)
     }
 
-    /// Forgets which links have room.
+    /// Resets the headroom of all links.
     fn forget_rooms(&mut self) {
         self.refill.growth = 1.0;
         self.refill.rooms.fill(0.0);
     }
 
-    /// Gives turns to the links that carry too much, now that all that had turns are full and flows have grown by so much;
-    /// returns the first place from which to go on.
+    /// Inserts the overloaded links into the fill order, once all links in it are full and flows have grown by this
+    /// factor; returns the first position to visit.
     fn add_overloaded(&mut self, growth: f64) -> Option<usize> {
         let mut looked_at = std::mem::take(&mut self.refill.looked_at);
         looked_at.clear();
@@ -435,7 +437,7 @@ impl MaxMin {
             }
         }
         if first.is_some() {
-            // These rooms count from levels that will be others.
+            // These headrooms refer to levels that will change.
             looked_at.iter().for_each(|&link| self.refill.rooms[link as usize] = 0.0);
         }
         self.refill.looked_at = looked_at;
@@ -445,7 +447,7 @@ impl MaxMin {
         first
     }
 
-    /// Gives the links that are full their levels, and notes which of these are new.
+    /// Stores the levels of the full links, and records which of these changed.
     fn settle_links(&mut self) {
         if self.refill.first_change == 0 {
             (0..self.links.len() as u32).for_each(|link| self.settle_link(link));
@@ -511,7 +513,7 @@ mod tests {
         }
     }
 
-    /// The way out of a filling that does not end, which no input is known to take.
+    /// Tests the fallback for a filling that does not end, which no known input triggers.
     #[test]
     fn a_sweep_over_all_links_ends_what_a_filling_began() {
         let (mut filled, mut swept) = (dense(), dense());

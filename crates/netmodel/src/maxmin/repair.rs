@@ -1,19 +1,19 @@
-//! The sweep over levels that brings an allocation up to date.
+//! Incremental repair of an allocation: a sweep over levels.
 //!
 //! A link is *marked* when it may fill at another level than before. From then on the flows that it froze may rise to
-//! their ceilings for all it knows: their limits say so. Two kinds of events wait in a heap, ordered by level:
+//! their ceilings as far as the link knows: their limits say so. Two kinds of events wait in a heap, ordered by level:
 //!
-//! - *fill*: a marked link is full; its flows that could rise further freeze. A flow that so gets another rate marks its
-//!   other links. The event's level is a lower bound, because freezing a flow elsewhere leaves more room: it is computed
-//!   again when the event comes up, and filed again where it has risen.
+//! - *fill*: a marked link is full; its flows that could rise further freeze. A flow that thereby changes its rate marks
+//!   its other links. The event's level is a lower bound, because freezing a flow elsewhere leaves more room: it is
+//!   recomputed when the event comes up, and inserted again if it has risen.
 //! - *release*: the sweep passes the old level of a marked link that is not full yet. The flows that it froze rise, so
 //!   that their other links are marked.
 //!
-//! What a sweep would find out in vain is left out of it: a link that is not full and only loses flows stays so, and so does
-//! one that has room for all its flows at their limits.
+//! The sweep skips links that cannot fill: a link that is not full and only loses flows, and a link that has room for all
+//! its flows at their limits.
 //!
-//! Every link fills at most once per sweep. A link that is marked when the sweep is at some level has its own level, the
-//! old one and the new one, at or above that: below, nothing that it carries has changed.
+//! Every link fills at most once per sweep. When a link is marked at some level of the sweep, its own level, the old one
+//! and the new one, is at or above that: below, its load has not changed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,53 +21,54 @@ use std::collections::BinaryHeap;
 use super::{FlowIndex, Link, MaxMin, TOLERANCE, UNCHANGED, Use};
 use crate::Sharing;
 
-/// How many flows a link may have that is asked whether it has room for all of them each time that one rises.
+/// Largest number of flows of a link for which a rising flow triggers a test for room.
 const FEW: usize = 4;
 
 /// The state of a sweep; kept between sweeps for its memory.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
-    /// The number of the sweep, from 1.
+    /// Number of the sweep, from 1.
     pub(super) number: u64,
-    /// Counts marks and evaluations.
+    /// Number of marks and evaluations so far.
     step: u64,
     events: BinaryHeap<Reverse<Event>>,
-    /// The flows that may rise: new ones, and those that a marked link froze.
+    /// Flows that may rise: new ones, and those that a marked link froze.
     pub(super) rising: Vec<u32>,
-    /// The links whose flows got another level.
+    /// Links whose level changed.
     pub(super) changed: Vec<u32>,
-    /// The flows that got another home.
+    /// Flows whose bottleneck changed.
     pub(super) moved: Vec<u32>,
-    /// The levels that they had before, while flows are grouped.
+    /// Their levels before, while flows are grouped.
     pub(super) left: Vec<f64>,
-    /// The links that were marked.
+    /// Marked links.
     touched: Vec<u32>,
-    /// Counts the flows at whose limits it has looked.
+    /// Number of flow limits read so far.
     pub(super) work: usize,
 }
 
-/// Where a link stands in the sweep.
+/// State of a link in the sweep.
 #[derive(Debug, Default)]
 pub(super) struct Mark {
-    /// The last sweep that marked the link.
+    /// Last sweep that marked the link.
     sweep: u64,
-    /// The last sweep that had to look at the link, were it full or not, and the last one that found room for all its flows.
+    /// Last sweep that must mark the link whether it is full or not, and last sweep that found room for all its
+    /// flows.
     pub(super) due_in: u64,
     roomy_in: u64,
     full: bool,
-    /// Whether the solve does not take the link into account.
+    /// The solve skips the link.
     pub(super) left_out: bool,
-    /// Whether a flow of the link was frozen elsewhere since the last evaluation.
+    /// A flow of the link was frozen elsewhere since the last evaluation.
     stale: bool,
-    /// The level of its valid fill event, and where the search for the next one starts.
+    /// Level of its valid fill event, and start of the search for the next one.
     pub(super) level: f64,
-    /// The steps at which the link was marked and evaluated.
+    /// Steps at which the link was marked and evaluated.
     marked_at: u64,
     evaluated_at: u64,
 }
 
-/// Ordered by level, fills before releases, then by link: one number, which is compared in no time. Above are the bits of the
-/// level, which is not negative, so that they are ordered as the levels are.
+/// An event in one number, for fast comparison: ordered by level, fills before releases, then by link. The upper half
+/// holds the bits of the level; levels are not negative, so their bits are ordered as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event(u128);
 
@@ -77,7 +78,7 @@ enum Kind {
     Release,
 }
 
-/// What a release has and a fill has not.
+/// Bit that distinguishes releases from fills.
 const RELEASE: u64 = 1 << 32;
 
 impl Event {
@@ -102,6 +103,7 @@ impl Event {
 impl MaxMin {
     pub(super) fn repair(&mut self) {
         self.begin_sweep();
+        // New flows first: links without room for them become due, and are marked below even if they were not full.
         self.begin_rising();
         let mut disturbed = std::mem::take(&mut self.disturbed);
         for index in disturbed.drain(..) {
@@ -111,6 +113,7 @@ impl MaxMin {
             }
         }
         self.disturbed = disturbed;
+        // Only now: marking a link raises the limits of its flows, which the levels of the others depend on.
         for index in 0..self.sweep.touched.len() {
             self.evaluate(self.sweep.touched[index]);
         }
@@ -140,8 +143,8 @@ impl MaxMin {
         self.begun = begun;
     }
 
-    /// Lets the flows that have begun rise: at once to their ceilings, if no link of theirs is full then. The links without
-    /// room for that are due.
+    /// Raises new flows to their ceilings at once if no link of theirs is full then. Links without room for that
+    /// become due.
     fn begin_rising(&mut self) {
         let mut begun = std::mem::take(&mut self.sweep.rising);
         begun.retain(|&flow| {
@@ -159,7 +162,7 @@ impl MaxMin {
         self.sweep.rising = begun;
     }
 
-    /// Returns whether a link that was not full is not, either, with all its flows at their limits. Each link is looked at
+    /// Returns whether a link that was not full remains so with all its flows at their limits. Each link is tested
     /// once, however many flows begin there.
     fn find_room_for_all(&mut self, index: u32) -> bool {
         let number = self.sweep.number;
@@ -180,12 +183,12 @@ impl MaxMin {
         }
         match link.sharing {
             Sharing::Shared => link.has_room(|member| self.limits[member.flow as usize]),
-            // One flow that just fills the pipe keeps all others down.
+            // One flow that just fills the pipe freezes all others.
             Sharing::FatPipe => self.level_of(index) == f64::INFINITY,
         }
     }
 
-    /// Notes that a flow is new or gets another home.
+    /// Records that a flow is new or changes its bottleneck.
     pub(super) fn note_move(&mut self, index: u32) {
         if self.flows[index as usize].moved_in == self.sweep.number {
             return;
@@ -197,7 +200,7 @@ impl MaxMin {
         }
     }
 
-    /// Marks a link, unless the sweep has done so before; returns whether it did now.
+    /// Marks a link unless the sweep has done so; returns whether it did now.
     fn mark(&mut self, index: u32) -> bool {
         let link = &mut self.links[index as usize];
         if link.mark.sweep == self.sweep.number || link.mark.left_out {
@@ -213,14 +216,14 @@ impl MaxMin {
                 self.limits[flow as usize] = self.flows[flow as usize].ceiling;
                 self.sweep.rising.push(flow);
             }
-            // A level that is equal but for rounding fills before it releases.
+            // A level that is equal up to rounding must fill before it releases.
             let level = link.level * (1.0 + TOLERANCE);
             self.sweep.events.push(Reverse(Event::new(level, Kind::Release, index)));
         }
         true
     }
 
-    /// Computes the level of a marked link and files its fill event.
+    /// Computes the level of a marked link and inserts its fill event.
     fn evaluate(&mut self, index: u32) {
         let level = self.level_of(index);
         self.sweep.step += 1;
@@ -234,20 +237,21 @@ impl MaxMin {
 
     fn fill(&mut self, index: u32, level: f64) {
         let Mark { full, stale, level: valid, .. } = self.links[index as usize].mark;
+        // An event is stale if the link is full or was evaluated again: the heap has no removal.
         if full || valid.to_bits() != level.to_bits() {
             return;
         }
         if stale {
             self.evaluate(index);
-            // Its event has just been filed; it comes up next unless the level has risen.
+            // Its event has just been inserted; it comes up next unless the level has risen.
             return;
         }
         self.links[index as usize].mark.full = true;
         let most = level * (1.0 + TOLERANCE);
         let (before, level) = self.settle(index, level);
         let mut freezes = false;
-        // The flows at home first: nearly all of them freeze here again, nearly all others have been frozen before, so
-        // that each loop's branch goes one way.
+        // The bottlenecked flows first: nearly all of them freeze here again, and nearly all others are frozen
+        // already, so that each loop's branch is predictable.
         for place in 0..self.links[index as usize].home.len() {
             let flow = self.links[index as usize].home[place];
             if self.limits[flow as usize] > most {
@@ -269,8 +273,8 @@ impl MaxMin {
         }
     }
 
-    /// Gives a link that is full its level, unless that differs from the one before by no more than rounding. Returns
-    /// both.
+    /// Sets the level of a full link, unless it differs from the one before by rounding only. Returns the old and the
+    /// new level.
     fn settle(&mut self, index: u32, level: f64) -> (f64, f64) {
         let link = &mut self.links[index as usize];
         let before = link.level;
@@ -305,15 +309,14 @@ impl MaxMin {
         }
     }
 
-    /// Returns whether a link that is not marked may fill at another level now that a flow of it rises or falls. One that is not
-    /// full has room for what a flow no longer takes; where it has few flows it is faster to see that it has room for one that
-    /// rises than to mark it.
+    /// Returns whether an unmarked link may fill at another level after a flow of it rises or falls. A link that is
+    /// not full stays so when a flow falls; for a link with few flows a test for room is faster than marking it.
     fn may_fill(&self, index: u32, rises: bool) -> bool {
         let link = &self.links[index as usize];
         link.level.is_finite() || rises && (link.members.len() > FEW || !self.has_room_for_all(index))
     }
 
-    /// Lets the flows that a link froze rise beyond its old level.
+    /// Releases the flows that a link froze beyond its old level.
     fn release(&mut self, index: u32) {
         if self.links[index as usize].mark.full {
             return;
@@ -335,7 +338,8 @@ impl MaxMin {
         }
     }
 
-    /// Ends the sweep: links that are not full freeze no flow, and flows that no link has frozen rise to their ceilings.
+    /// Ends the sweep: links that are not full freeze no flow, and flows that no link has frozen rise to their
+    /// ceilings.
     fn end_sweep(&mut self) {
         let mut rising = std::mem::take(&mut self.sweep.rising);
         for flow in rising.drain(..) {

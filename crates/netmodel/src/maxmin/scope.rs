@@ -1,12 +1,13 @@
-//! Which links a solve takes into account: all that a change reaches, or those that SimGrid's would.
+//! Scope of a solve: the links that a change reaches, or the subset that SimGrid would mark.
 //!
 //! SimGrid (lmm/System.cpp of 3.32: `expand`, `enable_var`, `var_free`, `update_modified_set`) solves the links that it
-//! has marked since the last solve. To mark a link marks all that the flows on it reach, unless it is marked already. A
-//! flow that begins marks its first link only. Where several flows from one host begin at one instant, the first of them
-//! marks the link that they share, and the next one finds it marked: the other links of that one may be left out, and
-//! the flows there keep their rates until a later change reaches them. Such links are *owed* here.
+//! has marked since the last solve, its *modified set*. Marking a link marks everything that the flows on it reach, unless
+//! the link is marked already. A flow that begins marks its first link only. If several flows from one host begin at one
+//! instant, the first of them marks the link that they share, and the next one finds it marked: its other links may
+//! be left out of the solve, and the flows there keep their rates until a later change reaches them. Such links are
+//! *skipped* here.
 //!
-//! The flows are followed only where a link may be left out: elsewhere both scopes give the same rates.
+//! Flows are followed lazily, only if a link may be skipped: otherwise both scopes give the same rates.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,40 +15,40 @@ use serde::{Deserialize, Serialize};
 use super::{MaxMin, Member};
 use crate::Sharing;
 
-/// Which links a solve takes into account.
+/// Links that a solve takes into account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// All that a change reaches: the allocation is max-min fair after every solve.
+    /// Every link that a change reaches: the allocation is max-min fair after every solve.
     #[default]
     Complete,
-    /// Those that SimGrid marks: where several flows begin at one instant, links may be overloaded for a while.
+    /// The links that SimGrid marks: if several flows begin at one instant, links may be overloaded for a while.
     Marked,
 }
 
-/// The marks since the last solve.
+/// Links marked since the last solve.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     pub(super) scope: Scope,
-    /// The number of the next solve.
+    /// Number of the next solve.
     round: u64,
-    /// The last round in which each link was marked.
+    /// Last round in which each link was marked.
     links: Vec<u64>,
-    /// The last round in which each flow was followed.
+    /// Last round in which each flow was followed.
     flows: Vec<u64>,
-    /// Links to mark, with all that the flows on them reach.
+    /// Links to mark, with everything that the flows on them reach.
     roots: Vec<u32>,
-    /// Links that are marked, whose flows have not been followed yet.
+    /// Marked links whose flows have not been followed yet.
     open: Vec<u32>,
-    /// Links that flows brought with them and that were not marked then.
+    /// Links of new flows that were not marked when the flow began.
     missed: Vec<u32>,
-    /// The flow that missed marks last, where links were open then: it is not followed from these.
+    /// Last flow with such links, if marked links were open then: it is not followed from these.
     late: Option<u32>,
-    /// Links that have been left out of a solve, and not been solved since.
+    /// Links that were left out of a solve and not solved since.
     pub(super) owed: Vec<u32>,
 }
 
-/// How many flows of a link are asked whether they reach a marked one, before the others are followed from there.
+/// Number of flows of a link that are tested for a marked link before open links are followed.
 const LOOKED_AT: usize = 4;
 
 impl Marks {
@@ -59,13 +60,13 @@ impl Marks {
         self.links.get(link as usize) == Some(&self.round)
     }
 
-    /// Marks a link; returns whether it was not marked.
+    /// Marks a link; returns whether it was not marked before.
     fn mark(&mut self, link: u32) -> bool {
         let round = self.round;
         std::mem::replace(&mut self.links[link as usize], round) != round
     }
 
-    /// Notes that a flow is followed; returns whether it was not before.
+    /// Records that a flow is followed; returns whether it was not before.
     fn follow(&mut self, flow: u32) -> bool {
         let round = self.round;
         std::mem::replace(&mut self.flows[flow as usize], round) != round
@@ -73,20 +74,20 @@ impl Marks {
 }
 
 impl MaxMin {
-    /// Marks these links.
+    /// Schedules links to be marked.
     pub(super) fn mark_links(&mut self, links: impl Iterator<Item = u32>) {
         if self.marks.scope == Scope::Marked {
             self.marks.roots.extend(links);
         }
     }
 
-    /// Marks what a flow marks that begins now with this number, before it is on its links.
+    /// Marks the links that a new flow of this number marks, before it is added to its links.
     pub(super) fn mark_beginning(&mut self, flow: u32, links: impl Iterator<Item = u32> + Clone) {
         if self.marks.scope == Scope::Complete {
             return;
         }
         if let Some(followed) = self.marks.flows.get_mut(flow as usize) {
-            // Another flow may have had the number in this round.
+            // Another flow may have had this number in this round.
             *followed = 0;
         }
         self.follow_before_late();
@@ -108,15 +109,15 @@ impl MaxMin {
         }
     }
 
-    /// Follows what was open when the last flow began that missed a mark, before other links are marked, from which that flow is
-    /// followed, or flows leave their links.
+    /// Follows the links that were open when the deferred flow began. Called before other links are marked, from
+    /// which that flow is followed, and before flows leave their links.
     pub(super) fn follow_before_late(&mut self) {
         let Some(late) = self.marks.late.take() else { return };
         while self.follow_one() {}
         self.marks.flows[late as usize] = 0;
     }
 
-    /// Follows the flows of a link that is open, if there is one.
+    /// Follows the flows of one open link; returns whether there was one.
     fn follow_one(&mut self) -> bool {
         let Self { links, flows, marks, .. } = self;
         let Some(link) = marks.open.pop() else { return false };
@@ -132,10 +133,11 @@ impl MaxMin {
         true
     }
 
-    /// Marks the roots and what flows reach from there, until it is known which of these links are marked: in dense traffic
-    /// all are, as a few flows show, and a link without flows is reached from nowhere. What is left is followed when it is asked
-    /// for; a flow that begins meanwhile has only links that are marked, or is [late](Marks::late), and one that ends makes all
-    /// its links roots. It is faster where no flow has begun in this round that missed a mark.
+    /// Marks the roots and the links that flows reach from there, until it is known which of the `wanted` links are
+    /// marked: in dense traffic all are, which a few flows show, and a link without flows is not reached. The
+    /// remaining links are followed on demand; a flow that begins meanwhile has marked links only, or is
+    /// [deferred](ModifiedSet::deferred_flow), and one that ends makes all its links roots. Faster if no flow of this
+    /// round had unmarked links (`none_missed`).
     fn follow_roots(&mut self, wanted: impl Iterator<Item = u32>, none_missed: bool) {
         if self.marks.roots.is_empty() && self.marks.open.is_empty() {
             return;
@@ -155,7 +157,7 @@ impl MaxMin {
             if marks.is_marked(wanted) || members.is_empty() {
                 continue;
             }
-            // A flow that reaches a marked link is reached from there, unless that was marked before the flow began.
+            // A flow that reaches a marked link is reached from it, unless the link was marked before the flow began.
             let is_reached = |member: &Member| {
                 flows[member.flow as usize].uses.iter().any(|used| marks.is_marked(used.link))
             };
@@ -166,7 +168,7 @@ impl MaxMin {
         }
     }
 
-    /// Decides which links the solve leaves out, and which of those left out before it makes good.
+    /// Selects the links that the solve skips, and the formerly skipped links that it solves now.
     pub(super) fn limit_scope(&mut self) {
         let mut missed = std::mem::take(&mut self.marks.missed);
         missed.retain(|&link| !self.has_room_at_ceilings(link));
@@ -190,8 +192,8 @@ impl MaxMin {
         self.forget_marks();
     }
 
-    /// Returns whether a link keeps no flow down, whatever others do: to leave it out changes nothing until another flow begins
-    /// there, which marks it or misses it once more.
+    /// Returns whether a link is the bottleneck of no flow at any rates of the others: skipping it changes nothing
+    /// until another flow begins there, which marks it or finds it unmarked again.
     fn has_room_at_ceilings(&self, index: u32) -> bool {
         let link = &self.links[index as usize];
         link.sharing == Sharing::Shared && link.has_room(|member| self.flows[member.flow as usize].ceiling)
@@ -216,7 +218,7 @@ mod tests {
     use super::Scope;
     use crate::Sharing;
 
-    /// Marks as SimGrid does: at once.
+    /// Marks eagerly, as SimGrid does.
     #[derive(Default)]
     struct Eager {
         flows: BTreeMap<FlowIndex, Vec<u32>>,
@@ -276,7 +278,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is left out of a solve is what SimGrid does not mark, however late it is followed.
+        /// The skipped links are those that SimGrid does not mark, however lazily flows are followed.
         #[test]
         fn links_are_left_out_that_are_not_marked(steps in steps()) {
             let mut sharing = MaxMin::new(Scope::Marked);

@@ -1,4 +1,4 @@
-//! A platform under construction: names are resolved and checked as they are declared.
+//! Construction of a platform: names are resolved and checked as they are declared.
 
 use std::sync::Arc;
 
@@ -17,39 +17,39 @@ mod zones;
 
 pub(crate) use routes::RouteEnds;
 
-/// The most hosts of a platform.
+/// Maximum number of hosts of a platform.
 pub(crate) const HOST_LIMIT: u64 = 1 << 24;
-/// The most links of a platform.
+/// Maximum number of links of a platform.
 pub(crate) const LINK_LIMIT: u64 = 1 << 28;
 
-/// The link that hosts of zones with listed routes send to themselves through (FullZone.cpp, network_cm02.cpp).
+/// Link through which hosts of zones with listed routes send to themselves (FullZone.cpp, network_cm02.cpp).
 pub(super) const LOOPBACK_NAME: &str = "__loopback__";
 
-/// What a link's name in a route stands for.
+/// Object of a link name in a route.
 #[derive(Clone, Copy, Debug)]
 enum LinkName {
     One(LinkId),
     Split { up: LinkId, down: LinkId },
 }
 
-/// A platform to which hosts, links and zones are added in the order of their declaration.
+/// Builder of a platform, to which hosts, links and zones are added in the order of their declaration.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     origin: Arc<str>,
     hosts: Vec<Host>,
     links: Vec<Link>,
     link_names: FxHashMap<String, LinkName>,
-    /// The places of the hosts.
+    /// Zone and vertex of each host.
     places: Vec<Place>,
-    /// Hosts, routers and zones have one space of names.
+    /// Hosts, routers and zones by name; they share one name space.
     nodes: FxHashMap<String, Node>,
     zones: Vec<Zone>,
-    /// The zones that are not closed yet, the outermost first.
+    /// Zones that are not closed yet, the outermost first.
     open: Vec<ZoneId>,
     warnings: Vec<String>,
-    /// Where the next fat tree begins to number.
+    /// First numbers of the next fat tree.
     pub(crate) fat_tree_origin: FatTreeOrigin,
-    /// Where the next dragonfly begins to number its cables.
+    /// First cable number of the next dragonfly.
     pub(crate) dragonfly_cables: u64,
 }
 
@@ -76,7 +76,7 @@ impl Assembly {
         Location { origin: self.origin.clone(), line }
     }
 
-    /// Notes what the description should have said differently.
+    /// Adds a warning about the description.
     pub(crate) fn warn(&mut self, line: Option<u32>, warning: &str) {
         self.warnings.push(format!("{}: {warning}", self.at(line)));
     }
@@ -118,7 +118,7 @@ impl Assembly {
         if valid { Ok(()) } else { Err(self.value_error(line, owner, field, value, "zero or more")) }
     }
 
-    /// Checks that so many more hosts and links can be numbered.
+    /// Checks that this many more hosts and links can be numbered; `None` counts as too many.
     pub(crate) fn check_room(
         &self,
         line: Option<u32>,
@@ -147,7 +147,7 @@ impl Assembly {
         self.links.len() as u32
     }
 
-    /// Adds a host to the zone that was opened last, and returns its place.
+    /// Adds a host to the zone that was opened last, and returns its vertex.
     pub(crate) fn add_host(
         &mut self,
         host: HostDescription,
@@ -160,7 +160,7 @@ impl Assembly {
             return Err(self.value_error(line, &owner, "core", 0, "one or more"));
         }
         let id = HostId::new(self.next_host());
-        // A zone or router declared before may have the name of a host, and then gives it up, as in SimGrid.
+        // A zone or router declared before may have the name of a host and then loses it, as in SimGrid.
         if let Some(Node::Host(_)) = self.nodes.insert(host.name.clone(), Node::Host(id)) {
             return Err(self.duplicate(line, "host", &host.name));
         }
@@ -170,13 +170,13 @@ impl Assembly {
         Ok(place)
     }
 
-    /// Makes room for so many more links.
+    /// Reserves memory for this many more links.
     pub(crate) fn reserve_links(&mut self, links: usize, names: usize) {
         self.links.reserve(links);
         self.link_names.reserve(names);
     }
 
-    /// Adds a link that is not checked further: its cluster has done so.
+    /// Adds a link that its cluster has checked.
     pub(crate) fn add_plain_link(&mut self, link: Link, line: Option<u32>) -> Result<LinkId, PlatformError> {
         let id = LinkId::new(self.next_link());
         if self.link_names.insert(link.name.clone(), LinkName::One(id)).is_some() {
@@ -217,7 +217,7 @@ impl Assembly {
         }
     }
 
-    /// Returns the loopback link of vertices that have no route to themselves.
+    /// Returns the loopback link of vertices without a route to themselves.
     pub(crate) fn default_loopback(&mut self, line: Option<u32>) -> Result<LinkId, PlatformError> {
         match self.link_names.get(LOOPBACK_NAME) {
             Some(&LinkName::One(loopback)) => Ok(loopback),
@@ -225,7 +225,7 @@ impl Assembly {
         }
     }
 
-    /// Ends the platform.
+    /// Finishes the platform.
     pub(crate) fn finish(self) -> Result<Platform, PlatformError> {
         if self.hosts.is_empty() {
             return Err(PlatformError::NoHosts { origin: self.origin });

@@ -1,4 +1,4 @@
-//! Clusters: many equal hosts on a regular network.
+//! Construction of clusters: many equal hosts on a regular network.
 
 use super::assembly::Assembly;
 use super::description::{
@@ -143,7 +143,7 @@ fn wire(
     Ok(Wiring { cables, duplex, loopback, limiter, rule: RoutingRule::default(), backbone })
 }
 
-/// Moves on the numbers that SimGrid counts through all fat trees, and those through all dragonflies, of a platform.
+/// Advances the numbers that SimGrid counts over all fat trees, and those over all dragonflies, of a platform.
 fn advance_numbers(assembly: &mut Assembly, cluster: &ClusterDescription, cables: u64) {
     match cluster.shape {
         Shape::Flat | Shape::Torus(_) => {}

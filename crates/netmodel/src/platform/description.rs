@@ -1,20 +1,20 @@
 //! Platforms in TOML.
 //!
 //! Quantities are strings with the units of SimGrid's files (`"12.5GBps"`, `"100Mbps"`, `"1us"`, `"10Gf"`) or numbers
-//! in SI units: B/s, s, flop/s. An unknown field, or one that the topology has no use for, is an error.
+//! in SI units: B/s, s, flop/s. An unknown field, or one that the topology cannot use, is an error.
 //!
-//! A platform is a table `topology` and, for a graph only, lists of hosts, links and routes. What all topologies but
-//! the graph take:
+//! A platform is a table `topology` and, for a graph only, lists of hosts, links and routes. Fields of all topologies but
+//! the graph:
 //!
 //! | field | meaning | default |
 //! |---|---|---|
-//! | `name` | begins the names of links | `"cluster"` |
-//! | `prefix` | begins the names of hosts; a number from 0 follows | `"node-"` |
+//! | `name` | prefix of the names of links | `"cluster"` |
+//! | `prefix` | prefix of the names of hosts; a number from 0 follows | `"node-"` |
 //! | `speed`, `cores` | of each host [flop/s] | required, 1 |
 //! | `bandwidth`, `latency` | of each cable, in B/s and seconds | required |
 //! | `sharing` | of each cable: `"split_duplex"` or `"shared"` by both directions | `"split_duplex"` |
 //! | `loopback` | `{ bandwidth, latency }` of messages that a host sends to itself | none |
-//! | `limiter` | what a host, or a switch, carries in all [B/s] | none |
+//! | `limiter` | total traffic of a host, or of a switch [B/s] | none |
 //!
 //! A flat cluster is `hosts` on one switch, or on a backbone:
 //! ```toml
@@ -30,8 +30,8 @@
 //! ```toml
 //! topology = { kind = "torus", dims = [4, 4, 8], speed = "10Gf", bandwidth = "5GBps", latency = "500ns" }
 //! ```
-//! A fat tree has its levels from the hosts up: how many children a switch has, how many parents on this level a node
-//! below has, and how many parallel cables (default 1) lead to each:
+//! A fat tree has its levels from the hosts up, each with the number of children of a switch, the number of parents on this
+//! level of a node below, and the number of parallel cables (default 1) to each parent:
 //! ```toml
 //! [topology]
 //! kind = "fat_tree"
@@ -57,9 +57,8 @@
 //! bandwidth = "12.5GBps"
 //! latency = "300ns"
 //! ```
-//! A graph lists everything. A route is symmetrical unless it says otherwise; it crosses a split-duplex link in a
-//! direction, which its way back turns round. A host without route to itself has a loopback of 10 GB/s without
-//! latency:
+//! A graph lists everything. A route is symmetrical by default; it crosses a split-duplex link in a direction, which the
+//! reverse route reverses. A host without route to itself has a loopback link of 10 GB/s without latency:
 //! ```toml
 //! topology = { kind = "graph" }
 //! host = [{ name = "a", speed = "1Gf" }, { name = "b", speed = "2Gf", cores = 4 }]
@@ -87,11 +86,11 @@ pub(crate) mod fields;
 
 use fields::TopologyFields;
 
-/// A platform as a TOML file describes it; a table of another file can hold one too.
+/// A platform as described in TOML, in a file of its own or in a table of another one.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlatformDescription {
-    /// What routes messages.
+    /// The network between the hosts.
     pub topology: TopologyDescription,
     /// The hosts of a graph.
     #[serde(default)]
@@ -104,11 +103,11 @@ pub struct PlatformDescription {
     pub route: Vec<RouteDescription>,
 }
 
-/// What routes messages between the hosts of a platform.
+/// The network between the hosts of a platform.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "TopologyFields")]
 pub enum TopologyDescription {
-    /// Routes that the platform lists.
+    /// Listed routes.
     Graph,
     /// A regular network.
     Cluster(Box<ClusterDescription>),
@@ -127,34 +126,34 @@ impl JsonSchema for TopologyDescription {
 /// Many equal hosts on a regular network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterDescription {
-    /// The name that begins the names of links.
+    /// Prefix of the names of links.
     pub name: String,
-    /// What begins the names of hosts.
+    /// Prefix of the names of hosts.
     pub prefix: String,
-    /// What ends the names of hosts.
+    /// Suffix of the names of hosts.
     pub suffix: String,
-    /// The numbers in the names of hosts, one per host.
+    /// Numbers in the names of hosts, one per host.
     pub numbers: Vec<u32>,
-    /// What one core computes [flop/s].
+    /// Speed of one core [flop/s].
     pub speed: f64,
-    /// The cores of each host.
+    /// Number of cores of each host.
     pub cores: u32,
     /// The network.
     pub shape: Shape,
-    /// The bandwidth of a cable [B/s].
+    /// Bandwidth of a cable [B/s].
     pub bandwidth: f64,
-    /// The latency of a cable in seconds.
+    /// Latency of a cable [s].
     pub latency: f64,
-    /// How the flows on a cable share it; not [`CableSharing::FatPipe`].
+    /// Sharing of a cable by its flows; not [`CableSharing::FatPipe`].
     pub sharing: CableSharing,
-    /// A link that all messages between hosts cross; flat clusters only.
+    /// Link that all messages between hosts cross; flat clusters only.
     pub backbone: Option<BackboneDescription>,
-    /// The link of each host that its messages to itself cross. Each flow has the whole of it.
+    /// Link of each host for its messages to itself. Each flow has its whole capacity.
     pub loopback: Option<LoopbackDescription>,
-    /// What one host or switch carries in both directions together [B/s].
+    /// Total traffic of one host or switch, in both directions together [B/s].
     pub limiter: Option<f64>,
-    /// The name of the router in the middle, through which routes between zones lead; flat clusters only. By default
-    /// `prefix`, `name`, `"_router"` and `suffix`, one after the other.
+    /// Name of the router in the middle, through which routes between zones lead; flat clusters only. By default
+    /// `prefix`, `name`, `"_router"` and `suffix`, concatenated.
     pub router: Option<String>,
 }
 
@@ -171,7 +170,7 @@ pub enum Shape {
     Dragonfly(DragonflyShape),
 }
 
-/// How the flows on a link, and its two directions, share it.
+/// Sharing of a link by its flows and its two directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CableSharing {
@@ -184,7 +183,7 @@ pub enum CableSharing {
     FatPipe,
 }
 
-/// The link of a flat cluster that all messages between its hosts cross.
+/// Link of a flat cluster that all messages between its hosts cross.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackboneDescription {
@@ -192,16 +191,16 @@ pub struct BackboneDescription {
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
     #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
-    /// Latency in seconds.
+    /// Latency [s].
     #[serde(default, deserialize_with = "plain::<_, Time>")]
     #[schemars(with = "Time")]
     pub latency: f64,
-    /// How flows share it.
+    /// Sharing by the flows.
     #[serde(default)]
     pub sharing: Sharing,
 }
 
-/// The link of each host of a cluster that its messages to itself cross; each flow has the whole of it.
+/// Link of each host of a cluster for its messages to itself; each flow has its whole capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoopbackDescription {
@@ -209,7 +208,7 @@ pub struct LoopbackDescription {
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
     #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
-    /// Latency in seconds.
+    /// Latency [s].
     #[serde(default, deserialize_with = "plain::<_, Time>")]
     #[schemars(with = "Time")]
     pub latency: f64,
@@ -221,11 +220,11 @@ pub struct LoopbackDescription {
 pub struct HostDescription {
     /// The name.
     pub name: String,
-    /// What one core computes [flop/s].
+    /// Speed of one core [flop/s].
     #[serde(deserialize_with = "plain::<_, Speed>")]
     #[schemars(with = "Speed")]
     pub speed: f64,
-    /// The number of cores.
+    /// Number of cores.
     #[serde(default = "one")]
     pub cores: u32,
 }
@@ -244,11 +243,11 @@ pub struct LinkDescription {
     #[serde(deserialize_with = "plain::<_, Bandwidth>")]
     #[schemars(with = "Bandwidth")]
     pub bandwidth: f64,
-    /// Latency in seconds.
+    /// Latency [s].
     #[serde(default, deserialize_with = "plain::<_, Time>")]
     #[schemars(with = "Time")]
     pub latency: f64,
-    /// How flows and directions share it.
+    /// Sharing by the flows and directions.
     #[serde(default)]
     pub sharing: CableSharing,
 }
@@ -257,13 +256,13 @@ pub struct LinkDescription {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteDescription {
-    /// The host that sends.
+    /// Sending host.
     pub src: String,
-    /// The host that receives.
+    /// Receiving host.
     pub dst: String,
-    /// What a message crosses, in order.
+    /// Links that a message crosses, in order.
     pub links: Vec<Hop>,
-    /// Whether the way back crosses the same links in reverse order.
+    /// The reverse route crosses the same links in reverse order.
     #[serde(default = "yes")]
     pub symmetrical: bool,
 }
@@ -280,7 +279,7 @@ fn yes() -> bool {
     expecting = "the name of a link, { up = \"..\" } or { down = \"..\" }"
 )]
 pub enum Hop {
-    /// A link that is one link.
+    /// A link that is not split-duplex.
     Either(String),
     /// A split-duplex link in its upward direction.
     Up {

@@ -1,4 +1,4 @@
-//! A zone under construction: its routes are checked and collected as they are declared.
+//! Construction of a zone: its routes are checked and collected as they are declared.
 
 use super::assembly::{Assembly, RouteEnds};
 use super::description::RouteDescription;
@@ -10,7 +10,7 @@ use super::routing::table::RouteTable;
 use crate::identifier::ZoneId;
 use crate::{LinkId, PlatformError};
 
-/// The rule by which a zone will route.
+/// Routing rule of a zone under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RoutingKind {
     Full,
@@ -32,13 +32,13 @@ impl RoutingKind {
     }
 }
 
-/// The routes of a zone that is open.
+/// Builder of the routes of an open zone.
 #[derive(Debug)]
 pub(crate) struct ZoneDraft {
     zone: ZoneId,
     kind: RoutingKind,
     table: RouteTable,
-    /// The ends of the routes in the order in which the routes name them.
+    /// Ends of the routes in the order in which the routes name them.
     named: Vec<u32>,
     bypasses: RouteTable,
     spokes: Vec<Spoke>,
@@ -46,7 +46,7 @@ pub(crate) struct ZoneDraft {
 }
 
 impl ZoneDraft {
-    /// Begins the routes of a zone that was just opened.
+    /// Makes the builder of a zone that was just opened.
     pub(crate) fn new(zone: ZoneId, kind: RoutingKind) -> Self {
         let (table, bypasses) = (RouteTable::default(), RouteTable::default());
         Self { zone, kind, table, named: Vec::new(), bypasses, spokes: Vec::new(), backbone: None }
@@ -92,8 +92,8 @@ impl ZoneDraft {
         self.list(assembly, ends, route, line)
     }
 
-    /// Adds a route that is taken before those of the routing: between hosts and routers of the zone or, with gateways,
-    /// between zones at any depth in it.
+    /// Adds a route with precedence over those of the routing: between hosts and routers of the zone or, with
+    /// gateways, between zones at any depth in it.
     pub(crate) fn add_bypass(
         &mut self,
         assembly: &mut Assembly,
@@ -142,7 +142,7 @@ impl ZoneDraft {
         }
     }
 
-    /// Checks that the zone takes an element that belongs into stars.
+    /// Checks that the zone is a star and so accepts an element.
     pub(crate) fn check_star(
         &self,
         assembly: &Assembly,
@@ -155,7 +155,7 @@ impl ZoneDraft {
         Err(self.out_of_place(assembly, element, "routing=\"Cluster\"", line))
     }
 
-    /// Closes the zone: computes what its routing keeps.
+    /// Closes the zone and computes its routing.
     pub(crate) fn finish(mut self, assembly: &mut Assembly, line: Option<u32>) -> Result<(), PlatformError> {
         let vertices = assembly.vertex_count(self.zone);
         if self.kind == RoutingKind::Floyd && vertices > VERTEX_LIMIT {
@@ -177,8 +177,8 @@ impl ZoneDraft {
         Ok(())
     }
 
-    /// Gives vertices without a route to themselves the built-in loopback link, where they are hosts and routers. In
-    /// Dijkstra zones only vertices that routes name have it, as in SimGrid.
+    /// Adds the built-in loopback link to hosts and routers without a route to themselves. In Dijkstra zones only
+    /// vertices that routes name have it, as in SimGrid.
     fn add_default_loopback(
         &mut self,
         assembly: &mut Assembly,
@@ -197,8 +197,8 @@ impl ZoneDraft {
         Ok(())
     }
 
-    /// Lists a route, and the way back of a symmetrical one. The way back of a route from a vertex to itself is a second
-    /// route in SimGrid's Floyd and Dijkstra zones, and the same in its Full ones.
+    /// Lists a route, and the reverse route of a symmetrical one. The reverse of a route from a vertex to itself is a
+    /// second route in SimGrid's Floyd and Dijkstra zones, and the same in its Full ones.
     fn list(
         &mut self,
         assembly: &mut Assembly,

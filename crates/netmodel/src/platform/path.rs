@@ -1,17 +1,16 @@
-//! The way through the zones from one host to another.
+//! Construction of the route through the zones from one host to another.
 //!
-//! Two hosts of one zone are joined by its routing. Otherwise the route between the two zones that hold them, side by
-//! side in the innermost zone around both, says through which gateways it leads; the ways from the source to the first
-//! gateway and from the second one to the destination are found in the same manner, each inside a smaller zone
-//! (NetZoneImpl.cpp; Bobelin et al., "Scalable Multi-Purpose Network Representation for Large Scale Distributed System
-//! Simulation", 2012). Bypasses come before anything else.
+//! The routing of a zone joins its hosts. Otherwise the route between the two zones that hold the hosts, side by side in
+//! the innermost zone around both, names the gateways; the routes from the source to the first gateway and from the second
+//! one to the destination are found recursively, each inside a smaller zone (NetZoneImpl.cpp; Bobelin et al., "Scalable
+//! Multi-Purpose Network Representation for Large Scale Distributed System Simulation", 2012). Bypasses take precedence.
 
 use super::routing::{Gateways, LinkOrder, ListedRoute, Routing, Way};
 use super::zone::{Place, Zone};
 use crate::LinkId;
 use crate::identifier::ZoneId;
 
-/// A missing piece of a route: no way between two vertices of a zone.
+/// A missing piece of a route, between two vertices of a zone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) zone: ZoneId,
@@ -23,7 +22,7 @@ pub(crate) struct Gap {
 pub(crate) struct Path<'a> {
     pub(crate) zones: &'a [Zone],
     pub(crate) out: &'a mut Vec<LinkId>,
-    /// The first piece that its zone does not list and that counts as a piece without links.
+    /// First piece that its zone does not list and that counts as a piece without links.
     pub(crate) unlisted: Option<Gap>,
 }
 
@@ -32,8 +31,8 @@ impl<'a> Path<'a> {
         &self.zones[zone.index()]
     }
 
-    /// Appends the links from one place to another. The links from `base` on are those of the way that this one
-    /// continues. Each call goes down one level of zones.
+    /// Appends the links from one vertex to another. The links from `base` on are those of the route that this one
+    /// continues. Each recursion goes down one level of zones.
     pub(crate) fn join(&mut self, src: Place, dst: Place, base: usize) -> Result<(), Gap> {
         if src.zone == dst.zone {
             return self.join_in_zone(src.zone, (src.vertex, dst.vertex), base);
@@ -41,7 +40,7 @@ impl<'a> Path<'a> {
         let (around, ends) = self.split(src.zone, dst.zone);
         let zone = self.zone(around);
         if let Some(ListedRoute { links, gateways: Some(gateways) }) = self.bypass(zone, src.zone, dst.zone) {
-            // A gateway that is the source itself goes through its loopback link here, as in SimGrid.
+            // A gateway that is the source itself is reached through its loopback link here, as in SimGrid.
             self.join(src, gateways.src, base)?;
             self.out.extend_from_slice(links);
             return self.join(gateways.dst, dst, base);
@@ -76,7 +75,7 @@ impl<'a> Path<'a> {
             Routing::Star(star) => star.route(ends.0, ends.1, self.out).ok_or(gap),
             routing => match routing.way(ends.0, ends.1) {
                 Some(way) => self.follow(&way, base),
-                // As in SimGrid (FullZone.cpp), the rest of the route decides whether that is an error.
+                // As in SimGrid (FullZone.cpp), the rest of the route decides whether this is an error.
                 None if matches!(routing, Routing::Full(_)) => {
                     self.unlisted.get_or_insert(gap);
                     Ok(())
@@ -86,7 +85,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Writes the links of a way, and between two of its routes those from one gateway to the next.
+    /// Writes the links of a path, and between two of its routes those from one gateway to the next.
     fn follow(&mut self, way: &Way<'_>, base: usize) -> Result<(), Gap> {
         let start = self.out.len();
         let mut entered: Option<Place> = None;
@@ -110,8 +109,8 @@ impl<'a> Path<'a> {
         Ok(())
     }
 
-    /// Returns the innermost zone around two different ones, and its vertices that hold these. Zones that hold hosts or
-    /// routers hold no zones, so that neither is around the other.
+    /// Returns the innermost zone around two different ones, and its vertices that contain these. Zones that hold
+    /// hosts or routers hold no zones, so that neither zone is around the other.
     fn split(&self, one: ZoneId, other: ZoneId) -> (ZoneId, (u32, u32)) {
         let place = |zone: ZoneId| self.zone(zone).place.expect("a zone beside another is in one");
         let (mut src, mut dst) = (one, other);

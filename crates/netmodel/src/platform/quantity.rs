@@ -44,7 +44,7 @@ quantity!(
     Dimension::Bandwidth
 );
 quantity!(
-    /// A time in seconds.
+    /// A time [s].
     Time,
     Dimension::Time
 );
@@ -63,7 +63,7 @@ where
     Q::deserialize(deserializer).map(Into::into)
 }
 
-/// Describes what [`QuantityVisitor`] reads; `x-unit` is that of a number.
+/// Returns the schema of the values that [`QuantityVisitor`] reads; `x-unit` is the unit of a number.
 fn schema(dimension: Dimension) -> Schema {
     json_schema!({
         "anyOf": [

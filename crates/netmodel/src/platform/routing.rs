@@ -1,4 +1,4 @@
-//! The rules by which zones route: listed routes, shortest paths over them, stars, and computed networks.
+//! Routing of zones: listed routes, shortest paths over them, stars, and computed networks.
 
 use super::zone::Place;
 use crate::LinkId;
@@ -14,16 +14,16 @@ use floyd::Floyd;
 use star::Star;
 use table::RouteTable;
 
-/// The rule by which a zone routes between its vertices.
+/// Routing rule between the vertices of a zone.
 #[derive(Debug)]
 pub(crate) enum Routing {
-    /// No rule: only bypasses lead through the zone.
+    /// No routing: only bypasses lead through the zone.
     None,
     /// Routes that the platform lists, one per pair.
     Full(RouteTable),
     /// Shortest paths over listed routes, all computed when the platform is read.
     Floyd(Floyd),
-    /// Shortest paths over listed routes, computed from each source when it is first asked for.
+    /// Shortest paths over listed routes, computed from each source on the first request.
     Dijkstra(Dijkstra),
     /// A cable from each vertex to the middle, listed one by one.
     Star(Star),
@@ -31,7 +31,7 @@ pub(crate) enum Routing {
     Cluster(Box<dyn Topology>, Wiring),
 }
 
-/// Where a route enters and leaves the zones that it joins.
+/// Gateways of a route between zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gateways {
     /// The host or router of the zone that the route begins in.
@@ -40,14 +40,14 @@ pub(crate) struct Gateways {
     pub(crate) dst: Place,
 }
 
-/// A listed route: its links, and its gateways where it joins zones.
+/// A listed route: its links, and its gateways if it joins zones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListedRoute<'a> {
     pub(crate) links: &'a [LinkId],
     pub(crate) gateways: Option<Gateways>,
 }
 
-/// The listed routes that lead from one vertex of a zone to another, in order.
+/// Path from one vertex of a zone to another: its listed routes in order.
 #[derive(Debug)]
 pub(crate) struct Way<'a> {
     routes: WayRoutes<'a>,
@@ -60,13 +60,13 @@ enum WayRoutes<'a> {
     Path(Vec<ListedRoute<'a>>),
 }
 
-/// How the links of a way join those before it. It changes no cost, only the order in which they are written.
+/// Order in which the links of a path are written after those before it. It changes no cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkOrder {
     /// One after the other.
     Appended,
-    /// Before all links so far, those of each listed route in reverse order. So SimGrid writes the routes of Dijkstra
-    /// zones (`insert_link_latency` in NetworkModel.cpp).
+    /// Before all links so far, those of each listed route in reverse order: the order of SimGrid in Dijkstra zones
+    /// (`insert_link_latency` in NetworkModel.cpp).
     Inserted,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Returns where the way leaves the first zone and enters the last, for a way that joins zones.
+    /// Returns the gateways at which the path leaves the first zone and enters the last, if it joins zones.
     pub(crate) fn gateways(&self) -> Option<Gateways> {
         let (first, last) = (self.routes().first()?.gateways?, self.routes().last()?.gateways?);
         Some(Gateways { src: first.src, dst: last.dst })
@@ -87,7 +87,7 @@ impl<'a> Way<'a> {
 }
 
 impl Routing {
-    /// Returns the way between two vertices by listed routes, or `None` where there is none.
+    /// Returns the path between two vertices by listed routes, or `None` if there is none.
     pub(crate) fn way(&self, src: u32, dst: u32) -> Option<Way<'_>> {
         match self {
             Self::Full(table) => {

@@ -1,15 +1,15 @@
-//! A platform on one line.
+//! Description of a platform on one line.
 
 use super::Platform;
 use super::routing::Routing;
 use super::zone::{Vertex, Zone};
 
-/// The most zones that are described one by one.
+/// Maximum number of zones that are described individually.
 const SHOWN: usize = 8;
 
 impl Platform {
-    /// Describes the zones and their topologies on one line. Zones that hold one zone only are passed over, and after the
-    /// first eight that hold hosts or routers the others are counted.
+    /// Describes the zones and their topologies on one line. Zones that hold a single zone are omitted, and after the
+    /// first eight that hold hosts or routers the others are only counted.
     pub fn topology(&self) -> String {
         self.zones.first().map_or(String::new(), |zone| self.describe(zone, &mut { SHOWN }))
     }

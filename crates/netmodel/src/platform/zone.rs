@@ -7,16 +7,16 @@ use super::routing::table::RouteTable;
 use crate::identifier::ZoneId;
 use crate::{HostId, Location};
 
-/// Where a host or a router is.
+/// A vertex of a zone: a host, a router or a zone in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Its zone.
+    /// Zone.
     pub(crate) zone: ZoneId,
-    /// Its position among the vertices of the zone.
+    /// Position among the vertices of the zone.
     pub(crate) vertex: u32,
 }
 
-/// What a name stands for.
+/// Object of a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node {
     Host(HostId),
@@ -24,11 +24,11 @@ pub(crate) enum Node {
     Zone(ZoneId),
 }
 
-/// What a zone routes between.
+/// A vertex of a zone, between which it routes.
 #[derive(Debug)]
 pub(crate) enum Vertex {
     Host(HostId),
-    /// A place for routes to begin and end that computes nothing, by its name.
+    /// An end of routes that computes nothing, by its name.
     Router(Box<str>),
     Zone(ZoneId),
 }
@@ -38,16 +38,16 @@ pub(crate) enum Vertex {
 pub(crate) struct Zone {
     pub(crate) name: String,
     pub(crate) at: Location,
-    /// The place of the zone as a vertex of the one around it; `None` for the outermost.
+    /// Vertex of the surrounding zone; `None` for the outermost zone.
     pub(crate) place: Option<Place>,
-    /// The number of zones around it.
+    /// Number of zones around it.
     pub(crate) depth: u32,
-    /// The hosts of the zone and of the zones in it. They are numbered one after the other.
+    /// Hosts of the zone and of the zones in it, numbered consecutively.
     pub(crate) hosts: Range<u32>,
-    /// In the order of their declaration.
+    /// Vertices in the order of their declaration.
     pub(crate) vertices: Vec<Vertex>,
     pub(crate) routing: Routing,
-    /// Routes that are taken before those of the routing: by vertices where these are hosts and routers, else by the
+    /// Routes with precedence over those of the routing: by vertices if these are hosts and routers, else by the
     /// numbers of zones at any depth.
     pub(crate) bypasses: Option<Box<RouteTable>>,
 }

@@ -1,4 +1,4 @@
-//! Regions that a user lists.
+//! Files that assign hosts to regions.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,11 +7,11 @@ use super::{RegionError, Regions};
 use crate::Platform;
 
 impl Regions {
-    /// Reads which region each host belongs to: a line for each host, its name and that of its region. Empty lines and
-    /// what follows a `#` are skipped.
+    /// Reads the assignment of hosts to regions: a line for each host with its name and the name of its region. Empty
+    /// lines and text after a `#` are ignored.
     ///
     /// # Errors
-    /// Where the file cannot be read, a line is something else, or a host is missing or unknown or listed twice.
+    /// If the file cannot be read, a line is malformed, or a host is missing, unknown or listed twice.
     pub fn from_path(platform: &Platform, path: &Path) -> Result<Self, RegionError> {
         let origin = path.display().to_string();
         match std::fs::read_to_string(path) {

@@ -1,4 +1,4 @@
-//! How long a message needs from one region to another.
+//! Lookahead between regions: the shortest latency phase of a message from one region to another.
 
 use pdes_core::SimDuration;
 
@@ -8,16 +8,16 @@ use crate::platform::routing::Routing;
 use crate::route_cost::RouteCost;
 use crate::{HostId, NetworkParameters, Platform};
 
-/// The most hosts of a platform without a regular shape of which all pairs are looked at.
+/// Largest number of hosts of a platform without a regular shape for which all pairs are compared.
 const ALL_PAIRS_LIMIT: u32 = 2048;
 
 impl Regions {
-    /// Returns the shortest time that a message spends between two hosts of different regions before its data flow: what
-    /// happens in one region cannot matter to another one earlier. `None` where no message can go from one region to
-    /// another.
+    /// Returns the lookahead between regions: the shortest latency phase of a message between hosts of different
+    /// regions. An event in one region cannot affect another one earlier. `None` if no message can go from one region
+    /// to another.
     ///
-    /// Of a platform of several zones with more than 2048 hosts the least latency of a link that has one counts instead,
-    /// which is not longer. Costs a route for each cable of a cluster, for each pair of hosts otherwise.
+    /// For a platform of several zones with more than 2048 hosts this is the least nonzero latency of a link, which
+    /// is not longer. Costs a route for each cable of a cluster, for each pair of hosts otherwise.
     pub fn lookahead(&self, platform: &Platform, parameters: &NetworkParameters) -> Option<SimDuration> {
         if self.count == 1 {
             return None;
@@ -27,7 +27,7 @@ impl Regions {
 }
 
 impl Platform {
-    /// Returns the shortest time that a message spends between two hosts before its data flow. `None` where there is one host.
+    /// Returns the shortest latency phase of a message between two hosts. `None` if there is one host.
     ///
     /// Approximations and costs are those of [`Regions::lookahead`].
     pub fn shortest_phase(&self, parameters: &NetworkParameters) -> Option<SimDuration> {
@@ -35,7 +35,7 @@ impl Platform {
     }
 }
 
-/// Returns the shortest phase between two hosts that count.
+/// Returns the shortest latency phase between pairs of hosts that `counts` accepts.
 fn shortest_phase(
     platform: &Platform,
     parameters: &NetworkParameters,
@@ -63,7 +63,7 @@ fn shortest_phase(
     shortest.map(|latency| least_factor.of(latency))
 }
 
-/// Returns the pairs of hosts to look at where all hosts are those of one cluster.
+/// Returns candidate pairs of hosts if all hosts belong to one cluster.
 fn single_cluster(platform: &Platform) -> Option<Vec<(u32, u32)>> {
     platform.zones().iter().find_map(|zone| match &zone.routing {
         Routing::Cluster(topology, _) if zone.hosts.len() == platform.hosts().len() => {

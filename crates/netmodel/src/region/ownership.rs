@@ -1,9 +1,9 @@
-//! The rule by which links belong to regions.
+//! Assignment of links to regions.
 
 use crate::platform::routing::Routing;
 use crate::{HostId, LinkId, Platform};
 
-/// Returns for each link the host whose region owns it; `blocks` has the region of each host.
+/// Returns the host of each link; its region owns the link. `blocks` has the region of each host.
 pub(super) fn link_hosts(platform: &Platform, blocks: &[u32]) -> Vec<HostId> {
     let mut owners = Owners { hosts: vec![None; platform.links().len()] };
     for zone in platform.zones() {
@@ -35,12 +35,12 @@ struct Owners {
 }
 
 impl Owners {
-    /// Sets the host of a link, if it has none.
+    /// Sets the host of a link unless it has one.
     fn set(&mut self, link: LinkId, host: u32) {
         self.hosts[link.index()].get_or_insert(host);
     }
 
-    /// Gives the links of the routes between the first hosts of the regions and all hosts to the nearer end.
+    /// Assigns the links of the routes between the first hosts of the regions and all hosts to the nearer end.
     fn follow_routes(&mut self, platform: &Platform, blocks: &[u32]) {
         let mut first_hosts: Vec<u32> = (0..blocks.len() as u32).collect();
         first_hosts.sort_by_key(|&host| blocks[host as usize]);

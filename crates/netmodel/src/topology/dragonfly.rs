@@ -1,4 +1,5 @@
-//! The dragonfly: routers in chassis, chassis in groups, and cables of three colours between them.
+//! The dragonfly (Kim et al., ISCA 2008): routers in chassis, chassis in groups, and cables of three colours between
+//! them.
 
 use std::fmt;
 
@@ -32,7 +33,8 @@ pub struct DragonflyShape {
 #[derive(Debug)]
 pub(crate) struct Dragonfly {
     shape: DragonflyShape,
-    /// The number that the cables' names begin with: SimGrid counts those of all dragonflies in one sequence.
+    /// First number in the names of the cables: SimGrid numbers the cables of all dragonflies of a platform in one
+    /// sequence.
     first_name: u64,
 }
 
@@ -45,8 +47,8 @@ struct Router {
 }
 
 impl Dragonfly {
-    /// Makes a dragonfly, or returns `None` where a parameter is zero, a group has fewer blades per chassis than there
-    /// are groups to reach, or the sizes leave 64 bits. (SimGrid reads beyond its tables in the second case.)
+    /// Makes a dragonfly, or returns `None` if a parameter is zero, a group has fewer blades per chassis than there
+    /// are groups to reach, or the sizes exceed 64 bits. (SimGrid reads beyond its tables in the second case.)
     pub(crate) fn try_new(shape: DragonflyShape, first_name: u64) -> Option<Self> {
         let DragonflyShape { groups, blue, chassis, black, blades, green, nodes } = shape;
         let zero = [groups, blue, chassis, black, blades, green, nodes].contains(&0);
@@ -83,7 +85,7 @@ impl Dragonfly {
         self.hosts() + self.number(router)
     }
 
-    /// Returns the first green, black and blue cable; those of the hosts come before.
+    /// Returns the numbers of the first green, black and blue cable; the cables of hosts come before.
     fn first_cables(&self) -> [u64; 3] {
         let [groups, chassis, blades, _] = self.count();
         let green = self.hosts();
@@ -110,7 +112,8 @@ impl Dragonfly {
         towards(wiring, cable, from < group)
     }
 
-    /// Goes to another group: green to the blade that faces it, black to chassis 0, and the blue cable.
+    /// Appends the hops to another group: green to the blade that faces it, black to chassis 0, and the blue cable.
+    /// Returns the router reached.
     fn change_group(&self, wiring: &Wiring, from: Router, group: u64, out: &mut Vec<LinkId>) -> Router {
         let mut current = from;
         if current.blade != group {
@@ -128,11 +131,11 @@ impl Dragonfly {
         Router { group, chassis: 0, blade: from.group }
     }
 
-    /// Goes to a router of the same group: green to its blade, then black to its chassis.
+    /// Appends the hops to a router of the same group: green to its blade, then black to its chassis.
     ///
-    /// SimGrid (DragonflyZone.cpp) continues from chassis 0 after the green hop, in whatever chassis it was made. So two
-    /// routers of one chassis other than 0 are joined by green and black, and on the way to chassis 0 the black hop is
-    /// missing. Both are theirs on purpose, unless the rule is the textbook's.
+    /// SimGrid (DragonflyZone.cpp) continues from chassis 0 after the green hop, regardless of the chassis of that hop. So
+    /// a route between two routers of one chassis other than 0 has a green and a black hop, and on routes to chassis 0 the
+    /// black hop is missing. The rule [`RoutingRule::Simgrid`] reproduces both on purpose.
     fn change_router(&self, wiring: &Wiring, from: Router, to: Router, out: &mut Vec<LinkId>) {
         let mut current = from;
         if current.blade != to.blade {
@@ -275,7 +278,7 @@ impl Topology for Dragonfly {
         (0..self.routers()).map(|router| (router * self.count()[3]) as u32).collect()
     }
 
-    /// Takes the groups.
+    /// Suggests the groups.
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
         let [_, chassis, blades, nodes] = self.count();
         let units = [1, nodes, nodes * blades, nodes * blades * chassis];
@@ -288,7 +291,7 @@ impl Topology for Dragonfly {
         successors(self.hosts()).chain(joined).collect()
     }
 
-    /// With an even number of groups, the blue cables between one half of them and the other.
+    /// Counts the blue cables between two halves of an even number of groups.
     fn bisection(&self) -> Option<f64> {
         let half = f64::from(self.shape.groups / 2);
         self.shape.groups.is_multiple_of(2).then_some(half * half * f64::from(self.shape.blue))
@@ -299,7 +302,7 @@ fn towards(wiring: &Wiring, cable: u64, up: bool) -> LinkId {
     if up { wiring.up(cable) } else { wiring.down(cable) }
 }
 
-/// Returns the number of pairs of different things.
+/// Returns the number of unordered pairs of different numbers below `count`.
 fn pairs(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }
@@ -309,7 +312,7 @@ fn pair_list(count: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..count).flat_map(move |low| (low + 1..count).map(move |high| (low, high)))
 }
 
-/// Returns the position of a pair in that list.
+/// Returns the position of a pair in [`pair_list`].
 fn pair(one: u64, other: u64, count: u64) -> u64 {
     let (low, high) = (one.min(other), one.max(other));
     low * (2 * count - low - 1) / 2 + high - low - 1

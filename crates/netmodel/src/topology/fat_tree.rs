@@ -1,4 +1,4 @@
-//! The fat tree: levels of switches above the hosts, with several parents and parallel cables where wanted.
+//! The fat tree: levels of switches above the hosts, with several parents and parallel cables if wanted.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{Cable, RoutingRule, Topology, Wiring, product, runs, successors};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
-/// One level of a fat tree: how its nodes are tied to those of the level below.
+/// One level of a fat tree: the ties between its nodes and those of the level below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTreeLevel {
@@ -32,16 +32,16 @@ fn one() -> u32 {
 #[derive(Debug)]
 pub(crate) struct FatTree {
     levels: Vec<FatTreeLevel>,
-    /// The nodes of each level, the hosts first.
+    /// Number of nodes of each level, the hosts first.
     nodes: Vec<u64>,
-    /// The first cable between each level and the next, and the number of all cables.
+    /// First cable between each level and the next, then the number of all cables.
     first_cables: Vec<u64>,
-    /// The numbers that the hosts and the cables of this tree begin with.
+    /// First numbers of the hosts and cables of this tree.
     origin: FatTreeOrigin,
 }
 
-/// Where the numbers of a fat tree begin. SimGrid counts the hosts and the cables of all fat trees of a platform in one
-/// sequence: a second tree has other cable names, and its routes choose other parents (FatTreeZone.cpp).
+/// First host and cable number of a fat tree. SimGrid numbers the hosts and cables of all fat trees of a platform in
+/// one sequence: a second tree has other cable names, and its routes choose other parents (FatTreeZone.cpp).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FatTreeOrigin {
     pub(crate) position: u64,
@@ -56,7 +56,8 @@ struct Node {
 }
 
 impl FatTree {
-    /// Makes a fat tree, or returns `None` without levels, with a zero in one, or with more nodes than 64 bits count.
+    /// Makes a fat tree, or returns `None` without levels, with a zero in one, or with more nodes than fit in 64
+    /// bits.
     pub(crate) fn try_new(levels: &[FatTreeLevel], origin: FatTreeOrigin) -> Option<Self> {
         let zero = |level: &FatTreeLevel| level.children == 0 || level.parents == 0 || level.cables == 0;
         if levels.is_empty() || levels.iter().any(zero) {
@@ -75,7 +76,7 @@ impl FatTree {
         Some(Self { levels: levels.to_vec(), nodes, first_cables, origin })
     }
 
-    /// Returns what one step of the digit `level` adds to a position: the product of the parents below it.
+    /// Returns the stride of the digit `level` in a position: the product of the parents below it.
     fn stride(&self, level: usize) -> u64 {
         self.levels[..level].iter().map(|below| u64::from(below.parents)).product()
     }
@@ -89,7 +90,7 @@ impl FatTree {
         node.level > 0 && node.position / self.stride(node.level) == self.host_label_from(node.level, host)
     }
 
-    /// Returns the first host below a node, or the host that it is.
+    /// Returns the first host below a node, or the node itself if it is a host.
     fn host_below(&self, node: Node) -> u32 {
         let label = node.position / self.stride(node.level);
         (label * self.width(node.level)) as u32
@@ -105,14 +106,15 @@ impl FatTree {
         self.nodes[..node.level].iter().sum::<u64>() + node.position
     }
 
-    /// Returns the number that names of links give to a node. Those of switches count down from twice the hosts.
+    /// Returns the number of a node in the names of links. Those of switches count down from twice the number of
+    /// hosts.
     fn number(&self, node: Node) -> i64 {
         let station = self.station(node) as i64;
         let hosts = self.nodes[0] as i64;
         if node.level == 0 { station } else { 3 * hosts - 1 - station }
     }
 
-    /// Returns the parent of a node that the given one of its upward ports leads to, and the cable.
+    /// Returns the parent at an upward port of a node, and the cable.
     fn parent(&self, node: Node, port: u64) -> (Node, u64) {
         let level = self.levels[node.level];
         let (children, parents) = (u64::from(level.children), u64::from(level.parents));
@@ -123,7 +125,7 @@ impl FatTree {
         (parent, self.cable(node, digit, strand))
     }
 
-    /// Returns the child of a node that the given one of its downward ports leads to, and the cable.
+    /// Returns the child at a downward port of a node, and the cable.
     fn child(&self, node: Node, port: u64) -> (Node, u64) {
         let level = self.levels[node.level - 1];
         let (children, parents) = (u64::from(level.children), u64::from(level.parents));
@@ -141,7 +143,8 @@ impl FatTree {
         self.first_cables[child.level] + parent * u64::from(level.cables) + strand
     }
 
-    /// Climbs until the node is above the destination, choosing the port by the destination's number ("d-mod-k").
+    /// Appends the upward hops until the node is above the destination, choosing the port by the destination's number
+    /// (D-mod-k).
     fn climb(&self, wiring: &Wiring, src: u64, dst: u64, out: &mut Vec<LinkId>) -> Node {
         let mut node = Node { level: 0, position: src };
         while !self.is_above(node, dst) {
@@ -156,12 +159,11 @@ impl FatTree {
         node
     }
 
-    /// Descends from a node to a host below it, choosing among parallel cables by the source's number.
+    /// Appends the downward hops from a node to a host below it, choosing among parallel cables by the source's number.
     ///
-    /// SimGrid's loop over the ports of a node (FatTreeZone.cpp) is not left when it has descended: the port number
-    /// keeps growing and is tested against the ports of the node below. With parallel cables below the top this takes
-    /// other cables than the first choice of each node would; the loop here is theirs on purpose, unless the rule is the
-    /// textbook's.
+    /// SimGrid's loop over the ports of a node (FatTreeZone.cpp) continues after a descent: the port number keeps growing
+    /// and is tested against the ports of the node below. With parallel cables below the top this takes other cables than
+    /// the first choice of each node would. The rule [`RoutingRule::Simgrid`] reproduces this on purpose.
     fn descend(&self, wiring: &Wiring, from: Node, src: u64, dst: u64, out: &mut Vec<LinkId>) {
         let mut node = from;
         while node.level > 0 {
@@ -271,7 +273,7 @@ impl Topology for FatTree {
         (1..self.nodes.len()).flat_map(level).map(|node| self.host_below(node)).collect()
     }
 
-    /// Takes what is below each child of the top.
+    /// Suggests the subtrees below the children of the top.
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
         let wanted = wanted.unwrap_or(self.levels.last().map_or(1, |top| top.children));
         let widths: Vec<u64> = (0..self.levels.len()).map(|level| self.width(level)).collect();
@@ -282,8 +284,9 @@ impl Topology for FatTree {
         successors(self.hosts()).collect()
     }
 
-    /// Where the top switches have an even number of children, the hosts divide into halves that meet at the top only:
-    /// what one half sends crosses half of the cables of every level, of which the level with the fewest counts.
+    /// Divides the hosts into halves that meet at the top only, if the top switches have an even number of children:
+    /// traffic between the halves crosses half of the cables of every level, of which the level with the fewest
+    /// counts.
     fn bisection(&self) -> Option<f64> {
         let counts = self.first_cables.windows(2).map(|pair| pair[1] - pair[0]);
         let fewest = counts.min()? as f64;

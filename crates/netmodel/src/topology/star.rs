@@ -6,11 +6,12 @@ use super::{Cable, Topology, Wiring, runs, successors, usual_blocks};
 use crate::LinkId;
 use crate::layout::NetworkShape;
 
-/// A star of hosts. A route is limiter, up, backbone, down, limiter. The station after the last host is the router: it
-/// sits in the middle, so that a route to it ends with the backbone and one from it begins there.
+/// A star of hosts. A route is limiter, up, backbone, down, limiter. The station after the last host is the router:
+/// it sits in the middle, so that a route to it ends with the backbone and a route from it begins there.
 ///
-/// No link appears twice on a route, as in SimGrid (StarZone.cpp): its backbone is in the list of both ends but counts
-/// once, and a host without loopback link that sends to itself crosses its own cable up and down, its limiter once.
+/// No link appears twice on a route, as in SimGrid (StarZone.cpp): its backbone is in the list of both ends but
+/// counts once, and a host without loopback link that sends to itself crosses its own cable up and down, its limiter
+/// once.
 #[derive(Debug)]
 pub(crate) struct Star {
     numbers: Vec<u32>,
@@ -88,7 +89,7 @@ impl Topology for Star {
         successors(self.hosts()).collect()
     }
 
-    /// Half of the hosts send on their own cables. The backbone is the platform's to count.
+    /// Counts the cables of half of the hosts. [`crate::measures`] accounts for the backbone.
     fn bisection(&self) -> Option<f64> {
         (self.hosts() > 1).then_some((self.hosts() / 2) as f64)
     }

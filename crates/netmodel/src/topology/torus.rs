@@ -9,8 +9,8 @@ use crate::layout::NetworkShape;
 /// A torus. Host `x1 + d1 * (x2 + d2 * (..))` has the coordinates `(x1, x2, ..)`; every host owns one cable per
 /// dimension, to its neighbour in the direction of growing coordinates.
 ///
-/// Where a dimension has two hosts, two parallel cables exist and the one of coordinate 0 carries everything, because a
-/// route from 1 to 0 goes down: so SimGrid counts, and so do we.
+/// A dimension of two hosts has two parallel cables, of which that of coordinate 0 carries everything, because a
+/// route from 1 to 0 goes down: this is SimGrid's count.
 #[derive(Debug)]
 pub(crate) struct Torus {
     sizes: Vec<u32>,
@@ -70,7 +70,7 @@ impl Topology for Torus {
         self.close_pairs().into_iter().map(|(lower, upper)| (lower.into(), upper.into())).collect()
     }
 
-    /// Completes one dimension after the other, each in the direction that its first hop takes.
+    /// Completes one dimension after the other (dimension-order routing), each in the direction of its first hop.
     fn route(&self, wiring: &Wiring, src: u32, dst: u32, out: &mut Vec<LinkId>) {
         let mut current = src;
         let mut stride = 1;
@@ -99,7 +99,7 @@ impl Topology for Torus {
         Vec::new()
     }
 
-    /// Cuts the longest sides in half until there are enough blocks.
+    /// Halves the longest sides until there are enough blocks.
     fn blocks(&self, wanted: Option<u32>) -> Vec<u32> {
         let wanted = wanted.unwrap_or(usual_blocks(self.hosts()));
         let mut cuts = vec![1_u32; self.sizes.len()];
@@ -131,8 +131,8 @@ impl Topology for Torus {
         pairs
     }
 
-    /// A cut across the largest dimension severs two cables of each of its rings (one where the ring is a pair). It is
-    /// the smallest cut where that dimension is even (Aroca and Fernández Anta, "Bisection (Band)Width of Product
+    /// Counts the cables across the largest dimension: two of each of its rings (one if the ring is a pair). This is
+    /// the smallest cut if that dimension is even (Aroca and Fernández Anta, "Bisection (Band)Width of Product
     /// Networks with Application to Data Centers", 2014); for an odd one no value is given.
     fn bisection(&self) -> Option<f64> {
         let largest = self.sizes.iter().copied().max()?;
@@ -151,8 +151,8 @@ enum Direction {
     Down,
 }
 
-/// Returns the direction from coordinate `from` to `to` on a ring. It is the shorter one; of two equal ones it is up
-/// where `to` is the larger coordinate (TorusZone.cpp, with its integer divisions).
+/// Returns the direction from coordinate `from` to `to` on a ring: the shorter one; on a tie up if `to` is the larger
+/// coordinate (TorusZone.cpp, with its integer divisions).
 fn direction(from: u32, to: u32, size: u32) -> Direction {
     let half = size / 2;
     let ahead = to > from && to <= from + half;

@@ -82,7 +82,7 @@ fn sharing(assembly: &mut Assembly, element: &Element) -> Result<CableSharing, P
     }
 }
 
-/// Reads bandwidth and latency of a link that exists where one of them is not zero.
+/// Reads bandwidth and latency of an optional link, which exists if one of them is not zero.
 fn attached_link(
     assembly: &mut Assembly,
     element: &Element,
@@ -95,7 +95,7 @@ fn attached_link(
     Ok(exists.then_some((bandwidth, latency)))
 }
 
-/// Reads the backbone. SimGrid reads over one that is not on a flat cluster; we say so.
+/// Reads the backbone. SimGrid ignores one that is not on a flat cluster; this reader warns.
 fn backbone(
     assembly: &mut Assembly,
     element: &Element,

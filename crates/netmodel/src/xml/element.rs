@@ -1,4 +1,4 @@
-//! The elements of an XML text as a tree, with their lines.
+//! Elements of an XML text as a tree, with their lines.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -7,7 +7,7 @@ use crate::PlatformError;
 use crate::platform::assembly::Assembly;
 use crate::unit::{Dimension, Quantity};
 
-/// The deepest nesting of elements that is read.
+/// Maximum nesting of elements.
 const DEPTH_LIMIT: usize = 128;
 
 /// An element, its attributes and the elements inside it.
@@ -52,7 +52,7 @@ impl Element {
         }
     }
 
-    /// Refuses attributes that SimGrid has and that we do not model, where they are not empty.
+    /// Refuses attributes that SimGrid has and this model does not, if they are not empty.
     pub(super) fn refuse_attributes(
         &self,
         assembly: &Assembly,
@@ -72,13 +72,13 @@ impl Element {
         self.children.first().map_or(Ok(()), |child| Err(child.misplaced(assembly, &self.name)))
     }
 
-    /// Makes the error that this element is known to SimGrid and not to us.
+    /// Makes the error that SimGrid knows this element and this reader does not.
     pub(super) fn not_supported(&self, assembly: &Assembly) -> PlatformError {
         let feature = format!("the element <{}>", self.name);
         PlatformError::NotSupported { at: assembly.at(Some(self.line)), feature }
     }
 
-    /// Makes the error that this element has no place in its parent.
+    /// Makes the error that this element is not allowed in its parent.
     pub(super) fn misplaced(&self, assembly: &Assembly, parent: &str) -> PlatformError {
         let (at, parent) = (assembly.at(Some(self.line)), parent.to_owned());
         PlatformError::UnknownElement { at, element: self.name.clone(), parent }
@@ -95,7 +95,7 @@ impl Element {
         assembly.value_error(Some(self.line), &format!("<{}>", self.name), attribute, found, expected)
     }
 
-    /// Reads text of an attribute as a quantity, with a warning where it has no unit.
+    /// Reads the text of an attribute as a quantity, with a warning if it has no unit.
     pub(super) fn quantity(
         &self,
         assembly: &mut Assembly,
@@ -131,7 +131,7 @@ impl Element {
         self.quantity(assembly, attribute, text, dimension)
     }
 
-    /// Reads an attribute that is a quantity; zero where it is absent.
+    /// Reads an attribute that is a quantity; zero if it is absent.
     pub(super) fn optional_quantity(
         &self,
         assembly: &mut Assembly,
@@ -144,7 +144,7 @@ impl Element {
         }
     }
 
-    /// Reads an attribute that is a number of cores; one where it is absent.
+    /// Reads an attribute that is a number of cores; one if it is absent.
     pub(super) fn cores(&self, assembly: &Assembly) -> Result<u32, PlatformError> {
         let Some(text) = self.optional("core") else { return Ok(1) };
         text.parse().map_err(|_| self.value_error(assembly, "core", text, "a number of cores"))
@@ -162,7 +162,7 @@ impl Element {
     }
 }
 
-/// Reads a text into its root element. Comments, declarations and the document type are passed over.
+/// Reads a text into its root element. Ignores comments, declarations and the document type.
 pub(super) fn parse(text: &str, assembly: &Assembly) -> Result<Element, PlatformError> {
     let mut reader = Reader::from_str(text);
     let mut lines = LineCounter { text: text.as_bytes(), offset: 0, line: 1 };
@@ -183,7 +183,7 @@ pub(super) fn parse(text: &str, assembly: &Assembly) -> Result<Element, Platform
             }
             Event::End(_) => open.pop(),
             Event::Text(content) if content.iter().all(u8::is_ascii_whitespace) => None,
-            // The only element of the format that holds text. What reads it decides what becomes of it.
+            // The only element of the format that holds text. Its reader decides on it.
             Event::Text(_) if open.last().is_some_and(|element| element.name == "trace") => None,
             Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => {
                 return Err(malformed("text between elements".to_owned()));

@@ -6,7 +6,7 @@ use crate::PlatformError;
 use crate::platform::assembly::Assembly;
 use crate::platform::description::HostDescription;
 
-/// Reads a host and adds it to the zone that is open. Its disks and its properties change no message and no computation.
+/// Reads a host and adds it to the open zone. Its disks and properties affect no message and no computation.
 pub(super) fn read(assembly: &mut Assembly, element: &Element) -> Result<(), PlatformError> {
     const PROFILES: [&str; 3] = ["speed_file", "state_file", "availability_file"];
     let known = ["id", "speed", "core", "coordinates", "pstate"];
@@ -25,7 +25,7 @@ pub(super) fn read(assembly: &mut Assembly, element: &Element) -> Result<(), Pla
     assembly.add_host(host, Some(element.line)).map(drop)
 }
 
-/// Reads a router and adds it to the zone that is open. Its coordinates matter to Vivaldi zones only.
+/// Reads a router and adds it to the open zone. Its coordinates matter to Vivaldi zones only.
 pub(super) fn read_router(assembly: &mut Assembly, element: &Element) -> Result<(), PlatformError> {
     element.check_attributes(assembly, &["id", "coordinates"])?;
     element.expect_no_children(assembly)?;

@@ -13,7 +13,8 @@ pub(super) fn read(assembly: &Assembly, element: &Element) -> Result<Vec<u32>, P
     })
 }
 
-/// Reads a radical into its numbers, in its order, or returns `None` where it is not one or has more than `limit`.
+/// Reads a radical into its numbers, in its order, or returns `None` if it is malformed or has more than `limit`
+/// numbers.
 fn parse(text: &str, limit: u64) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for group in text.split(',') {

@@ -20,7 +20,7 @@ pub(super) fn read_between_zones(
     Ok((route, (gateway("gw_src")?, gateway("gw_dst")?)))
 }
 
-/// Reads the ends and the links of a route. A bypass has no attribute `symmetrical` and leads one way.
+/// Reads the ends and the links of a route. A bypass has no attribute `symmetrical` and leads in one direction only.
 fn read_with(
     assembly: &Assembly,
     element: &Element,

@@ -9,7 +9,7 @@ use crate::platform::draft::ZoneDraft;
 use crate::unit::Dimension;
 use crate::{Link, LinkId, PlatformError, Sharing};
 
-/// Reads what ties a host of the zone to the middle of its star.
+/// Reads the links between a host of the zone and the middle of its star.
 pub(super) fn read_host_link(
     assembly: &Assembly,
     draft: &mut ZoneDraft,
@@ -34,7 +34,7 @@ pub(super) fn read_host_link(
     draft.add_cable(assembly, vertex, cable, host, Some(element.line))
 }
 
-/// Reads the link that all cables of the zone end at. It is shared.
+/// Reads the shared link at which all cables of the zone end.
 pub(super) fn read_backbone(
     assembly: &mut Assembly,
     draft: &mut ZoneDraft,

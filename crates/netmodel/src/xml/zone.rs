@@ -1,4 +1,4 @@
-//! The element `<zone>` and what it holds.
+//! The element `<zone>` and its children.
 
 use super::element::Element;
 use super::{cluster, host, link, read_property, route, star};
@@ -6,12 +6,12 @@ use crate::PlatformError;
 use crate::platform::assembly::Assembly;
 use crate::platform::draft::{RoutingKind, ZoneDraft};
 
-/// What stands in zones that hold hosts.
+/// Elements of zones that hold hosts.
 const OF_HOSTS: [&str; 4] = ["host", "router", "cabinet", "host_link"];
-/// What stands in zones that hold zones.
+/// Elements of zones that hold zones.
 const OF_ZONES: [&str; 3] = ["zone", "AS", "cluster"];
 
-/// Reads a zone and what it holds: hosts, links and routes among them, or other zones and clusters and routes between
+/// Reads a zone and its children: hosts, links and routes among them, or other zones and clusters and routes between
 /// those.
 pub(super) fn read(assembly: &mut Assembly, element: &Element) -> Result<(), PlatformError> {
     element.check_attributes(assembly, &["id", "routing"])?;

@@ -1,6 +1,6 @@
-//! How regions write mail for those of other processes of the operating system.
+//! Wire format of messages between regions in different processes of the operating system.
 //!
-//! A byte says what follows; the rest of the fixed size is zeros.
+//! The first byte is the kind; each message is padded with zeros to a fixed size.
 
 use pdes_core::{SimTime, Wire};
 
@@ -16,7 +16,7 @@ const ADVERT: u8 = 3;
 const REMINDER: u8 = 4;
 
 impl<T: Copy + Wire> Wire for EpochMail<T> {
-    /// The size of a booking, which is the longest.
+    /// Size of a request, the longest kind.
     const SIZE: usize = u8::SIZE + SimTime::SIZE + 2 * u64::SIZE + 3 * u32::SIZE + T::SIZE;
 
     #[inline]
@@ -128,7 +128,7 @@ mod tests {
             assert_eq!(format!("{found:?}"), format!("{:?}", Some(letter)));
             assert!(rest.is_empty());
             bytes[0] = 5;
-            assert!(EpochMail::<u64>::read(&mut bytes.as_slice()).is_none(), "no such letter");
+            assert!(EpochMail::<u64>::read(&mut bytes.as_slice()).is_none(), "no such kind");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Regions that exchange what they allow find the rates that one region finds.
+//! Regions that exchange levels find the rates that one region finds.
 
 use super::*;
 

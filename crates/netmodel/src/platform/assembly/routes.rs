@@ -1,4 +1,4 @@
-//! The names in routes: their ends, gateways and links.
+//! Resolution of the names in routes: ends, gateways and links.
 
 use super::{Assembly, LOOPBACK_NAME, LinkName};
 use crate::identifier::ZoneId;
@@ -7,7 +7,7 @@ use crate::platform::routing::Gateways;
 use crate::platform::zone::{Node, Place};
 use crate::{LinkId, PlatformError};
 
-/// The ends of a route as vertices or as zones, and its gateways where it joins zones.
+/// Ends of a route as vertices or as zones, and its gateways if it joins zones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RouteEnds {
     pub(crate) src: u32,
@@ -16,7 +16,7 @@ pub(crate) struct RouteEnds {
 }
 
 impl RouteEnds {
-    /// Returns the ends of the way back.
+    /// Returns the ends of the reverse route.
     pub(crate) fn reversed(self) -> Self {
         let swap = |Gateways { src, dst }| Gateways { src: dst, dst: src };
         Self { src: self.dst, dst: self.src, gateways: self.gateways.map(swap) }
@@ -81,7 +81,7 @@ impl Assembly {
         Ok(RouteEnds { src: src.get(), dst: dst.get(), gateways: Some(gateways) })
     }
 
-    /// Returns the links of a route, each with that of the same hop in the other direction.
+    /// Returns the links of a route, each with the link of the same hop in the other direction.
     pub(crate) fn hops(
         &mut self,
         route: &RouteDescription,
@@ -97,7 +97,7 @@ impl Assembly {
         route.links.iter().map(|hop| self.hop(route, hop, line)).collect()
     }
 
-    /// Returns the link of this name, unless it is the name of a split-duplex link, which is two.
+    /// Returns the link of this name, unless it is the name of a split-duplex link, which has two.
     pub(crate) fn single_link(&self, name: &str) -> Option<LinkId> {
         match self.link_names.get(name) {
             Some(&LinkName::One(link)) => Some(link),
@@ -105,7 +105,7 @@ impl Assembly {
         }
     }
 
-    /// Returns the host of this name as a vertex of a zone, where it is in this zone.
+    /// Returns the vertex of the host of this name, if it is in this zone.
     pub(crate) fn host_in_zone(&self, name: &str, zone: ZoneId) -> Option<u32> {
         match self.nodes.get(name) {
             Some(Node::Host(host)) => Some(self.places[host.index()]),
@@ -115,7 +115,7 @@ impl Assembly {
         .map(|place| place.vertex)
     }
 
-    /// Returns the place of the host or router of this name.
+    /// Returns the vertex of the host or router of this name.
     fn host_or_router(&self, name: &str) -> Option<Place> {
         match self.nodes.get(name)? {
             Node::Host(host) => Some(self.places[host.index()]),
@@ -157,7 +157,7 @@ impl Assembly {
         Ok(Gateways { src: gateway(zones.0, &names.0)?, dst: gateway(zones.1, &names.1)? })
     }
 
-    /// Returns whether a zone is another one or inside it.
+    /// Returns whether a zone is `around` or inside it.
     fn is_in(&self, zone: ZoneId, around: ZoneId) -> bool {
         let outwards = |zone: &ZoneId| self.zones[zone.index()].place.map(|place| place.zone);
         std::iter::successors(Some(zone), outwards).any(|zone| zone == around)

@@ -1,4 +1,4 @@
-//! Zones and routers under construction.
+//! Construction of zones and routers.
 
 use super::Assembly;
 use crate::PlatformError;
@@ -8,12 +8,12 @@ use crate::platform::routing::table::RouteTable;
 use crate::platform::zone::{Node, Place, Vertex, Zone};
 
 impl Assembly {
-    /// Returns whether a zone was opened, which then is the outermost one.
+    /// Returns whether a zone was opened, the first of which is the outermost one.
     pub(crate) fn has_zones(&self) -> bool {
         !self.zones.is_empty()
     }
 
-    /// Opens a zone inside the one that was opened last: what is declared from here on is in it.
+    /// Opens a zone inside the one that was opened last: later declarations are in it.
     pub(crate) fn open_zone(&mut self, name: &str, line: Option<u32>) -> Result<ZoneId, PlatformError> {
         let id = ZoneId::new(self.zones.len() as u32);
         self.name_node(name, Node::Zone(id), "zone", line)?;
@@ -36,7 +36,7 @@ impl Assembly {
     /// Closes the zone that was opened last.
     ///
     /// # Panics
-    /// Where none is open.
+    /// If none is open.
     pub(crate) fn close_zone(&mut self, routing: Routing, bypasses: RouteTable) {
         let id = self.open.pop().expect("a zone is open");
         let end = self.next_host();
@@ -49,7 +49,7 @@ impl Assembly {
     /// Adds a router to the zone that was opened last.
     ///
     /// # Panics
-    /// Where none is open.
+    /// If none is open.
     pub(crate) fn add_router(&mut self, name: &str, line: Option<u32>) -> Result<(), PlatformError> {
         let zone = *self.open.last().expect("a zone is open");
         let place = Place { zone, vertex: self.vertex_count(zone) };
@@ -73,10 +73,10 @@ impl Assembly {
         &self.zones[zone.index()].name
     }
 
-    /// Adds a vertex to the zone that was opened last, and returns its place.
+    /// Adds a vertex to the zone that was opened last, and returns it.
     ///
     /// # Panics
-    /// Where none is open.
+    /// If none is open.
     pub(super) fn add_vertex(&mut self, vertex: Vertex) -> Place {
         let zone = *self.open.last().expect("a zone is open");
         let vertices = &mut self.zones[zone.index()].vertices;

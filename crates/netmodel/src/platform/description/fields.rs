@@ -1,4 +1,4 @@
-//! The fields of a topology in TOML, before it is known which of them its kind needs.
+//! Fields of a topology in TOML, before they are checked against its kind.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::topology::product;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
-    /// Hosts, links and routes that the file lists.
+    /// Listed hosts, links and routes.
     Graph,
     /// `hosts` on one switch, or on a backbone.
     Cluster,
@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// Why the fields of a topology do not fit together.
+/// Error in the combination of fields of a topology.
 #[derive(Debug, Error)]
 pub(crate) enum FieldError {
     #[error("a topology of kind {kind:?} lacks the field {field:?}")]
@@ -51,26 +51,26 @@ pub(crate) enum FieldError {
     TooLarge { limit: u64 },
 }
 
-/// All fields that a topology can have. One flat list, not one per kind, so that the TOML reader points at the line
-/// of a bad value.
+/// All fields that a topology can have. One flat list instead of one per kind, so that the TOML reader points at the
+/// line of a bad value.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TopologyFields {
-    /// The kind of network, which decides what other fields there are.
+    /// Kind of network, which determines the other fields.
     kind: Kind,
-    /// What begins the names of links.
+    /// Prefix of the names of links.
     #[schemars(extend("default" = "cluster"))]
     name: Option<String>,
-    /// What begins the names of hosts; a number from 0 follows.
+    /// Prefix of the names of hosts; a number from 0 follows.
     #[schemars(extend("default" = "node-"))]
     prefix: Option<String>,
-    /// The number of hosts; of a `cluster`.
+    /// Number of hosts; of a `cluster`.
     hosts: Option<u32>,
-    /// The sizes of the dimensions, the first one varying fastest over the hosts; of a `torus`.
+    /// Sizes of the dimensions, the first one varying fastest over the hosts; of a `torus`.
     dims: Option<Vec<u32>>,
-    /// The levels from the hosts up; of a `fat_tree`.
+    /// Levels from the hosts up; of a `fat_tree`.
     levels: Option<Vec<FatTreeLevel>>,
-    /// The number of groups; of a `dragonfly`.
+    /// Number of groups; of a `dragonfly`.
     groups: Option<u32>,
     /// Chassis in a group; of a `dragonfly`.
     chassis: Option<u32>,
@@ -87,23 +87,23 @@ pub(super) struct TopologyFields {
     /// Bandwidth of the cables inside a chassis, in multiples of `bandwidth`; of a `dragonfly`.
     #[schemars(extend("default" = 1))]
     green: Option<u32>,
-    /// What one core of a host computes.
+    /// Speed of one core of a host.
     speed: Option<Speed>,
-    /// The cores of each host.
+    /// Number of cores of each host.
     #[schemars(extend("default" = 1))]
     cores: Option<u32>,
-    /// The bandwidth of a cable.
+    /// Bandwidth of a cable.
     bandwidth: Option<Bandwidth>,
-    /// The latency of a cable.
+    /// Latency of a cable.
     latency: Option<Time>,
-    /// How the two directions of a cable share it; not `fat_pipe`.
+    /// Sharing of a cable by its two directions; not `fat_pipe`.
     #[schemars(extend("default" = "split_duplex"))]
     sharing: Option<CableSharing>,
-    /// A link that all messages between hosts cross; of a `cluster`.
+    /// Link that all messages between hosts cross; of a `cluster`.
     backbone: Option<BackboneDescription>,
-    /// The link of each host that its messages to itself cross.
+    /// Link of each host for its messages to itself.
     loopback: Option<LoopbackDescription>,
-    /// What one host or switch carries in both directions together.
+    /// Total traffic of one host or switch, in both directions together.
     limiter: Option<Bandwidth>,
 }
 
@@ -122,7 +122,7 @@ impl TryFrom<TopologyFields> for TopologyDescription {
 }
 
 impl TopologyFields {
-    /// Returns a field that is present and has no meaning in this kind of topology.
+    /// Returns a field that is present but has no meaning in this kind of topology.
     fn useless(&self) -> Option<&'static str> {
         let cluster = self.kind != Kind::Graph;
         let flat = self.kind == Kind::Cluster;
@@ -178,7 +178,7 @@ impl TopologyFields {
         })
     }
 
-    /// Returns the network and its number of hosts, the latter `None` where it leaves 64 bits.
+    /// Returns the network and its number of hosts, the latter `None` if it exceeds 64 bits.
     fn shape(&self) -> Result<(Shape, Option<u64>), FieldError> {
         match self.kind {
             Kind::Graph | Kind::Cluster => {

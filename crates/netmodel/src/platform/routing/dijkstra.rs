@@ -1,4 +1,4 @@
-//! Shortest paths from one source, computed when the source is first asked for.
+//! Shortest paths from one source, computed on the first request for the source.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,31 +7,32 @@ use std::sync::OnceLock;
 use super::ListedRoute;
 use super::table::RouteTable;
 
-/// Listed routes, and the trees of shortest paths that were asked for.
+/// Listed routes, and trees of shortest paths.
 ///
-/// The length of a path is its number of links. Vertices are looked at by their distance from the source, equally far
-/// ones in the order in which the listed routes first name them; a path is replaced by a shorter one only
-/// (DijkstraZone.cpp; Dijkstra, "A Note on Two Problems in Connexion with Graphs", 1959). A vertex that no listed route
-/// names cannot be reached, not even from itself.
+/// The length of a path is its number of links. Vertices are visited by their distance from the source, on a tie in
+/// the order in which the listed routes first name them; a path is replaced by a shorter one only (DijkstraZone.cpp;
+/// Dijkstra, "A Note on Two Problems in Connexion with Graphs", 1959). A vertex that no listed route names cannot be
+/// reached, not even from itself.
 ///
-/// A tree takes 4 bytes per vertex and `O(m log n)` time once; which trees exist changes no route.
+/// A tree takes 4 bytes per vertex and `O(m log n)` time once; the set of present trees affects no route.
 #[derive(Debug)]
 pub(crate) struct Dijkstra {
     table: RouteTable,
-    /// The node of each vertex that a route names. Nodes are numbered in the order in which routes name them.
+    /// Node of each vertex that a route names. Nodes are numbered in the order in which routes name them.
     nodes: BTreeMap<u32, u32>,
-    /// The vertex of each node.
+    /// Vertex of each node.
     vertices: Vec<u32>,
-    /// The nodes that the routes from each node lead to, with their numbers of links.
+    /// Edges of each node: the end node and the number of links of each route.
     edges: Vec<Vec<(u32, u64)>>,
     trees: Vec<OnceLock<Tree>>,
 }
 
-/// For each node the one before it on the path from the source.
+/// Predecessor of each node on the path from the source.
 type Tree = Box<[Option<u32>]>;
 
 impl Dijkstra {
-    /// Makes the graph of the routes of a table; `order` has the vertices in the order in which the routes name them.
+    /// Makes the graph of the routes of a table; `order` lists the vertices in the order in which the routes name
+    /// them.
     pub(crate) fn new(table: RouteTable, order: &[u32]) -> Self {
         let mut nodes = BTreeMap::new();
         let mut vertices = Vec::new();
@@ -49,8 +50,8 @@ impl Dijkstra {
         Self { table, nodes, vertices, edges, trees }
     }
 
-    /// Returns the listed routes of the shortest path, in `O(n log n)` in its number of routes where the source was
-    /// asked for before.
+    /// Returns the listed routes of the shortest path, in `O(n log n)` in its number of routes if the tree of the
+    /// source exists.
     pub(crate) fn path(&self, src: u32, dst: u32) -> Option<Vec<ListedRoute<'_>>> {
         let (source, mut node) = (*self.nodes.get(&src)?, *self.nodes.get(&dst)?);
         if source == node {

@@ -5,27 +5,27 @@ use std::num::NonZeroU32;
 use super::ListedRoute;
 use super::table::RouteTable;
 
-/// The most vertices of one zone: the table takes 4 bytes per pair, and 8 more while it is computed.
+/// Maximum number of vertices of one zone: the table takes 4 bytes per pair, and 8 more while it is computed.
 pub(crate) const VERTEX_LIMIT: u32 = 1 << 13;
 
 /// Listed routes, and for each pair of vertices the last but one vertex of the shortest path.
 ///
 /// The length of a path is its number of links. Of equally long paths the algorithm (Floyd, "Algorithm 97: Shortest
-/// Path", 1962) keeps the one that it found first, looking at intermediate vertices in the order of their declaration:
-/// a listed route before any path, a path over earlier vertices before one over later ones (FloydZone.cpp). It may also
-/// find a path from a vertex to itself that is shorter than the listed one.
+/// Path", 1962) keeps the first one found, trying intermediate vertices in the order of their declaration: a listed
+/// route before any path, a path over earlier vertices before one over later ones (FloydZone.cpp). It may also find a
+/// path from a vertex to itself that is shorter than the listed one.
 ///
 /// `O(n^3)` time once and `O(n^2)` memory in the number of vertices.
 #[derive(Debug)]
 pub(crate) struct Floyd {
     table: RouteTable,
     vertices: usize,
-    /// By source, then destination: one more than the vertex before the destination.
+    /// Predecessor of the destination, plus one, by source, then destination.
     before: Vec<Option<NonZeroU32>>,
 }
 
 impl Floyd {
-    /// Computes all paths over the routes of a table between so many vertices.
+    /// Computes all paths over the routes of a table between this many vertices.
     pub(crate) fn new(table: RouteTable, vertices: u32) -> Self {
         let count = vertices as usize;
         let mut floyd = Self { table, vertices: count, before: vec![None; count * count] };
@@ -42,7 +42,7 @@ impl Floyd {
         floyd
     }
 
-    /// Goes over one more vertex wherever that is shorter.
+    /// Relaxes all paths over one more intermediate vertex.
     fn relax(&mut self, lengths: &mut [u64], middle: usize) {
         let count = self.vertices;
         let onwards: Vec<(u64, Option<NonZeroU32>)> = {

@@ -1,13 +1,13 @@
-//! Stars that a platform lists cable by cable: zones of routing "Cluster".
+//! Stars whose cables a platform lists: zones of routing "Cluster".
 
 use crate::LinkId;
 
-/// What ties one vertex to the middle of a star.
+/// Links between one vertex and the middle of a star.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spoke {
-    /// The links towards the middle and from it.
+    /// Links towards the middle and from it.
     pub(crate) cable: Option<(LinkId, LinkId)>,
-    /// The links of the route from the vertex to itself.
+    /// Links of the route from the vertex to itself.
     pub(crate) loopback: Option<Box<[LinkId]>>,
 }
 
@@ -32,7 +32,7 @@ impl Star {
         self.backbone.is_some()
     }
 
-    /// Appends the links from one vertex to another, or returns `None` where there is no way.
+    /// Appends the links from one vertex to another, or returns `None` if there is no route.
     pub(crate) fn route(&self, src: u32, dst: u32, out: &mut Vec<LinkId>) -> Option<()> {
         let (first, last) = (&self.spokes[src as usize], &self.spokes[dst as usize]);
         let start = out.len();

@@ -1,4 +1,4 @@
-//! Routes that a platform lists one by one.
+//! Table of listed routes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,13 +6,13 @@ use std::ops::Range;
 use super::{Gateways, ListedRoute};
 use crate::LinkId;
 
-/// The listed routes of a zone by the vertices that they join, and the loopback link of vertices without a route to
+/// Listed routes of a zone by the vertices that they join, and the loopback link of vertices without a route to
 /// themselves.
 #[derive(Debug, Default)]
 pub(crate) struct RouteTable {
     links: Vec<LinkId>,
     routes: BTreeMap<(u32, u32), Range<usize>>,
-    /// Beside the routes, because only those between zones have gateways.
+    /// Gateways of routes between zones; separate because other routes have none.
     gateways: BTreeMap<(u32, u32), Gateways>,
     loopback: Option<LinkId>,
 }
@@ -23,7 +23,7 @@ impl RouteTable {
         self.routes.len()
     }
 
-    /// Lists a route, or returns `false` where it is listed already.
+    /// Lists a route, or returns `false` if it is listed already.
     pub(crate) fn insert(
         &mut self,
         (src, dst): (u32, u32),
@@ -47,7 +47,7 @@ impl RouteTable {
         self.routes.contains_key(&(vertex, vertex))
     }
 
-    /// Sets the link of all routes from a vertex to itself that are not listed.
+    /// Sets the link of all unlisted routes from a vertex to itself.
     pub(crate) fn set_loopback(&mut self, link: LinkId) {
         self.loopback = Some(link);
     }
