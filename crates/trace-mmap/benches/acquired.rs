@@ -1,5 +1,5 @@
-//! How fast bare cursors run over acquired traces, folded and flat: least times of alternating passes, each behind another one over
-//! the same archive, which is then in the cache as far as it fits. Each trace has two seconds.
+//! Speed of bare cursors over acquired traces, folded and flat: least times of alternating passes, each preceded by another pass over
+//! the same archive, which warms the cache. Each trace runs for two seconds.
 
 use std::fs::{self, File};
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! How fast archives are written and opened, and how fast bare cursors run over them, on text like that of NPB LU.
+//! Speed of writing and opening archives, and of bare cursors over them, on text like that of NPB LU.
 
 use std::fmt::Write;
 use std::fs;
@@ -18,8 +18,8 @@ fn main() {
     divan::main();
 }
 
-/// A pipeline of four ranks as LU's sweeps are, in a file per rank: steps of planes, in each of which a rank receives,
-/// computes some (seldom the same) amount, and sends.
+/// A pipeline of four ranks like LU's sweeps, in a file per rank: steps of planes, in each of which a rank receives, computes some
+/// (rarely the same) amount, and sends.
 struct Input {
     dir: TempDir,
 }

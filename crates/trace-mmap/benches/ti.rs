@@ -1,4 +1,4 @@
-//! How fast text is read, and how fast a bare cursor runs, on text like that of NPB LU.
+//! Speed of reading text and of a bare cursor, on text like that of NPB LU.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// Writes a pipeline of four ranks as LU's sweeps are: compute, receive from the rank before, send to the rank behind.
+/// Writes a pipeline of four ranks like LU's sweeps: compute, receive from the previous rank, send to the next one.
 fn lu_like(sweeps: u32) -> String {
     let mut text = String::new();
     for rank in 0..4_u32 {

@@ -1,4 +1,4 @@
-//! What a rank does: one action per line of its trace.
+//! The actions of a rank, one per line of its trace.
 
 use pdes_core::Bytes;
 
@@ -20,7 +20,7 @@ index! {
 
 /// One action of a rank, as a [`Cursor`](crate::Cursor) yields it.
 ///
-/// Channels, requests and side tables are resolved: the indices refer to the rank's own
+/// Names are resolved: the indices refer to the channels, request slots and side tables of the rank's own
 /// [`RankTrace`](crate::RankTrace).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
@@ -28,21 +28,21 @@ pub enum Action {
     Init,
     /// `finalize`: the program leaves MPI.
     Finalize,
-    /// `comm_size`, or a call that makes a communicator without saying which: takes no time.
+    /// `comm_size`, or the creation of a communicator that the trace does not identify: takes no time.
     Communicator,
-    /// `location`: the actions that follow stem from this call site.
+    /// `location`: call site of the actions that follow.
     Location(LocationId),
     /// `compute`.
     Compute {
-        /// Amount of computation in flop, finite and not negative.
+        /// Amount of computation \[flop\], finite and not negative.
         flops: f64,
     },
     /// `sleep`.
     Sleep {
-        /// Length in seconds, finite and not negative.
+        /// Duration \[s\], finite and not negative.
         seconds: f64,
     },
-    /// `send`: blocks as `MPI_Send` does.
+    /// `send`: a blocking standard-mode send, `MPI_Send`.
     Send {
         /// The channel.
         to: OutIdx,
@@ -55,7 +55,7 @@ pub enum Action {
         to: OutIdx,
         /// Size of the message.
         bytes: Bytes,
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
     /// `recv`.
@@ -71,30 +71,30 @@ pub enum Action {
         from: InIdx,
         /// Size of the buffer.
         bytes: Bytes,
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
     /// A send or receive whose peer is `MPI_PROC_NULL`: takes no time.
     Null {
-        /// Place of the request, complete at once, of `isend` and `irecv`; `None` for `send` and `recv`.
+        /// Slot of the request of an `isend` or `irecv`, complete at once; `None` for `send` and `recv`.
         slot: Option<Slot>,
     },
     /// `sendRecv`.
     SendRecv(SendRecvId),
-    /// `wait`: completes the request and frees its place, or makes it inactive where it is persistent; an inactive one is
-    /// complete already.
+    /// `wait`: completes the request and frees its slot; a persistent request becomes inactive and keeps its slot. An inactive
+    /// request is complete already.
     Wait {
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
-    /// `test`: the request keeps its place, whether complete or not.
+    /// `test`: the request keeps its slot, whether complete or not.
     Test {
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
-    /// `waitall`: completes all pending requests of the rank and frees their places; those of persistent ones stay.
+    /// `waitall`: completes all pending requests of the rank and frees their slots; persistent requests keep theirs.
     WaitAll,
-    /// A collective operation on the world communicator that blocks.
+    /// A blocking collective operation on the world communicator.
     Collective(CollectiveId),
     /// Any other call.
     Call(CallId),
@@ -103,11 +103,11 @@ pub enum Action {
 /// A combined send and receive, both with tag 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SendRecv {
-    /// The channel of the send; `None` where the destination is `MPI_PROC_NULL`.
+    /// The channel of the send; `None` for `MPI_PROC_NULL`.
     pub to: Option<OutIdx>,
     /// Size of the message sent.
     pub send_bytes: Bytes,
-    /// The channel of the receive; `None` where the source is `MPI_PROC_NULL`.
+    /// The channel of the receive; `None` for `MPI_PROC_NULL`.
     pub from: Option<InIdx>,
     /// Size of the buffer.
     pub recv_bytes: Bytes,

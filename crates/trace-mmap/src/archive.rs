@@ -1,4 +1,4 @@
-//! The archive: a trace in a form that is mapped and read without parsing.
+//! Archive format: a trace in a binary form that is memory-mapped and read without parsing.
 
 mod asleep;
 mod body;
@@ -65,23 +65,23 @@ use layout::{Header, Section};
 use map::MappedFile;
 use tables::Tables;
 
-/// An open archive: its files.
+/// The files of an open archive.
 #[derive(Debug)]
 pub(crate) struct Archive {
     file: Arc<MappedFile>,
     header: Header,
     shards: Vec<Shard>,
-    /// The first thing that any cursor of a rank found wrong.
+    /// First damage that a cursor found in each rank.
     damage: Mutex<BTreeMap<Rank, Damage>>,
 }
 
 impl Archive {
-    /// Returns the name of its main file.
+    /// Returns the path of the main file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Returns entries that were within their section when the archive was opened.
+    /// Returns entries of a section, which were checked to be within it when the archive was opened.
     fn rows<const WORDS: usize>(
         &self,
         section: Section,
@@ -91,19 +91,19 @@ impl Archive {
         tables.rows(section, first, count, (section, first)).expect("the entries were there at the open")
     }
 
-    /// Returns a number that tells it apart from others: a hash of the header, which has the checksums of all tables, one of
-    /// which has those of all data.
+    /// Returns a hash that identifies the archive: that of the header, which holds the checksums of all tables, one of which
+    /// holds those of all data.
     pub(crate) fn fingerprint(&self) -> u64 {
         xxh3_64(&self.header.to_bytes())
     }
 
-    /// Remembers the first damage of a rank. Of several cursors that find some, any may be first.
+    /// Records the first damage of a rank. If several cursors find damage, any of them may be first.
     pub(crate) fn report(&self, rank: Rank, damage: Damage) {
         let mut found = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
         found.entry(rank).or_insert(damage);
     }
 
-    /// Checks that no cursor has met damage, and that no file that was opened was written to since.
+    /// Checks that no cursor has found damage and that no opened file has been written to since.
     pub(crate) fn integrity(&self) -> Result<(), ArchiveError> {
         let found = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
         match found.first_key_value() {
@@ -114,7 +114,7 @@ impl Archive {
         }
     }
 
-    /// Checks that no file that was opened was written to since.
+    /// Checks that no opened file has been written to since.
     fn check_unchanged(&self) -> Result<(), ArchiveError> {
         let mut files = std::iter::once(&*self.file).chain(self.shards.iter().filter_map(Shard::mapped));
         match files.find(|file| !file.is_unchanged()) {
@@ -123,7 +123,7 @@ impl Archive {
         }
     }
 
-    /// Returns the data.
+    /// Returns the shards, which hold the data.
     pub(crate) fn shards(&self) -> &[Shard] {
         &self.shards
     }

@@ -1,4 +1,4 @@
-//! MPI calls beyond plain sends, receives, waits and collective operations on the world communicator.
+//! MPI calls beyond standard sends, receives, waits and blocking collective operations on the world communicator.
 
 mod error;
 
@@ -17,47 +17,47 @@ index! {
     CallId
 }
 
-/// How a send completes.
+/// Mode of a send, which decides when it completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SendMode {
-    /// `MPI_Send`: the library decides by the size.
+    /// `MPI_Send`: the library chooses between eager and rendezvous by the size.
     Standard,
-    /// `MPI_Ssend`: never before the receive has begun.
+    /// `MPI_Ssend`: not before the matching receive has begun.
     Synchronous,
-    /// `MPI_Bsend`: at once, whatever the size.
+    /// `MPI_Bsend`: at once, for any size.
     Buffered,
-    /// `MPI_Rsend`: the receive is known to be posted; otherwise as standard.
+    /// `MPI_Rsend`: like standard; the program guarantees that the receive is posted.
     Ready,
 }
 
-/// Where a receive or a probe takes messages from.
+/// Source of a receive or a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Source {
     /// `MPI_PROC_NULL`: complete at once.
     Nobody,
     /// A rank.
     Rank(InIdx),
-    /// `MPI_ANY_SOURCE`: belongs to no channel.
+    /// `MPI_ANY_SOURCE`: a wildcard receive, which belongs to no channel.
     Any {
-        /// The tag asked for; `None` takes any.
+        /// The tag; `None` for `MPI_ANY_TAG`.
         tag: Option<Tag>,
         /// The communicator.
         communicator: CommIdx,
-        /// Whose message it took in the recorded run; `None` where that was not recorded.
+        /// Sender of the message that it matched in the recorded run; `None` if not recorded.
         recorded: Option<Rank>,
     },
 }
 
-/// An MPI call with its arguments, and with its outcome in the recorded run where that depends on time.
+/// An MPI call with its arguments and, if its outcome depends on timing, with the outcome in the recorded run.
 ///
-/// Requests are named by their places, as in [`Action`](crate::Action); lists have them in the order of the call, without
-/// `MPI_REQUEST_NULL`. A request's place is free again once it has completed in the recorded run, that of a persistent
-/// request when it is freed.
+/// Requests are identified by their slots, as in [`Action`](crate::Action); lists are in the order of the call, without
+/// `MPI_REQUEST_NULL`. The slot of a request is free again once the request has completed in the recorded run; the slot of a
+/// persistent request once the request is freed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// `MPI_Send`, `MPI_Ssend`, `MPI_Bsend`, `MPI_Rsend`.
     Send {
-        /// How it completes.
+        /// The mode.
         mode: SendMode,
         /// The channel; `None` for `MPI_PROC_NULL`.
         to: Option<OutIdx>,
@@ -66,13 +66,13 @@ pub enum Call {
     },
     /// `MPI_Isend`, `MPI_Issend`, `MPI_Ibsend`, `MPI_Irsend`.
     Isend {
-        /// How it completes.
+        /// The mode.
         mode: SendMode,
         /// The channel; `None` for `MPI_PROC_NULL`.
         to: Option<OutIdx>,
         /// Size of the message.
         bytes: Bytes,
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
     /// `MPI_Recv`.
@@ -88,7 +88,7 @@ pub enum Call {
         from: Source,
         /// Size of the buffer.
         bytes: Bytes,
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
     /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`.
@@ -102,37 +102,37 @@ pub enum Call {
         /// Size of the buffer.
         recv_bytes: Bytes,
     },
-    /// `MPI_Send_init` and its kin: makes a persistent request, inactive.
+    /// `MPI_Send_init`, `MPI_Ssend_init`, ...: creates an inactive persistent request.
     SendInit {
-        /// How it completes.
+        /// The mode.
         mode: SendMode,
         /// The channel; `None` for `MPI_PROC_NULL`.
         to: Option<OutIdx>,
         /// Size of each message.
         bytes: Bytes,
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
-    /// `MPI_Recv_init`: makes a persistent request, inactive.
+    /// `MPI_Recv_init`: creates an inactive persistent request.
     RecvInit {
         /// The source.
         from: Source,
         /// Size of the buffer.
         bytes: Bytes,
-        /// Place of the request.
+        /// Slot of the request.
         slot: Slot,
     },
-    /// `MPI_Start`, `MPI_Startall`: activates persistent requests, in this order.
+    /// `MPI_Start`, `MPI_Startall`: starts persistent requests, in this order.
     Start {
         /// The requests.
         slots: Box<[Slot]>,
     },
-    /// `MPI_Request_free`: of a request that is pending, the place stays taken until it completes.
+    /// `MPI_Request_free`: a pending request keeps its slot until it completes.
     Free {
         /// The request.
         slot: Slot,
     },
-    /// `MPI_Waitall` on some requests of the rank.
+    /// `MPI_Waitall` on listed requests.
     Waitall {
         /// The requests.
         slots: Box<[Slot]>,
@@ -141,42 +141,42 @@ pub enum Call {
     Waitany {
         /// The requests.
         slots: Box<[Slot]>,
-        /// The one that completed; `None` where none was active.
+        /// The request that completed; `None` if none was active.
         done: Option<Slot>,
     },
     /// `MPI_Waitsome`.
     Waitsome {
         /// The requests.
         slots: Box<[Slot]>,
-        /// Those that completed; empty where none was active.
+        /// The requests that completed; empty if none was active.
         done: Box<[Slot]>,
     },
     /// `MPI_Test` with its recorded outcome.
     Test {
         /// The request.
         slot: Slot,
-        /// Whether it completed.
+        /// True if it completed.
         done: bool,
     },
     /// `MPI_Testall`.
     Testall {
         /// The requests.
         slots: Box<[Slot]>,
-        /// Whether all completed.
+        /// True if all completed.
         done: bool,
     },
     /// `MPI_Testany`.
     Testany {
         /// The requests.
         slots: Box<[Slot]>,
-        /// The one that completed.
+        /// The request that completed, if any.
         done: Option<Slot>,
     },
     /// `MPI_Testsome`.
     Testsome {
         /// The requests.
         slots: Box<[Slot]>,
-        /// Those that completed.
+        /// The requests that completed.
         done: Box<[Slot]>,
     },
     /// `MPI_Probe`.
@@ -188,59 +188,60 @@ pub enum Call {
     Iprobe {
         /// The source.
         from: Source,
-        /// Whether there was a message.
+        /// True if there was a message.
         found: bool,
     },
-    /// `MPI_Cancel` of a receive. The request stays to be waited for.
+    /// `MPI_Cancel` of a receive. The request must still be waited for.
     Cancel {
         /// The request.
         slot: Slot,
-        /// Where it was posted to receive from.
+        /// The source of the receive.
         from: Source,
-        /// Whether it was cancelled, as `MPI_Test_cancelled` said later.
+        /// True if it was cancelled, as `MPI_Test_cancelled` reported later.
         cancelled: bool,
     },
-    /// A collective operation that blocks, on a communicator that is not the world; or one that does not block.
+    /// A blocking collective operation on a communicator other than the world, or a nonblocking one on any.
     Collective {
-        /// The operation; its root and its vectors count by the ranks of the communicator.
+        /// The operation; its root and its vectors are in ranks of the communicator.
         operation: CollectiveId,
         /// The communicator.
         communicator: CommIdx,
-        /// Place of the request of an operation that does not block.
+        /// Slot of the request of a nonblocking operation.
         slot: Option<Slot>,
     },
-    /// `MPI_Neighbor_alltoall(v)`, `MPI_Ineighbor_alltoall(v)`: a message to and from each neighbour.
+    /// `MPI_Neighbor_alltoall(v)`, `MPI_Ineighbor_alltoall(v)`: one message to and one from each neighbour.
     NeighborAlltoall {
         /// The communicator.
         communicator: CommIdx,
-        /// Destinations by their ranks in the communicator, with the bytes to each.
+        /// Destinations, as ranks of the communicator, and the size of the message to each.
         to: Box<[(u32, Bytes)]>,
-        /// Sources by their ranks in the communicator, with the room for each.
+        /// Sources, as ranks of the communicator, and the size of the buffer for each.
         from: Box<[(u32, Bytes)]>,
-        /// Place of the request of an operation that does not block.
+        /// Slot of the request of a nonblocking operation.
         slot: Option<Slot>,
     },
-    /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent; `MPI_Comm_create_group`: among the members.
+    /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`: collective on the parent. `MPI_Comm_create_group`: collective on the
+    /// new group.
     NewCommunicator {
-        /// Which call.
+        /// The call.
         kind: CommunicatorCall,
-        /// The communicator on which it is called.
+        /// The parent communicator.
         parent: CommIdx,
-        /// What the rank got; `None` for `MPI_COMM_NULL`.
+        /// The new communicator; `None` for `MPI_COMM_NULL`.
         new: Option<CommIdx>,
     },
     /// `MPI_Comm_free`: takes no time.
     FreeCommunicator {
-        /// Which one.
+        /// The communicator.
         communicator: CommIdx,
     },
-    /// A call that no replay models: takes no time.
+    /// A call that the replay does not model: takes no time.
     Unmodelled(Unmodelled),
 }
 
 impl Call {
-    /// Returns the name of the action in a trace, such as `waitany`; of collective operations it is `collective` where they
-    /// block, else `icollective`.
+    /// Returns the name of the action in a trace, such as `waitany`; `collective` for blocking and `icollective` for nonblocking
+    /// collective operations.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Send { mode, .. } => mode.send(),
@@ -274,7 +275,7 @@ impl Call {
 }
 
 impl Call {
-    /// Visits the places of all requests that the call names.
+    /// Calls `visit` for the slot of each request in the call.
     pub(crate) fn visit_slots(&mut self, mut visit: impl FnMut(&mut Slot)) {
         match self {
             Self::Isend { slot, .. }
@@ -332,13 +333,13 @@ impl CommunicatorCall {
         }
     }
 
-    /// Returns the communicator whose ranks make the call together.
+    /// Returns the communicator on which the call is collective.
     pub fn among(self, parent: CommIdx, new: Option<CommIdx>) -> CommIdx {
         if self == Self::CreateGroup { new.unwrap_or(parent) } else { parent }
     }
 }
 
-/// How a communicator came into being.
+/// The call that created a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommunicatorCall {
     /// `MPI_Comm_split`.

@@ -1,4 +1,6 @@
-//! Channels: who sends to whom with which tag, resolved to dense indices.
+//! Channels: streams of messages with one source, destination, tag and communicator, resolved to dense indices.
+//!
+//! Messages of a channel do not overtake each other (MPI's ordering rule), so that a channel is matched as a queue.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -38,7 +40,7 @@ pub(crate) use index;
 /// The tag of a message, never negative: "any tag" is the absence of a tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(
-    /// One more than the number, so that a tag that may be absent takes no room for that.
+    /// One more than the number, so that `Option<Tag>` is no larger than `Tag`.
     NonZeroU32,
 );
 
@@ -46,7 +48,7 @@ impl Tag {
     /// Makes the tag with this number.
     ///
     /// # Panics
-    /// Where the number is negative.
+    /// If the number is negative.
     pub const fn new(number: i32) -> Self {
         assert!(number >= 0, "a tag is never negative");
         Self(NonZeroU32::MIN.saturating_add(number as u32))
@@ -79,29 +81,27 @@ index! {
     InIdx
 }
 index! {
-    /// A queue of messages at a receiver: its number among the receiver's, below
-    /// [`RankTrace::ports`](crate::RankTrace::ports).
+    /// A matching queue of a receiver, below [`RankTrace::ports`](crate::RankTrace::ports).
     PortId
 }
 index! {
-    /// The place of a request of a rank, below [`RankTrace::slots`](crate::RankTrace::slots); free again once the request is
-    /// complete, that of a persistent one once it is freed.
+    /// The slot of a request of a rank, below [`RankTrace::slots`](crate::RankTrace::slots); free again once the request is
+    /// complete, or, if it is persistent, once it is freed.
     Slot
 }
 
-/// Where the messages of a channel arrive.
+/// The matching queue at which the messages of a channel arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// In a port of the receiver, by its numbers.
+    /// A port of the receiver: messages and receives match in order.
     Port(PortId),
-    /// Among all messages to a receiver some of whose receives are from any source or cancelled: which of them gets it
-    /// depends on time.
+    /// The one queue of a receiver that has wildcard (`MPI_ANY_SOURCE`) or cancelled receives: matching depends on time.
     Mailbox,
-    /// Nowhere: the receiver never names this channel.
+    /// No queue: no receive ever matches the channel.
     Nowhere,
 }
 
-/// What a rank sends under one destination, tag and communicator.
+/// The messages that a rank sends to one destination with one tag on one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The destination; may be the rank itself.
@@ -110,7 +110,7 @@ pub struct Outgoing {
     pub tag: Tag,
     /// The communicator.
     pub communicator: CommIdx,
-    /// Where the messages arrive, as in archives: 0 nowhere, 1 the mailbox, else the port plus 2.
+    /// The encoded [`Arrival`], as in archives: 0 is `Unmatched`, 1 `AnySource`, else the port plus 2.
     arrival: u32,
 }
 
@@ -121,7 +121,7 @@ impl Outgoing {
         channel
     }
 
-    /// Returns where the messages arrive.
+    /// Returns the queue at which the messages arrive.
     #[inline]
     pub fn arrival(&self) -> Arrival {
         match self.arrival {
@@ -140,17 +140,17 @@ impl Outgoing {
     }
 }
 
-/// What a rank receives under one source, tag and communicator.
+/// The messages that a rank receives from one source with one tag, or any tag, on one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incoming {
     /// The source; may be the rank itself.
     pub peer: Rank,
-    /// The tag asked for; `None` takes any.
+    /// The tag; `None` for `MPI_ANY_TAG`.
     pub tag: Option<Tag>,
     /// The communicator.
     pub communicator: CommIdx,
-    /// Where the messages arrive. Channels of one source share a port where one of them takes any tag: messages then
-    /// match by their tag, in the order in which they were sent.
+    /// The port at which the messages arrive. If one channel of a source takes any tag, all channels of the source share a port:
+    /// messages then match by their tag, in the order in which they were sent.
     pub port: PortId,
 }
 

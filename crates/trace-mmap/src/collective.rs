@@ -6,8 +6,8 @@ use crate::datatype::Datatype;
 
 /// A collective operation, as one rank calls it.
 ///
-/// Counts are numbers of elements; a boxed slice holds one per rank of the communicator, whose numbers the root is one of. `flops` is the computation that a reduction charges
-/// to this rank, in flop. No product of a count and the size of its datatype leaves 2^48 bytes.
+/// Counts are in elements; a boxed slice has one count per rank of the communicator. The root is a rank of the communicator.
+/// `flops` is the computation of a reduction on this rank \[flop\]. A count times the size of its datatype is at most 2^48 bytes.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are the arguments of the MPI function that each variant names")]
 pub enum Collective {
@@ -19,15 +19,15 @@ pub enum Collective {
     Reduce { count: u64, flops: f64, root: Rank, datatype: Datatype },
     /// `MPI_Allreduce`.
     Allreduce { count: u64, flops: f64, datatype: Datatype },
-    /// `MPI_Alltoall`: the counts are those for one peer.
+    /// `MPI_Alltoall`: the counts are per peer.
     Alltoall { send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype },
     /// `MPI_Alltoallv`.
     Alltoallv { send_counts: Box<[u64]>, recv_counts: Box<[u64]>, send_type: Datatype, recv_type: Datatype },
-    /// `MPI_Gather`: the receive count is that from one rank.
+    /// `MPI_Gather`: the receive count is per rank.
     Gather { send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype },
-    /// `MPI_Scatter`: the send count is that to one rank.
+    /// `MPI_Scatter`: the send count is per rank.
     Scatter { send_count: u64, recv_count: u64, root: Rank, send_type: Datatype, recv_type: Datatype },
-    /// `MPI_Allgather`: the receive count is that from one rank.
+    /// `MPI_Allgather`: the receive count is per rank.
     Allgather { send_count: u64, recv_count: u64, send_type: Datatype, recv_type: Datatype },
     /// `MPI_Gatherv`.
     Gatherv { send_count: u64, recv_counts: Box<[u64]>, root: Rank, send_type: Datatype, recv_type: Datatype },
@@ -71,7 +71,7 @@ impl Collective {
         }
     }
 
-    /// Returns the name of the action of the operation that does not block, such as `ibcast`.
+    /// Returns the name of the nonblocking action, such as `ibcast`.
     pub fn non_blocking_name(&self) -> &'static str {
         match self {
             Self::Barrier => "ibarrier",
@@ -92,7 +92,7 @@ impl Collective {
         }
     }
 
-    /// Returns the root, of the operations that have one.
+    /// Returns the root, if the operation has one.
     pub fn root(&self) -> Option<Rank> {
         match self {
             Self::Bcast { root, .. }
@@ -105,7 +105,7 @@ impl Collective {
         }
     }
 
-    /// Returns the computation that a reduction charges to this rank, in flop.
+    /// Returns the computation of a reduction on this rank \[flop\].
     pub fn flops(&self) -> Option<f64> {
         match self {
             Self::Reduce { flops, .. }
@@ -117,7 +117,7 @@ impl Collective {
         }
     }
 
-    /// Returns the vectors of counts; each has one per rank.
+    /// Returns the vectors of counts, each with one count per rank.
     pub fn vectors(&self) -> Vec<&[u64]> {
         match self {
             Self::Alltoallv { send_counts, recv_counts, .. } => vec![send_counts, recv_counts],

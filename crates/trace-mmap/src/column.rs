@@ -1,8 +1,8 @@
-//! Columns: amounts of computation, apart from the programs that use them.
+//! Columns: amounts of computations, stored apart from the programs that use them.
 //!
-//! A column is one amount for all its uses, or a sequence of blocks of [`BLOCK`] values, each packed in the way that is
-//! shortest for it. Every amount is kept to the bit. A value may be [`ABSENT`]: the computation is left out that time,
-//! so that a program is the same whether or not a tracer saw time pass between two calls.
+//! A column is one amount for all its uses, or a sequence of blocks of [`BLOCK_VALUES`] values, each in its shortest encoding.
+//! Amounts are kept to the bit. A value may be [`ABSENT`], which leaves the computation out that time, so that a program is
+//! the same whether or not a tracer saw time pass between two calls.
 
 mod ahead;
 mod block;
@@ -15,21 +15,21 @@ pub(crate) use builder::{Blocks, ColumnBuilder};
 
 use crate::archive::{Damage, Shard};
 
-/// Values of a full block.
+/// Number of values of a full block.
 pub(crate) const BLOCK: u64 = 256;
 
-/// The bits of no amount: of a computation that is left out.
+/// Value that stands for an absent computation; not the bits of an amount.
 pub(crate) const ABSENT: u64 = u64::MAX;
 
-/// Bytes of an entry of a column's directory.
+/// Size of an entry of the directory of a column [B].
 pub(crate) const ENTRY: u64 = 16;
 
-/// Where the amounts of a column are.
+/// Storage of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// One amount for all uses, by its bits.
+    /// One amount for all uses; its bits.
     Constant(u64),
-    /// Blocks; their directory is at this offset in the data of the rank's shard.
+    /// Blocks; offset of their directory in the data of the shard [B].
     Blocks(u64),
 }
 
@@ -38,30 +38,30 @@ pub(crate) enum Place {
 pub(crate) struct Column {
     /// Number of values.
     pub(crate) len: u64,
-    /// How many of them are [`ABSENT`].
+    /// Number of values that are [`ABSENT`].
     pub(crate) absent: u64,
     pub(crate) place: Place,
 }
 
 impl Column {
-    /// Returns whether all uses have the same amount.
+    /// Returns whether the column is one amount for all uses.
     pub(crate) fn is_constant(&self) -> bool {
         matches!(self.place, Place::Constant(_))
     }
 }
 
-/// What the columns of a rank change in the number of actions of its program.
+/// Changes of the number of actions of a program by the columns of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Computations of the program that are left out.
+    /// Number of absent executions of optional computations.
     pub(crate) absent: u64,
-    /// Computations between the records of the program.
+    /// Number of computations inserted between the records of the program.
     pub(crate) inserted: u64,
 }
 
 impl Changes {
-    /// Adds up the columns of a rank, of which the last two say what is inserted, if anything is; `None` where these two are not
-    /// of one length, or sums exceed 64 bits.
+    /// Sums over the columns of a rank; with `inserts` the last two hold the inserted computations. Returns `None` if these two
+    /// differ in length or have absent values, or if sums exceed 64 bits.
     pub(crate) fn of(columns: &[Column], inserts: bool) -> Option<Self> {
         let absent = columns.iter().try_fold(0_u64, |sum, column| sum.checked_add(column.absent))?;
         let inserted = match columns {
@@ -74,45 +74,45 @@ impl Changes {
         Some(Self { absent, inserted })
     }
 
-    /// Returns the number of actions of a rank whose program has so many; `None` where that is none.
+    /// Returns the number of actions of a rank whose program has `actions`; `None` if it is out of range.
     pub(crate) fn apply(self, actions: u64) -> Option<u64> {
         actions.checked_sub(self.absent)?.checked_add(self.inserted)
     }
 
-    /// Returns the number of actions of a rank that is being written, of whose program there are so many.
+    /// Returns the number of actions of a rank that is being written, whose program has `of_program` actions; saturates.
     pub(crate) fn actions(columns: &[Column], inserts: bool, of_program: u64) -> u64 {
         Self::of(columns, inserts).unwrap_or_default().apply(of_program).unwrap_or(u64::MAX)
     }
 }
 
-/// Unpacks the values of a column in order.
+/// Sequential decoder of a column.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnReader<'a> {
     column: &'a Column,
-    /// Values unpacked so far.
+    /// Number of values decoded so far.
     unpacked: u64,
-    /// The block of the last value that was unpacked.
+    /// Block of the last decoded value.
     block: Option<OpenBlock<'a>>,
 }
 
 impl<'a> ColumnReader<'a> {
-    /// Makes a reader before the first value.
+    /// Creates a reader before the first value.
     pub(crate) fn new(column: &'a Column) -> Self {
         Self::at(column, 0)
     }
 
-    /// Makes a reader before the value with this number, from 0.
+    /// Creates a reader before the value `number`, from 0.
     pub(crate) fn at(column: &'a Column, number: u64) -> Self {
         Self { column, unpacked: number, block: None }
     }
 
-    /// Unpacks the next values by their bits, as many as there are places, or fewer where their block ends before; `base`
-    /// is where the blocks of the rank begin in the data of the shard. What comes out may be the bits of no amount.
+    /// Decodes the bits of the next values into `out`, up to the end of their block. `base` is the offset of the rank's blocks
+    /// in the data of the shard [B]. Values need not be the bits of an amount.
     ///
-    /// Returns how many there are, at least one where there is a place.
+    /// Returns the number of values, which is at least one unless `out` is empty.
     ///
     /// # Errors
-    /// Where the column has no more values, or a block is malformed.
+    /// Fails if the column has no more values or a block is malformed.
     pub(crate) fn unpack(&mut self, shard: &'a Shard, base: u64, out: &mut [u64]) -> Result<usize, Damage> {
         let rest =
             self.column.len.checked_sub(self.unpacked).filter(|rest| *rest > 0).ok_or(Damage::Column)?;
@@ -135,7 +135,7 @@ impl<'a> ColumnReader<'a> {
     }
 }
 
-/// A block in the data.
+/// A block with its bytes.
 #[derive(Clone, Debug)]
 struct OpenBlock<'a> {
     block: Block,
@@ -144,7 +144,7 @@ struct OpenBlock<'a> {
 }
 
 impl<'a> OpenBlock<'a> {
-    /// Finds the block of `len` values of this entry of a directory.
+    /// Opens the block of `len` values whose directory entry is at `entry`.
     fn new(shard: &'a Shard, entry: u64, base: u64, len: u64) -> Result<Self, Damage> {
         let block = Block::from_bytes(shard.bytes(entry, ENTRY)?).ok_or(Damage::Column)?;
         let place = block.place(len, base).ok_or(Damage::Column)?;

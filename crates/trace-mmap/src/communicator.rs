@@ -1,4 +1,4 @@
-//! Communicators: contexts of communication, each with a group of ranks.
+//! Communicators: matching contexts, each with a group of ranks.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -21,8 +21,7 @@ impl CommIdx {
     pub const WORLD: Self = Self::new(0);
 }
 
-/// Names a communicator in the whole trace: the ranks that say the same number mean the same communicator. The world has
-/// number 0.
+/// Identifier of a communicator, the same on all ranks of the trace. The world has number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommId(u32);
 
@@ -30,7 +29,7 @@ impl CommId {
     /// The communicator of all ranks.
     pub const WORLD: Self = Self(0);
 
-    /// Makes the name with this number.
+    /// Makes the identifier with this number.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
@@ -47,19 +46,19 @@ impl fmt::Display for CommId {
     }
 }
 
-/// A communicator as one of its ranks knows it.
+/// A communicator, as seen by one of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Communicator {
-    /// Its name in the trace.
+    /// Its identifier in the trace.
     pub id: CommId,
-    /// The number of this rank in it.
+    /// The rank of this process in the communicator.
     pub rank: u32,
-    /// Its ranks in the order of their numbers.
+    /// Its members, in rank order.
     pub group: Arc<Group>,
 }
 
 impl Communicator {
-    /// Makes the communicator of all of this many ranks.
+    /// Makes the world communicator of `ranks` ranks.
     pub(crate) fn world(rank: Rank, ranks: u32) -> Self {
         Self { id: CommId::WORLD, rank: rank.get(), group: Arc::new(Group::world(ranks)) }
     }
@@ -68,7 +67,7 @@ impl Communicator {
 /// The communicators of a rank; the first one is the world.
 #[derive(Clone, Debug)]
 pub(crate) enum OwnCommunicators {
-    /// No other: so it is in most ranks, of which there are millions.
+    /// The world alone, stored without an allocation: the common case, and there may be a million ranks.
     World(Communicator),
     Several(Box<[Communicator]>),
 }
@@ -108,23 +107,23 @@ impl DerefMut for OwnCommunicators {
     }
 }
 
-/// Ranks of the world in an order: position `i` has the rank that is number `i` in the communicator.
+/// An MPI group: an ordered set of world ranks. Position `i` holds the world rank of rank `i` of the communicator.
 ///
-/// Stored as runs of equal stride, so that rows, columns and planes of a process grid take a few words.
+/// Stored as strided ranges, so that a row, column or plane of a process grid takes a few words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Group {
     runs: Box<[Run]>,
     len: u32,
 }
 
-/// Ranks `first`, `first + stride`, ...
+/// A strided range of ranks: `first`, `first + stride`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
     /// The first rank.
     pub first: Rank,
-    /// What is between one rank and the next; not zero.
+    /// Difference between consecutive ranks, not zero.
     pub stride: i32,
-    /// How many ranks, at least one.
+    /// Number of ranks, at least 1.
     pub len: u32,
 }
 
@@ -142,7 +141,7 @@ impl Run {
 }
 
 impl Group {
-    /// Makes the group of all of this many ranks.
+    /// Makes the group of ranks `0..ranks`.
     pub fn world(ranks: u32) -> Self {
         Self { runs: Box::new([Run { first: Rank::new(0), stride: 1, len: ranks }]), len: ranks }
     }
@@ -150,7 +149,7 @@ impl Group {
     /// Makes the group of these ranks, in this order.
     ///
     /// # Errors
-    /// A rank that is there twice.
+    /// A rank that occurs twice.
     pub fn new(members: impl IntoIterator<Item = Rank>) -> Result<Self, Rank> {
         let members: Vec<Rank> = members.into_iter().collect();
         let mut sorted = members.clone();
@@ -171,13 +170,13 @@ impl Group {
         Ok(Self { runs: runs.into(), len: members.len() as u32 })
     }
 
-    /// Makes the group of the ranks of some runs, none of which is empty or leaves the numbers of ranks.
+    /// Makes the group of the ranks of some ranges, each nonempty and within `0..ranks` of the run.
     ///
     /// # Errors
-    /// A rank that is there twice.
+    /// A rank that occurs twice.
     pub(crate) fn from_runs(runs: &[Run]) -> Result<Self, Rank> {
         match runs {
-            // What text says mostly; a run never has a rank twice.
+            // The common case in text; a single range has no rank twice.
             [Run { len: 2.., .. }] => Ok(Self { runs: runs.into(), len: runs[0].len }),
             _ => Self::new(runs.iter().flat_map(|run| (0..run.len).map(|index| run.member(index)))),
         }
@@ -188,20 +187,20 @@ impl Group {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the group has no ranks.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the runs, one after the other.
+    /// Returns the ranges, in order.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// Returns the rank that is number `index`. Costs the number of runs.
+    /// Returns the world rank at position `index`. Cost: O(ranges).
     ///
     /// # Panics
-    /// Where there are not so many.
+    /// If the group has `index` members or fewer.
     pub fn member(&self, mut index: u32) -> Rank {
         for run in &self.runs {
             if index < run.len {
@@ -212,7 +211,7 @@ impl Group {
         panic!("number {index} past the end of a group")
     }
 
-    /// Returns the number of a rank, if it belongs to the group. Costs the number of runs.
+    /// Returns the position of a world rank, if it belongs to the group. Cost: O(ranges).
     pub fn position(&self, rank: Rank) -> Option<u32> {
         let mut before = 0;
         for run in &self.runs {
@@ -224,7 +223,7 @@ impl Group {
         None
     }
 
-    /// Finds a rank that another group does not have. Costs the number of ranks of both.
+    /// Returns the first rank that is not in `other`, if any. Cost: O(ranks of both groups).
     pub(crate) fn first_outside(&self, other: &Self) -> Option<Rank> {
         if self == other {
             return None;
@@ -236,7 +235,7 @@ impl Group {
         self.members().find(|rank| !inside.contains(rank))
     }
 
-    /// Yields the ranks in their order.
+    /// Yields the world ranks, in order.
     pub fn members(&self) -> impl Iterator<Item = Rank> + '_ {
         self.runs.iter().flat_map(|run| (0..run.len).map(|index| run.member(index)))
     }

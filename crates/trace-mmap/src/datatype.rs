@@ -1,13 +1,13 @@
-//! MPI datatypes by the identifiers that traces use.
+//! MPI datatypes and the identifiers that traces use for them.
 
 use std::fmt;
 
 use pdes_core::Bytes;
 
-/// A predefined MPI datatype, as far as a replay needs it: its identifier, its name and its size.
+/// A predefined MPI datatype: identifier, name and size.
 ///
-/// Identifiers and sizes are those of SimGrid's SMPI on x86-64; four of them are not what the MPI standard says
-/// (`COMPLEX32` is 16 bytes there, `INTEGER1` is 4), and are kept because traces are written and costed with them.
+/// Identifiers and sizes are those of SimGrid's SMPI on x86-64. Four of the sizes differ from the MPI standard (SMPI's
+/// `COMPLEX32` has 16 bytes, its `INTEGER1` 4) and are kept because traces are written and replayed with them.
 ///
 /// ```
 /// use pdes_core::Bytes;

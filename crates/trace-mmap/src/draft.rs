@@ -1,4 +1,4 @@
-//! The trace of a rank while its lines are read.
+//! Builder of a rank's trace: resolves the names in its lines to dense indices.
 
 mod calls;
 mod communicators;
@@ -28,9 +28,9 @@ use crate::side::{Side, SideNeeds};
 use crate::store::{CHUNK, Records, Store};
 use crate::trace::{Body, RankTrace};
 
-/// The trace of a rank, with what is needed to resolve names to indices.
+/// Builder of the trace of a rank, with the maps that resolve names to indices.
 ///
-/// The maps are only asked, never iterated: the order of the tables is that of first appearance.
+/// Determinism: the hash maps are looked up, never iterated; entries of the tables are in the order of first appearance.
 pub(crate) struct RankDraft {
     rank: Rank,
     ranks: u32,
@@ -52,7 +52,7 @@ pub(crate) struct RankDraft {
     location_by_name: FxHashMap<String, LocationId>,
 }
 
-/// Times while lines are read.
+/// Builder of the measured times of a rank.
 #[derive(Default)]
 struct TimesDraft {
     buffer: Vec<Record>,
@@ -77,30 +77,30 @@ impl TimesDraft {
     }
 }
 
-/// What receives of a channel ask for.
+/// Source, tag (`None` for any) and communicator of the receives of a channel.
 pub(crate) type Receiving = (Rank, Option<Tag>, CommIdx);
 
-/// What a rank holds on to from one action to the next, so that equal states behave equally ever after.
+/// The state of a rank between two actions. From equal states, equal lines lead to equal actions and equal states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DraftState {
     requests: RequestState,
     communicators: Vec<bool>,
 }
 
-/// A trace of a rank that is complete but for the ports of its outgoing channels.
+/// The trace of a rank before linking: complete except for the arrival ports of its outgoing channels.
 #[derive(Default)]
 pub(crate) struct Linkable {
     pub(crate) trace: RankTrace,
-    /// Messages of each outgoing channel.
+    /// Number of messages of each outgoing channel.
     pub(crate) sends: Vec<u64>,
-    /// Receives of each incoming channel.
+    /// Number of receives of each incoming channel.
     pub(crate) receives: Vec<u64>,
-    /// Receives from any source.
+    /// Number of wildcard receives.
     pub(crate) receives_from_any: u64,
 }
 
 impl RankDraft {
-    /// Starts the trace of a rank of a run on this many ranks.
+    /// Starts the trace of a rank in a run of `ranks` ranks.
     pub(crate) fn new(rank: Rank, ranks: u32) -> Self {
         Self {
             rank,
@@ -134,14 +134,15 @@ impl RankDraft {
         self.ranks
     }
 
-    /// Returns the datatype of fields that are left out, once there was an `init`.
+    /// Returns the datatype of omitted fields, `None` before the first `init`.
     pub(crate) fn default_type(&self) -> Option<Datatype> {
         self.default_type
     }
 
-    /// Sets the datatype of fields that are left out.
+    /// Sets the datatype of omitted fields.
     pub(crate) fn set_default_type(&mut self, datatype: Datatype) {
         if self.default_type.replace(datatype) != Some(datatype) {
+            // The same text now means another collective.
             self.collective_by_text.clear();
         }
     }
@@ -157,7 +158,7 @@ impl RankDraft {
         Ok(())
     }
 
-    /// Appends an action with the time that it took \[ns\], where that is known of it, or of some action.
+    /// Appends an action with its measured time \[ns\]. Times are stored from the first action on that has one.
     #[inline]
     pub(crate) fn push_timed(
         &mut self,
@@ -171,7 +172,7 @@ impl RankDraft {
         self.push(action, store)
     }
 
-    /// Appends the time of the next action; those of all before the first that has one are not known.
+    /// Appends the time of the next action. The first known time is preceded by an unknown one for each earlier action.
     fn push_time(&mut self, nanos: Option<u64>, store: &Store<'_>) -> Result<(), TraceError> {
         let untimed = self.records.len() + self.buffer.len() as u64;
         if self.times.is_none() {
@@ -181,7 +182,7 @@ impl RankDraft {
         self.times.as_mut().map_or(Ok(()), |times| times.push(nanos, store))
     }
 
-    /// Counts a message to a rank, with a tag, on the world communicator.
+    /// Counts a message on the world communicator and returns its channel.
     #[inline]
     pub(crate) fn send_to(&mut self, peer: Rank, tag: Tag) -> OutIdx {
         let index = self.outgoing(peer, tag, CommIdx::WORLD);
@@ -189,7 +190,7 @@ impl RankDraft {
         index
     }
 
-    /// Counts a receive from a rank, with a tag, on the world communicator.
+    /// Counts a receive on the world communicator and returns its channel.
     #[inline]
     pub(crate) fn receive_from(&mut self, peer: Rank, tag: Option<Tag>) -> InIdx {
         let index = self.incoming(peer, tag, CommIdx::WORLD);
@@ -222,7 +223,7 @@ impl RankDraft {
         self.linkable.sends[to.index()] += 1;
     }
 
-    /// Counts a receive, or one that was cancelled.
+    /// Adds `by` to the number of receives: 1 for a receive, -1 for a cancelled one.
     fn count_receive(&mut self, from: Source, by: i64) {
         let receives = match from {
             Source::Nobody => return,
@@ -232,7 +233,7 @@ impl RankDraft {
         *receives = receives.saturating_add_signed(by);
     }
 
-    /// Returns what the rank holds on to.
+    /// Returns the pending requests and the live communicators.
     pub(crate) fn state(&self) -> DraftState {
         DraftState { requests: self.requests.state(), communicators: self.communicators.live() }
     }
@@ -255,12 +256,12 @@ impl RankDraft {
         })
     }
 
-    /// Finds a collective by its text, and whether that has extra fields.
+    /// Finds a collective by its text; also returns whether the text has extra fields.
     pub(crate) fn known_collective(&self, text: &[u8]) -> Option<(CollectiveId, bool)> {
         self.collective_by_text.get(text).copied()
     }
 
-    /// Stores a collective under its text: that of the world, or of a communicator.
+    /// Stores a collective on a communicator under its text.
     pub(crate) fn remember_collective(
         &mut self,
         text: &[u8],
@@ -273,7 +274,7 @@ impl RankDraft {
         id
     }
 
-    /// Ends the trace.
+    /// Finishes the trace.
     pub(crate) fn finish(mut self, store: &Store<'_>) -> Result<Linkable, TraceError> {
         if !self.buffer.is_empty() {
             let rest = std::mem::take(&mut self.buffer);
@@ -285,7 +286,7 @@ impl RankDraft {
         Ok(self.finish_tables())
     }
 
-    /// Ends the trace where its last actions are stored already.
+    /// Finishes the trace, given that all its actions are stored.
     pub(crate) fn finish_tables(mut self) -> Linkable {
         let trace = &mut self.linkable.trace;
         trace.body = Body::Memory(self.records);
@@ -302,14 +303,14 @@ impl RankDraft {
 }
 
 impl Linkable {
-    /// Makes the trace of a rank that does nothing.
+    /// Makes the trace of a rank without actions.
     pub(crate) fn idle(rank: Rank, ranks: u32) -> Self {
         RankDraft::new(rank, ranks).finish_tables()
     }
 }
 
-/// Numbers the ports by first appearance: one per source, tag and communicator, but one for all tags of a source and
-/// communicator from which some receive takes any tag.
+/// Assigns ports to incoming channels, in the order of first appearance: one per source, tag and communicator, but a single one
+/// for all tags of a source and communicator if some receive takes any tag.
 pub(crate) fn assign_ports(receiving: &[Receiving]) -> (Box<[Incoming]>, u32) {
     let any_tag = receiving.iter().filter(|(_, tag, _)| tag.is_none());
     let mut shared: BTreeMap<(Rank, CommIdx), Option<PortId>> =

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace.
+//! Errors of loading a trace.
 
 use std::fmt;
 use std::io;
@@ -15,9 +15,9 @@ use crate::text::TextError;
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The file, as it was named.
+    /// The path of the file, as given.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: u64,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// Why a trace cannot be loaded.
+/// A trace cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// A file cannot be opened or read.
@@ -35,7 +35,7 @@ pub enum TraceError {
     Io {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A compressed file, or a shard, is damaged or ends too early.
@@ -43,9 +43,9 @@ pub enum TraceError {
     Compressed {
         /// The file.
         file: PathBuf,
-        /// The form, `gzip`, `zstd` or `shard`.
+        /// The format: `gzip`, `zstd` or `shard`.
         format: &'static str,
-        /// What the decoder says.
+        /// The error of the decoder.
         source: io::Error,
     },
     /// A file is not text.
@@ -54,17 +54,17 @@ pub enum TraceError {
         /// The file.
         file: PathBuf,
     },
-    /// A line is wrong.
+    /// A line is invalid.
     #[error("{}:{line}: {kind}", file.display())]
     Text {
         /// The file.
         file: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The error in it.
         kind: TextError,
     },
-    /// A file holds neither actions nor names of files.
+    /// A file has neither actions nor names of trace files.
     #[error("{}: no line with an action or the name of a trace file", file.display())]
     Empty {
         /// The file.
@@ -73,9 +73,9 @@ pub enum TraceError {
     /// A list names a file that does not exist.
     #[error("{list}: the trace file {} does not exist", file.display())]
     ListedFileMissing {
-        /// The line of the list.
+        /// The line in the list.
         list: Location,
-        /// The file it names, resolved.
+        /// The missing file, as a resolved path.
         file: PathBuf,
     },
     /// A directory has no rank files.
@@ -104,73 +104,73 @@ pub enum TraceError {
         /// The other file.
         second: PathBuf,
     },
-    /// The trace has more ranks than the run was asked to have.
+    /// The trace has more ranks than were requested.
     #[error("{}: the trace has {found} ranks, but a run of {asked} was asked for", path.display())]
     TooFewRanks {
         /// The trace.
         path: PathBuf,
-        /// Ranks that the run should have.
+        /// Number of ranks requested.
         asked: u32,
-        /// Ranks found.
+        /// Number of ranks found.
         found: u32,
     },
-    /// There are more ranks than this program numbers.
+    /// More ranks than supported.
     #[error("{}: a trace may have {limit} ranks, found {found}", path.display())]
     TooManyRanks {
         /// The trace.
         path: PathBuf,
-        /// Ranks found or asked for.
+        /// Number of ranks found or requested.
         found: u64,
-        /// Ranks allowed.
+        /// Largest number of ranks supported.
         limit: u32,
     },
-    /// A rank receives more messages from a channel than are sent to it.
+    /// A rank receives more messages from a channel than are sent on it.
     #[error(
         "{location}: rank {rank} receives {receives} messages {} but only {sends} are sent; \
          its action {action} is the first without a message",
         origin(*src, *tag, *communicator)
     )]
     ReceiveWithoutSend {
-        /// The line of the first receive without a message.
+        /// The line of the first unmatched receive.
         location: Location,
         /// The receiver.
         rank: Rank,
         /// Index (from 0) of that receive among the receiver's actions.
         action: u64,
-        /// The source; `None` for all sources together, where some receive is from any.
+        /// The source; `None` for all sources together, if there are wildcard receives.
         src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
         /// The communicator.
         communicator: CommId,
-        /// Messages sent to the channel.
+        /// Number of messages sent on the channel.
         sends: u64,
-        /// Receives from the channel.
+        /// Number of receives from the channel.
         receives: u64,
     },
-    /// Ranks do not agree on a communicator.
+    /// Ranks disagree about a communicator.
     #[error(transparent)]
     Communicators(#[from] CommunicatorConflict),
-    /// An archive cannot be opened, or is damaged.
+    /// An archive cannot be opened or is damaged.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// An archive has another number of ranks than the run was asked to have.
+    /// An archive has a number of ranks other than requested.
     #[error("{}: the archive has {found} ranks, but a run of {asked} was asked for", file.display())]
     ArchiveRanks {
         /// The archive.
         file: PathBuf,
-        /// Ranks that the run should have.
+        /// Number of ranks requested.
         asked: u32,
-        /// Ranks found.
+        /// Number of ranks found.
         found: u32,
     },
-    /// A line is asked for in an archive.
+    /// A line number was requested from an archive.
     #[error("{}: an archive keeps no line numbers", file.display())]
     NoLines {
         /// The archive.
         file: PathBuf,
     },
-    /// An action that is asked for does not exist.
+    /// A requested action does not exist.
     #[error("rank {rank} has no action {action}")]
     NoSuchAction {
         /// The rank.
@@ -183,7 +183,7 @@ pub enum TraceError {
     Spill {
         /// The directory of the temporary file.
         dir: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -1,10 +1,10 @@
-//! Folding: finding the loops in the records of a rank while they come in.
+//! Folding: online detection of loops in the records of a rank.
 //!
-//! The last records stand in a window, with loops found so far as single items. When an item makes the window end in two
-//! equal sequences, or in a loop and one more run of its body, they become one loop, which may in turn complete
-//! an outer one. Equal sequences are found as in LZ77: a chain of earlier items with the hash of the last one gives the
-//! lengths worth trying, a rolling hash tells most unequal sequences apart, and every match is compared item by item.
-//! Memory is that of the window, whatever comes in; items leave it in order and are final then.
+//! A window holds the last records, with the loops found so far as single items. When it ends in two equal sequences, or in a
+//! loop and one more run of its body, they become one loop, which may in turn complete an outer one. Equal sequences are
+//! found as in LZ77: a chain of earlier items with the hash of the last one gives the candidate lengths, a rolling hash
+//! rejects most unequal sequences, and every match is compared item by item. Memory is bounded by the window; items
+//! leave it in order and are then final.
 
 mod bodies;
 mod window;
@@ -14,31 +14,31 @@ use window::Window;
 
 use crate::record::Record;
 
-/// Items that stay in the window when it overflows; it holds up to twice as many.
+/// Number of items that stay in the window when it overflows; it holds up to twice as many.
 const KEPT: usize = 1 << 16;
 
-/// Items of the longest loop body.
+/// Number of items of the longest loop body.
 const MAX_BODY: usize = KEPT / 2;
 
-/// Items of the bodies that are remembered; beyond, the window is emptied and all are forgotten.
+/// Largest number of items of all stored bodies; beyond it the window is emptied and all bodies are dropped.
 const MAX_REMEMBERED: usize = 1 << 20;
 
-/// Earlier items that are tried as the end of an equal sequence.
+/// Largest number of earlier items that are tried as the end of an equal sequence.
 const MAX_TRIES: usize = 16;
 
-/// Kind of an item that stands for a loop: its index is the body, its amount the count.
+/// Kind of an item that represents a loop: its index is the body, its amount the count.
 const LOOP_ITEM: u8 = u8::MAX;
 
 fn loop_item(body: u32, count: u64) -> Record {
     Record::from_words(u64::from(LOOP_ITEM) | u64::from(body) << 32, count)
 }
 
-/// Returns body and count of an item that stands for a loop.
+/// Returns body and count of an item that represents a loop.
 fn as_loop(item: Record) -> Option<(u32, u64)> {
     (item.kind() == LOOP_ITEM).then(|| (item.index(), item.amount()))
 }
 
-/// Folds the records of one rank.
+/// Online folder of the records of one rank.
 pub(crate) struct Folder {
     window: Window,
     bodies: Bodies,
@@ -49,7 +49,7 @@ impl Folder {
         Self { window: Window::new(), bodies: Bodies::default() }
     }
 
-    /// Takes the next record; `emit` gets the records that are final.
+    /// Adds the next record; passes records that are final to `emit`.
     #[inline]
     pub(crate) fn push<E>(
         &mut self,
@@ -69,7 +69,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Emits all that is left.
+    /// Emits all remaining records.
     pub(crate) fn finish<E>(&mut self, emit: &mut impl FnMut(Record) -> Result<(), E>) -> Result<(), E> {
         let all = self.window.len();
         self.emit_first(all, emit)?;
@@ -81,7 +81,7 @@ impl Folder {
         self.window.items()[..len].iter().try_for_each(|item| self.bodies.emit(*item, emit))
     }
 
-    /// Where the window ends in a loop and one more run of its body, makes them one; returns whether it did.
+    /// Merges a loop and one more run of its body at the end of the window; returns whether there was one.
     fn extend_loop(&mut self) -> bool {
         let end = self.window.len();
         let found = self.window.due().find_map(|start| {
@@ -96,7 +96,7 @@ impl Folder {
         true
     }
 
-    /// Where the window ends in two equal sequences, makes them a loop; returns whether it did.
+    /// Replaces two equal sequences at the end of the window by a loop; returns whether there were any.
     fn begin_loop(&mut self) -> bool {
         let end = self.window.len();
         let len = self.window.earlier().take(MAX_TRIES).map(|last| end - 1 - last).find(|len| {

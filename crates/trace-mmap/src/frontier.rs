@@ -1,10 +1,10 @@
-//! Cutting the traces of a program that was ended before its time back to where all ranks could go on.
+//! Consistent cut of the traces of a program that was killed.
 //!
-//! Each rank has recorded the begin of what it did, up to another place. A rank may have received what its sender had no time to
-//! record, or have left an operation that another rank never entered: a replay would wait there for ever. The actions that are
-//! kept are the longest begins of all ranks of which none relies on what is not kept (a consistent cut, of which there is always a
-//! longest one: Chandy and Lamport, "Distributed snapshots", 1985). It is found as a fixpoint: as long as some rank relies on something
-//! that is not there, it ends before the action that does.
+//! Each rank has recorded a prefix of its actions, of arbitrary length. A rank may have received a message that its sender did not
+//! record, or have left a collective operation that another rank never entered: a replay would wait there forever. The actions that
+//! are kept are the longest prefixes of which none depends on an action that is not kept: a consistent cut (Chandy and Lamport,
+//! "Distributed snapshots", 1985), of which there is always a longest one. It is computed as a fixpoint: as long as some rank
+//! depends on a missing action, it is cut before the action that does.
 
 mod channel;
 mod events;
@@ -26,57 +26,57 @@ use crate::trace::RankTrace;
 use events::Events;
 use rewrite::Rewrite;
 
-/// What was cut.
+/// Actions removed by a consistent cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Ranks that lost actions.
+    /// Number of ranks that lost actions.
     pub ranks: u32,
-    /// Actions that they lost.
+    /// Number of actions that they lost.
     pub actions: u64,
 }
 
-/// Where each rank ends.
+/// Number of kept actions of each rank.
 type Ends = Vec<u64>;
 
-/// An action and, where it posts a request, its place.
+/// An action and the slot of the request that it posts, if any.
 type Posted = (u64, Option<Slot>);
 
-/// What is left of a rank.
+/// The kept actions of a rank.
 #[derive(Debug, Default)]
 struct Rest {
-    /// Actions from the first on.
+    /// Number of actions, from the first on.
     len: u64,
-    /// Requests that never complete, and for which there is nothing to complete them: they are left out.
+    /// Requests that nothing can complete: they are left out.
     dropped: FxHashSet<Posted>,
-    /// Sends that nobody receives. Whoever went on after them did not wait for their receives: they are buffered.
+    /// Sends that nobody receives. Their sender continued without waiting for a receive, so they are written as buffered.
     unreceived: FxHashSet<u64>,
 }
 
-/// Cuts traces of ranks, one file each, which need not fit each other, back to where all ranks could go on, and writes them into a
-/// directory, as `rank-0.txt` and so on: a trace that loads, and replays without waiting for what was not recorded.
+/// Cuts the traces of ranks, one file each, back to their longest consistent cut and writes them into a directory as `rank-0.txt`
+/// and so on: a trace that loads, and replays without waiting for actions that were not recorded.
 ///
-/// - Receives and probes that have completed have a message that was sent; collective operations that have completed have
-///   been entered by all ranks of their communicator.
-/// - Requests that had not completed are kept where the other side is there, otherwise left out.
-/// - Messages that nobody receives are kept as buffered sends, so that the rank does not wait for their receives, except those of
-///   persistent requests, which are treated as receives.
+/// - Each completed receive or probe has a message that was sent; each completed collective operation has been entered by all
+///   ranks of its communicator.
+/// - Requests that had not completed are kept if their counterpart is, otherwise left out.
+/// - Messages that nobody receives are kept as buffered sends, so that the sender does not wait for a receive; those of
+///   persistent requests are treated like receives.
 ///
-/// The actions of all ranks are in memory, up to the budget of the options, and some 50 bytes for each message and collective operation. Each round
-/// costs as much as the channels and communicators of the ranks that the round before has cut; there are as many rounds as the
-/// longest chain of ranks that lose actions because another one has.
+/// Memory holds the actions of all ranks, up to the budget of the options, and some 50 bytes for each message and collective
+/// operation. A round of the fixpoint costs as much as the channels and communicators of the ranks that were cut in the round
+/// before; the number of rounds is the length of the longest chain of ranks that are cut because of each other.
 ///
 /// # Errors
-/// What is wrong with the text; files that cannot be written.
+/// Returns errors of the text; fails if a file cannot be written.
 ///
 /// ```
-/// use trace_mmap::{LoadOptions, Trace, settle};
+/// use trace_mmap::{LoadOptions, Trace, write_consistent_cut};
 /// let dir = tempfile::tempdir()?;
 /// let files = [dir.path().join("a"), dir.path().join("b")];
-/// // Rank 1 was ended before it had recorded the message that rank 0 has received.
+/// // Rank 1 was killed before it recorded the message that rank 0 has received.
 /// std::fs::write(&files[0], "0 init\n0 send 1 7 8\n0 recv 1 7 8\n0 compute 5\n")?;
 /// std::fs::write(&files[1], "1 init\n1 recv 0 7 8\n1 compute 5\n")?;
-/// let settled = settle(&files, dir.path(), &LoadOptions::default())?;
-/// assert_eq!((settled.ranks, settled.actions), (1, 2));
+/// let removed = write_consistent_cut(&files, dir.path(), &LoadOptions::default())?;
+/// assert_eq!((removed.ranks, removed.actions), (1, 2));
 /// assert_eq!(Trace::load(dir.path(), &LoadOptions::default())?.actions(), 5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -84,7 +84,7 @@ pub fn settle(files: &[PathBuf], dir: &Path, options: &LoadOptions<'_>) -> Resul
     let store = Store::new(options.memory_budget, options.spill_dir.as_deref(), options.progress);
     let mut ranks = read_all(files, options, &store)?;
     store.finish(ranks.iter_mut().flat_map(|linkable| linkable.trace.records_mut()))?;
-    // Requests are left out by their names: all of them get one.
+    // Requests are left out by their names, so all of them need one.
     let named = |Linkable { trace, .. }: Linkable| RankTrace { names_requests: true, ..trace };
     let traces: Vec<RankTrace> = ranks.into_iter().map(named).collect();
     let mut settled = Settled::default();
@@ -101,7 +101,7 @@ pub fn settle(files: &[PathBuf], dir: &Path, options: &LoadOptions<'_>) -> Resul
     Ok(settled)
 }
 
-/// Finds what is left of each rank.
+/// Computes the kept actions of each rank.
 fn rests(traces: &[RankTrace]) -> Vec<Rest> {
     let mut events = Events::default();
     for (rank, trace) in (0..).map(Rank::new).zip(traces) {

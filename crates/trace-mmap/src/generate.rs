@@ -1,4 +1,4 @@
-//! Generated traces: programs of known structure on any number of ranks.
+//! Trace generators: programs of known structure on any number of ranks.
 //!
 //! ```
 //! use pdes_core::Rank;
@@ -18,7 +18,7 @@
 //!
 //! | generator | pattern | volume |
 //! |---|---|---|
-//! | [`NpbLu`] | waves through a two-dimensional process grid, small messages | NPB's operation count |
+//! | [`NpbLu`] | wavefronts through a two-dimensional process grid, small messages | NPB's operation count |
 //! | [`Halo3d`] | faces between neighbours in three dimensions | per cell |
 //! | [`AlltoallFft`] | transposition between all ranks | per point and transform level |
 //! | [`Ring`] | a message to the next rank | per round |
@@ -31,8 +31,8 @@
 //! # Guarantees
 //!
 //! A program depends on the parameters and the rank only; ranks can be generated in any order, on any thread, on any
-//! machine, to the same bits. Every message sent is received, with the same size. No program can deadlock, however small
-//! the messages that the transport buffers.
+//! machine, to the same bits. Every message sent is received, with the same size. No program deadlocks, even if every send
+//! uses the rendezvous protocol.
 
 mod allreduce_loop;
 mod alltoall_fft;
@@ -60,7 +60,7 @@ use pdes_core::Rank;
 
 use crate::Item;
 
-/// A program of every rank, written down with its loops.
+/// Generator of the structured program of each rank.
 pub trait Generator: Sync {
     /// Returns the number of ranks, 1 or more.
     fn ranks(&self) -> u32;
@@ -68,12 +68,12 @@ pub trait Generator: Sync {
     /// Returns the program of a rank.
     ///
     /// # Panics
-    /// Where the rank is not below [`ranks`](Self::ranks).
+    /// If the rank is not below [`ranks`](Self::ranks).
     fn rank(&self, rank: Rank) -> Vec<Item>;
 
-    /// Returns the number of actions of all ranks, or [`u64::MAX`] where they are more.
+    /// Returns the number of actions of all ranks, at most [`u64::MAX`].
     ///
-    /// This one writes every program down; generators that know better count in O(1).
+    /// The default generates every program; generators with a closed form override it with O(1).
     fn actions(&self) -> u64 {
         (0..self.ranks()).fold(0, |sum: u64, rank| sum.saturating_add(count(&self.rank(Rank::new(rank)))))
     }
@@ -84,7 +84,7 @@ fn count(program: &[Item]) -> u64 {
     Item::count_all(program).unwrap_or(u64::MAX)
 }
 
-/// Counts the actions where all ranks have as many as the first.
+/// Counts the actions of all ranks, if all have as many as the first one.
 fn count_alike(generator: &impl Generator) -> u64 {
     count(&generator.rank(Rank::new(0))).saturating_mul(generator.ranks().into())
 }

@@ -1,4 +1,5 @@
-//! Traces of MPI programs: what each rank computes, sends, receives and waits for.
+//! Traces of MPI programs, ready for replay: parsing of time-independent text, memory-mapped archives, cursors over the
+//! actions of each rank.
 //!
 //! ```
 //! use trace_mmap::{Action, Collective, Trace};
@@ -25,26 +26,33 @@
 //! # Ok::<(), trace_mmap::TraceError>(())
 //! ```
 //!
+//! # Where to start
+//!
+//! - [`Trace`] is the trace of all ranks; [`Trace::load`] with [`LoadOptions`] reads one of any format.
+//! - [`RankTrace`] has the channels, communicators and side tables of a rank, to which the indices in its actions refer.
+//! - [`Cursor`] yields the [`Action`]s of a rank in program order; [`Call`] has the MPI calls that do not fit into an action.
+//! - [`ArchiveWriter`] and [`convert`] write archives; [`generate`] makes programs of known structure.
+//!
 //! # Files
 //!
-//! [`Trace::load`] takes archives, which [`convert`] and [`ArchiveWriter`] write, and time-independent text, the format of
-//! SimGrid's `smpi_replay`, in four shapes:
+//! [`Trace::load`] reads archives, which [`convert`] and [`ArchiveWriter`] write, and time-independent text, the format of
+//! SimGrid's `smpi_replay`, in four file layouts:
 //!
 //! - a directory with `rank-0.txt`, `rank-1.txt`, ... (also `.txt.gz`, `.txt.zst`);
-//! - a list: each line is the path of a file, relative to the list; line `i` (from 0) names the lines of rank `i`;
-//! - a list of one file, which has the lines of all ranks;
-//! - that merged file itself, told from a list because its first line starts with a number and goes on.
+//! - a list: each line is the path of a file, relative to the list; line `i` (from 0) names the file of rank `i`;
+//! - a list of one merged file, which has the lines of all ranks;
+//! - a merged file itself, distinguished from a list by its first line, which is a number and at least one more field.
 //!
-//! Each text file may be plain, gzip or zstd, which shows in its first bytes; its name does not matter. Files are streams:
-//! none is ever held as a whole.
+//! Each text file may be plain, gzip or zstd; the format is detected from the first bytes, not from the name. Files are
+//! streamed, never read into memory as a whole.
 //!
 //! # Text
 //!
-//! Each line is `rank action field...`; fields are separated by spaces or tabs, lines that start with `#` and empty ones
-//! do not count. Every other line is one [`Action`], also those that take no time, so that the index of an action is the
-//! number of its line among those of the rank. What differs from SimGrid 3.32:
+//! Each line is `rank action field...`; fields are separated by spaces or tabs; empty lines and lines that start with `#`
+//! are ignored. Every other line is one [`Action`], even if it takes no time, so that the index of an action is the
+//! index of its line among the lines of the rank. Differences from SimGrid 3.32:
 //!
-//! | the text | SimGrid | this crate |
+//! | text | SimGrid | this crate |
 //! |---|---|---|
 //! | last line without newline | drops it | reads it |
 //! | carriage return before a newline | belongs to the last field | is white space |
@@ -96,27 +104,27 @@
 //!
 //! # Archives
 //!
-//! An archive (`.pdt`) is mapped and read in place. Opening it costs as much as its tables are long, not as it has actions:
-//! loops are stored once, programs once for all ranks of equal structure, and amounts of computation in packed columns, exact
-//! to the bit. `docs/archive-format.md` describes every byte and what is guaranteed of damaged, forged and changed files.
+//! An archive (`.pdt`) is mapped and read in place. Opening it costs time in the size of its tables, not in the number of its
+//! actions: a loop is stored once, a program once for all ranks of equal structure, and amounts of computation in packed columns,
+//! exact to the bit. `docs/archive-format.md` describes every byte, and the guarantees for damaged, forged and changed files.
 //!
 //! | to | use |
 //! |---|---|
 //! | convert text, or fold or flatten an archive | [`convert`] |
-//! | write programs whose loops are known | [`ArchiveWriter`], [`Item`], the module `generate` |
-//! | sum up, check, write as text, cut | [`Info`], [`check`], [`dump`], [`cut`] |
-//! | know at the end of a run that all actions were right | [`Trace::integrity`] |
+//! | write programs whose loops are known | [`ArchiveWriter`], [`Item`], [`generate`] |
+//! | summarize, check, write as text, cut | [`Info`], [`check`], [`dump`], [`cut`] |
+//! | verify after a run that no action was damaged | [`Trace::integrity`] |
 //!
 //! # Memory
 //!
-//! An action of a text takes 16 bytes. Channels, requests, communicators, collectives, calls and call sites are resolved to indices
-//! while the text is read; equal ones are stored once per rank. Actions beyond [`LoadOptions::memory_budget`] lie in a temporary file that
-//! is mapped.
+//! An action read from text takes 16 bytes. Channels, requests, communicators, collectives, calls and call sites are resolved to
+//! indices while the text is read; equal ones are stored once per rank. Actions beyond [`LoadOptions::memory_budget`] are stored
+//! in a memory-mapped temporary file.
 //!
 //! # Guarantees
 //!
-//! The trace does not depend on the number of threads that read it, nor on where its actions lie. Nothing in a
-//! text and nothing in an archive makes this crate panic.
+//! The trace does not depend on the number of threads that read it, nor on where its actions are stored. No text and no
+//! archive makes this crate panic.
 #![deny(unsafe_code)]
 
 mod action;

@@ -1,4 +1,4 @@
-//! Connecting what ranks send to what others receive.
+//! Linking: resolves the port at which each outgoing channel arrives, and checks that every receive has a message.
 
 mod communicators;
 
@@ -17,24 +17,24 @@ use crate::trace::RankTrace;
 use crate::transfer::{NotPersistent, Persistent, Transfer};
 use crate::warning::Unreceived;
 
-/// Why ranks cannot be connected.
+/// The ranks of a trace do not fit together.
 #[derive(Debug)]
 pub(crate) enum LinkError {
     Shortage(Shortage),
     Communicators(CommunicatorConflict),
 }
 
-/// A rank with a receive for which no message is sent.
+/// A rank with an unmatched receive.
 #[derive(Debug)]
 pub(crate) struct Shortage {
     pub(crate) rank: Rank,
     arriving: Arriving,
 }
 
-/// A receive for which no message is sent.
+/// An unmatched receive, and the counts of its channel.
 #[derive(Debug)]
 pub(crate) struct Excess {
-    /// `None` for all sources together, where some receive is from any.
+    /// The source; `None` for all sources together, if there are wildcard receives.
     pub(crate) src: Option<Rank>,
     pub(crate) tag: Option<Tag>,
     pub(crate) communicator: CommId,
@@ -42,11 +42,12 @@ pub(crate) struct Excess {
     pub(crate) receives: u64,
 }
 
-/// Compares the communicators of all ranks, resolves where the messages of all outgoing channels arrive, and compares how many
-/// messages are sent and received. Costs as much as there are channels and members of communicators.
+/// Links all ranks: compares their communicators, resolves the arrival of every outgoing channel, and compares the numbers of
+/// messages sent and received. Returns the messages that are never received. Cost: the number of channels, times a logarithm, and
+/// of members of communicators.
 ///
 /// # Errors
-/// A communicator that ranks do not agree on; the lowest rank with a receive without a message.
+/// A communicator about which ranks disagree; the lowest rank with an unmatched receive.
 pub(crate) fn link(ranks: &mut [Linkable]) -> Result<Option<Unreceived>, LinkError> {
     communicators::unify(ranks).map_err(LinkError::Communicators)?;
     let mut senders: Vec<Vec<(Rank, OutIdx)>> = vec![Vec::new(); ranks.len()];
@@ -67,7 +68,7 @@ pub(crate) fn link(ranks: &mut [Linkable]) -> Result<Option<Unreceived>, LinkErr
     Ok(unreceived(ranks, &ports))
 }
 
-/// Says where messages come from that a rank receives.
+/// Describes the source of received messages.
 pub(crate) fn origin(src: Option<Rank>, tag: Option<Tag>, communicator: CommId) -> String {
     let on = match communicator {
         CommId::WORLD => String::new(),
@@ -80,16 +81,16 @@ pub(crate) fn origin(src: Option<Rank>, tag: Option<Tag>, communicator: CommId) 
     }
 }
 
-/// Messages sent to one receiver.
+/// Numbers of messages sent to one receiver.
 #[derive(Debug)]
 struct Arriving {
     all: u64,
     by_port: Vec<u64>,
-    /// Those that carry the tag of the incoming channel.
+    /// Messages with exactly the tag of each incoming channel.
     by_channel: Vec<u64>,
 }
 
-/// Resolves where the channels to one receiver arrive.
+/// Resolves the arrival of all channels to one receiver, and counts their messages.
 fn resolve(
     ranks: &mut [Linkable],
     receiver: Rank,
@@ -131,8 +132,8 @@ fn resolve(
 }
 
 impl Arriving {
-    /// Finds the first channel with more receives than messages. Receives from any source take messages of every
-    /// channel, so that they only lack some where there are fewer messages than receives in all.
+    /// Finds the first channel with more receives than messages. Wildcard receives match messages of every channel, so that they
+    /// are unmatched only if there are fewer messages than receives in total.
     fn excess(&self, linkable: &Linkable) -> Option<Excess> {
         let by_port = receives_by_port(linkable);
         let channels = linkable.trace.incoming.iter().zip(linkable.receives.iter().zip(&self.by_channel));
@@ -162,15 +163,15 @@ impl Excess {
 }
 
 impl Shortage {
-    /// Describes the first channel with more receives than messages, by the order of first use.
+    /// Describes the first channel with more receives than messages, in the order of first use.
     ///
     /// # Panics
-    /// Where the rank is another one.
+    /// If `linkable` is another rank.
     pub(crate) fn channel(&self, linkable: &Linkable) -> Excess {
         self.arriving.excess(linkable).expect("the channels of the rank were short of messages")
     }
 
-    /// Finds the first receive without a message among the actions of the rank, and its index.
+    /// Finds the first unmatched receive of the rank; returns the index of its action.
     pub(crate) fn first_action(&self, linkable: &Linkable) -> Option<(u64, Excess)> {
         let trace = &linkable.trace;
         let receives_by_port = receives_by_port(linkable);
@@ -203,7 +204,7 @@ impl Shortage {
     }
 }
 
-/// Yields the receives of a rank with the indices of their actions, also those that are cancelled later.
+/// Yields the receives of a rank, even if cancelled later, each with the index of its action.
 fn received(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
     let mut persistent = Persistent::default();
     (0..).zip(trace.cursor()).flat_map(move |(index, action)| {
@@ -218,7 +219,7 @@ fn received(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
                     }
                     Ok(())
                 };
-                // Only a forged archive starts what is not persistent: nothing is then received.
+                // Only a forged archive starts a request that is not persistent; it then receives nothing.
                 let _ = persistent.follow(trace.call(id), each);
             }
             _ => {}
@@ -228,8 +229,8 @@ fn received(trace: &RankTrace) -> impl Iterator<Item = (u64, Source)> + '_ {
     })
 }
 
-/// Counts the messages that nobody receives. Those that receives from any source take are those of the first channels that
-/// have some left: which ones they are depends on time, how many does not.
+/// Counts the messages that are never received. Wildcard receives are assumed to match the first channels with messages left: which
+/// messages they match depends on time, but their number does not.
 fn unreceived(ranks: &[Linkable], ports: &[Vec<Option<PortId>>]) -> Option<Unreceived> {
     let mut receives: Vec<Vec<u64>> = ranks.iter().map(receives_by_port).collect();
     let mut from_any: Vec<u64> = ranks.iter().map(|linkable| linkable.receives_from_any).collect();
@@ -269,7 +270,7 @@ fn receives_by_port(linkable: &Linkable) -> Vec<u64> {
     by_port
 }
 
-/// Adds without leaving 64 bits: a sum that large is reported the same as one beyond it.
+/// Adds, saturating at 64 bits.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }

@@ -1,4 +1,4 @@
-//! Loading traces from files.
+//! Loading of traces from files of any layout.
 
 mod merged;
 mod origin;
@@ -22,22 +22,22 @@ use crate::trace::Trace;
 use crate::warning::{Tolerated, summarize};
 use shape::Shape;
 
-/// Ranks of the largest run.
+/// Largest number of ranks of a run.
 pub(crate) const MAX_RANKS: u32 = 1 << 20;
 
-/// How to load a trace.
+/// Options of loading a trace.
 #[derive(Clone, Debug)]
 pub struct LoadOptions<'a> {
-    /// Threads that read rank files, each one file at a time; 0 counts as 1. A merged file is read by one thread.
+    /// Number of threads that read rank files, one file each at a time; 0 means 1. A merged file is read by one thread.
     pub threads: usize,
-    /// Ranks that the run should have; by default those that the trace has. Further ones do nothing.
+    /// Number of ranks of the run, by default that of the trace. Ranks beyond the trace have no actions.
     pub ranks: Option<u32>,
-    /// Bytes of actions (16 each) kept in memory; what exceeds them goes to a temporary file without a name, and is
-    /// mapped. What is not counted: per rank being read one chunk of 64 KiB, and the tables of the ranks.
+    /// Memory for actions, of 16 B each \[B\]. Actions beyond it go to an unnamed temporary file, which is mapped. Not counted are a
+    /// chunk of 64 KiB per rank being read, and the tables of the ranks.
     pub memory_budget: u64,
-    /// Directory of the temporary file, by default the system's.
+    /// Directory of the temporary file, by default that of the system.
     pub spill_dir: Option<PathBuf>,
-    /// Counts the actions read so far, in steps of up to 4096, for a display.
+    /// Number of actions read so far, updated in steps of up to 4096, for a progress display.
     pub progress: Option<&'a AtomicU64>,
 }
 
@@ -48,16 +48,16 @@ impl Default for LoadOptions<'_> {
     }
 }
 
-/// A trace that is to be converted.
+/// A trace to be converted.
 pub(crate) enum Input {
-    /// The file of each rank, and the ranks of the run.
+    /// The file of each rank, and the number of ranks of the run.
     Files(Vec<PathBuf>, u32),
-    /// A trace whose ranks cannot be read one by one, or are in an archive already.
+    /// A loaded trace, because its ranks cannot be read one by one or are in an archive already.
     Trace(Box<Trace>),
 }
 
 impl Input {
-    /// Opens a trace of any shape, and reads it where its ranks cannot be read one by one.
+    /// Opens a trace of any layout; loads it if its ranks cannot be read one by one.
     pub(crate) fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
         match Shape::detect(path)? {
             Shape::PerRank(files) => {
@@ -69,7 +69,7 @@ impl Input {
     }
 }
 
-/// Loads a trace of any shape.
+/// Loads a trace of any layout.
 pub(crate) fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     let mut trace = open(path, options)?;
     trace.hold((0..trace.ranks()).map(Rank::new))?;
@@ -77,7 +77,7 @@ pub(crate) fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, Trac
     Ok(trace)
 }
 
-/// Loads a trace of any shape; of an archive no rank is read yet.
+/// Opens a trace of any layout: text is loaded, but no rank of an archive is read yet.
 pub(crate) fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     match Shape::detect(path)? {
         Shape::Archive => archive(path, options),
@@ -100,7 +100,7 @@ fn archive(path: &Path, options: &LoadOptions<'_>) -> Result<Trace, TraceError> 
     }
 }
 
-/// Reads the files of all ranks, each by itself: what they send to each other need not fit.
+/// Reads the files of all ranks without linking them: sends and receives need not match.
 pub(crate) fn read_all(
     files: &[PathBuf],
     options: &LoadOptions<'_>,
@@ -111,7 +111,7 @@ pub(crate) fn read_all(
     Ok(read.into_iter().map(|(linkable, _)| linkable).collect())
 }
 
-/// Loads a merged trace that is a string.
+/// Loads a merged trace from a string.
 pub(crate) fn from_text(text: &str, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     merged::load(Origin::Text(text.to_owned()), options)
 }
@@ -120,7 +120,7 @@ fn store<'a>(options: &'a LoadOptions<'_>) -> Store<'a> {
     Store::new(options.memory_budget, options.spill_dir.as_deref(), options.progress)
 }
 
-/// Makes a trace of its ranks and of what was tolerated in each file.
+/// Links the ranks into a trace, with the warnings of all files.
 fn assemble(
     mut ranks: Vec<Linkable>,
     tolerated: Vec<(PathBuf, Tolerated)>,
@@ -139,7 +139,7 @@ fn assemble(
     }
 }
 
-/// Finds the line of the first receive for which no message is sent.
+/// Makes the error for an unmatched receive, with the line of the first one.
 #[cold]
 fn locate(shortage: &Shortage, receiver: &Linkable, origin: &Origin) -> Result<TraceError, TraceError> {
     let rank = shortage.rank;
@@ -150,7 +150,7 @@ fn locate(shortage: &Shortage, receiver: &Linkable, origin: &Origin) -> Result<T
     Ok(TraceError::ReceiveWithoutSend { location, rank, action, src, tag, communicator, sends, receives })
 }
 
-/// Checks how many ranks a run may have.
+/// Checks the number of ranks against [`MAX_RANKS`].
 fn check_ranks(path: &Path, found: u64) -> Result<u32, TraceError> {
     let limit = MAX_RANKS;
     let ranks = u32::try_from(found).ok().filter(|ranks| *ranks <= limit);

@@ -1,4 +1,4 @@
-//! Measured times: how long each action took when the program was recorded.
+//! Measured times: the duration of each action in the recorded run.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use crate::record::{MAX_AMOUNT_BITS, Record};
 use crate::store::Records;
 use crate::trace::Cursor;
 
-/// Picoseconds of the unit in which times are kept.
+/// Picoseconds per nanosecond, the unit in which times are stored.
 const NANO: u64 = 1000;
 
-/// Longest time that is kept \[ns\]: whole numbers up to there are exact as doubles, and their picoseconds fit 64 bits.
+/// Longest time that can be stored \[ns\]: smaller whole numbers are exact as doubles, and in picoseconds fit 64 bits.
 pub(crate) const MOST_NANOS: u64 = 999_999_999_999_999;
 
-/// Where the times of a rank are.
+/// The measured times of a rank.
 #[derive(Debug)]
 pub(crate) enum Times {
-    /// In memory, or in a temporary file: a computation of as many flops as nanoseconds, or anything else where an action has none.
+    /// In memory or in a temporary file, as records: a computation whose amount is the time \[ns\], or any other record if the
+    /// action has no time.
     Memory(Records),
-    /// In an archive: a column for each kind of action, and where their blocks begin.
+    /// In an archive: a column for each kind of action, and the offset of their blocks.
     Archive { columns: Arc<[Column]>, blocks: u64 },
 }
 
-/// Packs a time as a record of [`Times::Memory`].
+/// Encodes a time as a record of [`MeasuredTimes::Memory`].
 pub(crate) fn record(nanos: Option<u64>) -> Record {
     Record::encode(nanos.map_or(Action::Init, |nanos| Action::Compute { flops: nanos as f64 }))
 }
 
-/// The actions of a rank in order, each with the time that it took when the program was recorded; `None` for an action of which that
-/// is not known.
+/// Iterator over the actions of a rank, each with its duration in the recorded run; `None` if that is unknown.
 ///
-/// Where the times are damaged it ends early, and [`Trace::integrity`](crate::Trace::integrity) tells.
+/// If the times are damaged, it ends early and [`Trace::integrity`](crate::Trace::integrity) reports the damage.
 #[derive(Clone, Debug)]
 pub struct Measured<'a> {
     actions: Cursor<'a>,
@@ -57,7 +57,7 @@ impl<'a> Measured<'a> {
         Self { actions: Cursor::archived(rank), times }
     }
 
-    /// Returns the time of this action \[ns\].
+    /// Returns the time of the next action, which is `action` \[ns\].
     fn time(&mut self, action: Action) -> Result<Option<u64>, Damage> {
         match &mut self.times {
             Reader::Memory(times) => Ok(match times.next() {
@@ -72,7 +72,7 @@ impl<'a> Measured<'a> {
                 }
                 match bits {
                     ABSENT => Ok(None),
-                    // What a forged archive says beyond the longest time is no time.
+                    // Only a forged archive has longer times: they count as absent.
                     bits if bits <= MAX_AMOUNT_BITS => {
                         Ok(Some(f64::from_bits(bits) as u64).filter(|nanos| *nanos <= MOST_NANOS))
                     }
@@ -100,7 +100,7 @@ impl Iterator for Measured<'_> {
     }
 }
 
-/// Returns a time in the unit of text \[ns\].
+/// Returns a time in the unit of text traces \[ns\], rounded down.
 pub(crate) fn nanos(time: SimDuration) -> u64 {
     time.as_picos() / NANO
 }

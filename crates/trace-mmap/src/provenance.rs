@@ -1,36 +1,37 @@
-//! Where a trace comes from.
+//! Provenance of a trace: how it was recorded.
 
-/// What an amount of computation counts.
+/// The quantity that amounts of computation measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Counted {
-    /// Instructions retired in user mode, one to a flop.
+    /// Instructions retired in user mode, each counted as one flop.
     Instructions,
-    /// Processor time of the thread.
+    /// CPU time of the thread.
     CpuTime {
-        /// What a second of it stands for \[flop/s\]: finite and above 0.
+        /// Flops per second of CPU time \[flop/s\], finite and positive.
         rate: f64,
     },
 }
 
-/// How a trace was acquired, as its archive says.
+/// Provenance of a trace, as stored in its archive.
 ///
 /// ```
-/// use trace_mmap::{ConvertOptions, Counted, LoadOptions, Provenance, Trace, convert};
+/// use trace_mmap::{ConvertOptions, LoadOptions, Provenance, Trace, WorkMetric, convert};
 /// let dir = tempfile::tempdir()?;
 /// let (text, archive) = (dir.path().join("trace.txt"), dir.path().join("trace.pdt"));
 /// std::fs::write(&text, "0 init\n0 compute 5000000\n")?;
-/// let provenance = Provenance { counted: Some(Counted::CpuTime { rate: 1e9 }), ..Provenance::default() };
+/// let work_metric = Some(WorkMetric::CpuTime { rate: 1e9 });
+/// let provenance = Provenance { work_metric, ..Provenance::default() };
 /// convert(&text, &archive, &ConvertOptions { provenance: Some(provenance), ..ConvertOptions::default() })?;
 /// assert_eq!(Trace::load(&archive, &LoadOptions::default())?.provenance(), provenance);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Provenance {
-    /// What amounts of computation count; `None` where that is not known, as of text.
+    /// The quantity that amounts of computation measure; `None` if unknown, as for text.
     pub counted: Option<Counted>,
-    /// Ranks whose recording ended before they left MPI.
+    /// Number of ranks whose recording ended before `MPI_Finalize`.
     pub ended_early: u32,
-    /// Actions that were recorded and are not in the trace, because others were not recorded on which they wait.
+    /// Number of recorded actions that were removed because they depend on actions that were not recorded.
     pub cut_actions: u64,
 }
 
@@ -39,7 +40,7 @@ const INSTRUCTIONS: u32 = 1;
 const CPU_TIME: u32 = 2;
 
 impl Provenance {
-    /// Packs what the header of an archive holds.
+    /// Encodes the provenance for the header of an archive.
     pub(crate) fn to_words(self) -> [u64; 3] {
         let (kind, rate) = match self.counted {
             None => (UNKNOWN, 0.0),
@@ -49,7 +50,7 @@ impl Provenance {
         [u64::from(kind) | u64::from(self.ended_early) << 32, rate.to_bits(), self.cut_actions]
     }
 
-    /// Unpacks it; `None` where it is nothing that was packed.
+    /// Decodes a header; `None` if [`Self::to_words`] never writes such words.
     pub(crate) fn from_words([head, rate, cut_actions]: [u64; 3]) -> Option<Self> {
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
         let counted = match head as u32 {

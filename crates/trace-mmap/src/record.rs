@@ -1,4 +1,4 @@
-//! The stored form of an action: 16 bytes of plain data.
+//! Records: the stored form of actions, 16 bytes of plain data.
 
 mod limits;
 
@@ -18,9 +18,9 @@ use crate::channel::{InIdx, OutIdx, Slot};
 /// | 8-31 | slot |
 /// | 32-63 | channel, or index into a side table |
 ///
-/// `amount` holds the bytes of a message, or the bits of the amount of computation or sleep. Four kinds occur in
-/// programs of archives only: a computation whose amount is the next value of a column (its number is the index), one
-/// that the column may say to be left out, the begin of a loop (the amount is the count) and its end.
+/// `amount` holds the size of a message [B], or the bits of the amount of a computation or sleep. Four kinds occur only in
+/// programs of archives: a computation whose amount is the next value of a column (its number is the index), an optional
+/// one, whose value may be absent, the begin of a loop (the amount is the count), and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Record {
@@ -30,7 +30,7 @@ pub(crate) struct Record {
 
 const _: () = assert!(size_of::<Record>() == 16 && align_of::<Record>() == 8);
 
-/// Slots of one rank: 24 bits hold their numbers.
+/// Largest number of slots of a rank: slots have 24 bits.
 pub(crate) const MAX_SLOTS: u32 = 1 << 24;
 
 const INIT: u8 = 0;
@@ -53,20 +53,20 @@ pub(crate) const COLLECTIVE: u8 = 16;
 pub(crate) const CALL: u8 = 17;
 /// A computation whose amount is in a column.
 pub(crate) const COLUMN: u8 = 18;
-/// A computation whose amount is in a column, or that the column says to be left out.
+/// An optional computation: the value in its column may be absent.
 pub(crate) const OPTIONAL: u8 = 19;
-/// Begins a loop.
+/// Begin of a loop.
 pub(crate) const LOOP_BEGIN: u8 = 20;
-/// Ends a loop.
+/// End of a loop.
 pub(crate) const LOOP_END: u8 = 21;
 
-/// Kinds that actions are counted by: the first ones. Each of the others counts as one of these, or is no action.
+/// Number of kinds by which actions are counted, the first ones. Each other kind counts as one of these or is not an action.
 pub(crate) const ACTION_KINDS: usize = COLUMN as usize;
-/// Kinds of records.
+/// Number of kinds of records.
 pub(crate) const RECORD_KINDS: usize = LOOP_END as usize + 1;
 
 impl Record {
-    /// Packs an action.
+    /// Encodes an action.
     pub(crate) fn encode(action: Action) -> Self {
         match action {
             Action::Init => Self::pack(INIT, 0, 0, 0),
@@ -90,27 +90,27 @@ impl Record {
         }
     }
 
-    /// Makes a computation whose amount is in a column.
+    /// Creates a computation whose amount is in a column.
     pub(crate) fn column(number: u32) -> Self {
         Self::pack(COLUMN, 0, number, 0)
     }
 
-    /// Makes a computation whose amount is in a column, if the column has one.
+    /// Creates an optional computation, whose value in the column may be absent.
     pub(crate) fn optional(number: u32) -> Self {
         Self::pack(OPTIONAL, 0, number, 0)
     }
 
-    /// Begins a loop.
+    /// Creates the begin of a loop of `count` iterations.
     pub(crate) fn loop_begin(count: u64) -> Self {
         Self::pack(LOOP_BEGIN, 0, 0, count)
     }
 
-    /// Begins a loop whose first iteration leaves out the first records of the body.
+    /// Creates the begin of a loop whose first pass skips the first `skip` records of the body.
     pub(crate) fn unrolled_loop(count: u64, skip: u32) -> Self {
         Self::pack(LOOP_BEGIN, 0, skip, count)
     }
 
-    /// Ends a loop.
+    /// Creates the end of a loop.
     pub(crate) fn loop_end() -> Self {
         Self::pack(LOOP_END, 0, 0, 0)
     }
@@ -125,7 +125,7 @@ impl Record {
         Self { head: self.head & !0xffff_ff00 | u64::from(slot.get()) << 8, ..self }
     }
 
-    /// Makes a record of its two words.
+    /// Creates a record from its two words.
     pub(crate) const fn from_words(head: u64, amount: u64) -> Self {
         Self { head, amount }
     }
@@ -141,19 +141,19 @@ impl Record {
         self.head as u8
     }
 
-    /// Returns all but the amount.
+    /// Returns the first word: everything but the amount.
     #[inline]
     pub(crate) fn head(self) -> u64 {
         self.head
     }
 
-    /// Returns the count of a loop, or the bytes of a message.
+    /// Returns the second word: the count of a loop or the size of a message [B].
     #[inline]
     pub(crate) fn amount(self) -> u64 {
         self.amount
     }
 
-    /// Returns the amount of a computation that stands in the record itself.
+    /// Returns the amount of a computation if it is in the record itself [flop].
     pub(crate) fn own_flops(self) -> Option<f64> {
         (self.kind() == COMPUTE).then(|| f64::from_bits(self.amount))
     }
@@ -163,10 +163,10 @@ impl Record {
         Self { head: u64::from(kind) | u64::from(slot) << 8 | u64::from(index) << 32, amount }
     }
 
-    /// Unpacks the action.
+    /// Decodes the action.
     ///
     /// # Panics
-    /// Where the kind is none that [`Record::encode`] writes.
+    /// Panics if [`Record::encode`] never writes the kind.
     #[inline]
     pub(crate) fn decode(self) -> Action {
         let bytes = Bytes::new(self.amount);
@@ -193,19 +193,19 @@ impl Record {
         }
     }
 
-    /// Returns the place of the request.
+    /// Returns the slot of the request.
     #[inline]
     pub(crate) fn slot(self) -> Slot {
         Slot::new(self.head as u32 >> 8)
     }
 
-    /// Returns the number of the channel, column or entry of a side table.
+    /// Returns the index of the channel, column or entry of a side table.
     #[inline]
     pub(crate) fn index(self) -> u32 {
         (self.head >> 32) as u32
     }
 
-    /// Returns the bytes of the record as they lie in memory.
+    /// Returns the bytes of the record as in memory, in native byte order.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.head.to_ne_bytes());

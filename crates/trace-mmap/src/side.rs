@@ -1,4 +1,4 @@
-//! Side tables: what the actions of a rank refer to, apart from channels.
+//! Side tables: the data to which the actions of a rank refer, apart from channels.
 
 mod codec;
 mod needs;
@@ -14,16 +14,17 @@ use crate::communicator::CommIdx;
 /// The side tables of a rank; ranks of an archive share equal ones.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Side {
-    /// Those on the world communicator.
+    /// Collective operations on the world communicator.
     pub(crate) collectives: Vec<Collective>,
-    /// Those on other communicators.
+    /// Collective operations on other communicators.
     pub(crate) group_collectives: Vec<Collective>,
     pub(crate) send_recvs: Vec<SendRecv>,
     pub(crate) locations: Vec<String>,
     pub(crate) calls: Vec<Call>,
 }
 
-/// Set in the numbers of collective operations on other communicators than the world, whose vectors have other lengths.
+/// Bit that is set in the numbers of collective operations on other communicators than the world, whose vectors have other
+/// lengths.
 const ON_GROUP: u32 = 1 << 31;
 
 impl Side {
@@ -47,7 +48,7 @@ impl Side {
         id.get() & ON_GROUP == 0
     }
 
-    /// Returns a collective operation; `None` where there is none of this number.
+    /// Returns a collective operation; `None` if there is none of this number.
     pub(crate) fn collective(&self, id: CollectiveId) -> Option<&Collective> {
         match id.get() & ON_GROUP {
             0 => self.collectives.get(id.index()),

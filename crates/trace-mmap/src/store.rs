@@ -1,4 +1,4 @@
-//! Where records lie: in memory up to a budget, beyond it in an unlinked temporary file.
+//! Storage of records while a trace loads: in memory up to a budget, beyond it in an unlinked temporary file.
 
 mod spill;
 
@@ -10,14 +10,14 @@ use crate::error::TraceError;
 use crate::record::Record;
 use spill::{SpillFile, SpillMap};
 
-/// Records of a full chunk.
+/// Number of records of a full chunk.
 pub(crate) const CHUNK: usize = 4096;
 
 /// Consecutive records of a rank.
 #[derive(Debug)]
 enum Chunk {
     Memory(Box<[Record]>),
-    /// Place in the spill file, in records.
+    /// Range in the spill file, in records.
     Spilled {
         first: usize,
         len: usize,
@@ -38,7 +38,7 @@ impl Records {
         self.len
     }
 
-    /// Returns the chunk with this number, or `None` beyond the last.
+    /// Returns the chunk `number`, or `None` beyond the last.
     pub(crate) fn chunk(&self, number: usize) -> Option<&[Record]> {
         match self.chunks.get(number)? {
             Chunk::Memory(records) => Some(records),
@@ -49,7 +49,7 @@ impl Records {
         }
     }
 
-    /// Appends a chunk.
+    /// Appends a chunk of actions, which the progress counter counts.
     pub(crate) fn push(&mut self, records: Vec<Record>, store: &Store<'_>) -> Result<(), TraceError> {
         if let Some(progress) = store.progress {
             // A display elsewhere reads this counter; nothing depends on its order.
@@ -58,7 +58,7 @@ impl Records {
         self.push_beside(records, store)
     }
 
-    /// Appends a chunk of what is said of other records, and does not count as actions.
+    /// Appends a chunk of records that annotate others and do not count as actions.
     pub(crate) fn push_beside(&mut self, records: Vec<Record>, store: &Store<'_>) -> Result<(), TraceError> {
         self.len += records.len() as u64;
         self.chunks.push(store.keep(records)?);
@@ -70,7 +70,7 @@ impl Records {
     }
 }
 
-/// What the loading threads share: the memory budget, the spill file and the count of actions.
+/// State shared by the loading threads: the memory budget, the spill file and the progress counter.
 pub(crate) struct Store<'a> {
     budget: u64,
     used: AtomicU64,
@@ -80,14 +80,14 @@ pub(crate) struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    /// Makes a store that keeps up to `budget` bytes of records in memory.
+    /// Creates a store that keeps up to `budget` bytes of records in memory.
     pub(crate) fn new(budget: u64, spill_dir: Option<&'a Path>, progress: Option<&'a AtomicU64>) -> Self {
         Self { budget, used: AtomicU64::new(0), spill_dir, spill: Mutex::new(None), progress }
     }
 
     fn keep(&self, records: Vec<Record>) -> Result<Chunk, TraceError> {
         let size = size_of_val(records.as_slice()) as u64;
-        // Relaxed: the counter guards no other memory, and which chunks spill does not show in the trace.
+        // Relaxed: the counter guards no other memory, and the trace does not depend on which chunks are spilled.
         if self.used.fetch_add(size, Ordering::Relaxed) + size <= self.budget {
             return Ok(Chunk::Memory(records.into_boxed_slice()));
         }
@@ -104,7 +104,7 @@ impl<'a> Store<'a> {
         Ok(Chunk::Spilled { first: file.append(records)?, len: records.len() })
     }
 
-    /// Maps the spill file, if there is one, into the records that lie in it.
+    /// Maps the spill file, if there is one, and hands the map to the records that are in it.
     pub(crate) fn finish<'r>(self, records: impl Iterator<Item = &'r mut Records>) -> Result<(), TraceError> {
         if let Some(file) = self.spill.into_inner().unwrap_or_else(PoisonError::into_inner) {
             let map = Arc::new(file.map()?);

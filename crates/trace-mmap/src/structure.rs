@@ -1,4 +1,4 @@
-//! Structured programs: what a rank does, with its loops.
+//! Structured programs: the operations of a rank, with loops.
 
 mod call;
 mod line;
@@ -13,32 +13,32 @@ use pdes_core::{Bytes, Rank};
 use crate::channel::Tag;
 use crate::collective::Collective;
 
-/// One thing that a rank does, by the names of the program: ranks and tags instead of indices.
+/// One operation of a rank, with ranks and tags instead of the indices of an [`Action`](crate::Action).
 ///
-/// A peer that is `None` is `MPI_PROC_NULL`.
+/// A peer `None` is `MPI_PROC_NULL`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Enters MPI.
     Init,
     /// Leaves MPI.
     Finalize,
-    /// Makes or asks for a communicator; takes no time.
+    /// Creates or queries a communicator; takes no time.
     Communicator,
-    /// The operations that follow stem from this call site.
+    /// Call site of the operations that follow.
     Location {
         /// Name of the source file, without white space.
         file: String,
-        /// Line in it.
+        /// Line number.
         line: u32,
     },
     /// Computes.
     Compute {
-        /// Amount of computation in flop, finite and not negative.
+        /// Amount of computation \[flop\], finite and not negative.
         flops: f64,
     },
     /// Sleeps.
     Sleep {
-        /// Length in seconds, finite and not negative.
+        /// Duration \[s\], finite and not negative.
         seconds: f64,
     },
     /// `MPI_Send`.
@@ -47,7 +47,7 @@ pub enum Op {
         peer: Option<Rank>,
         /// The tag.
         tag: Tag,
-        /// Size of the message, at most 2^48.
+        /// Size of the message \[B\], at most 2^48.
         bytes: Bytes,
     },
     /// `MPI_Isend`.
@@ -56,41 +56,41 @@ pub enum Op {
         peer: Option<Rank>,
         /// The tag.
         tag: Tag,
-        /// Size of the message, at most 2^48.
+        /// Size of the message \[B\], at most 2^48.
         bytes: Bytes,
     },
     /// `MPI_Recv`.
     Recv {
         /// The source.
         peer: Option<Rank>,
-        /// The tag asked for; `None` takes any.
+        /// The tag; `None` for `MPI_ANY_TAG`.
         tag: Option<Tag>,
-        /// Size of the buffer, at most 2^48.
+        /// Size of the buffer \[B\], at most 2^48.
         bytes: Bytes,
     },
     /// `MPI_Irecv`.
     Irecv {
         /// The source.
         peer: Option<Rank>,
-        /// The tag asked for; `None` takes any.
+        /// The tag; `None` for `MPI_ANY_TAG`.
         tag: Option<Tag>,
-        /// Size of the buffer, at most 2^48.
+        /// Size of the buffer \[B\], at most 2^48.
         bytes: Bytes,
     },
     /// `MPI_Sendrecv`, both with tag 0.
     SendRecv {
         /// The destination.
         to: Option<Rank>,
-        /// Size of the message sent, at most 2^48.
+        /// Size of the message sent \[B\], at most 2^48.
         send_bytes: Bytes,
         /// The source.
         from: Option<Rank>,
-        /// Size of the buffer, at most 2^48.
+        /// Size of the buffer \[B\], at most 2^48.
         recv_bytes: Bytes,
     },
-    /// `MPI_Wait`: completes the oldest pending request of this name.
+    /// `MPI_Wait`: completes the oldest pending request with this key.
     Wait(Request),
-    /// `MPI_Test`: asks for the oldest pending request of this name, which then ranks behind the others of the name.
+    /// `MPI_Test`: tests the oldest pending request with this key, which then moves behind the others with the key.
     Test(Request),
     /// `MPI_Waitall` on all pending requests of the rank.
     WaitAll,
@@ -100,29 +100,28 @@ pub enum Op {
     Call(CallOp),
 }
 
-/// Names pending requests. Several of one name are served in the order of their posting.
+/// Key by which SimGrid's format refers to pending requests. Requests with the same key complete in posting order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// Whether it sends or receives.
+    /// The direction of the message.
     pub direction: Direction,
-    /// The other end as it was given at the posting; `None` is `MPI_PROC_NULL`, or nothing that matters where the request
-    /// receives from any source.
+    /// The peer given when the request was posted; `None` is `MPI_PROC_NULL`. Ignored for a wildcard receive.
     pub peer: Option<Rank>,
-    /// The tag as it was given at the posting; `None` is `MPI_ANY_TAG`.
+    /// The tag given when the request was posted; `None` is `MPI_ANY_TAG`.
     pub tag: Option<Tag>,
 }
 
-/// Whether a request sends or receives.
+/// Direction of a request.
 ///
-/// Traces name a request by source, destination and tag. So a rank's own messages to itself share one name in both
-/// directions.
+/// In a trace, the key of a request is source, destination and tag. For messages of a rank to itself, the keys of both directions are
+/// therefore the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// A request of [`Op::Isend`].
     Send,
     /// A request of [`Op::Irecv`].
     Receive,
-    /// A request of [`CallOp::Irecv`] from any source.
+    /// A wildcard request of [`CallOp::Irecv`].
     ReceiveAny,
 }
 
@@ -131,24 +130,24 @@ pub enum Direction {
 pub enum Item {
     /// One operation.
     Act(Op),
-    /// A sequence that is repeated.
+    /// A loop.
     Loop {
-        /// How often the body runs; 0 leaves it out.
+        /// Number of iterations, possibly 0.
         count: u64,
-        /// The sequence.
+        /// The body of the loop.
         body: Vec<Item>,
     },
 }
 
 impl Item {
-    /// Counts the operations of a program, loops multiplied out, or returns `None` where they exceed 64 bits.
+    /// Returns the number of operations that a program runs, or `None` if it exceeds 64 bits.
     ///
-    /// Costs as much as the program is long to write down, not to run.
+    /// Cost: O(length of the program as written), independent of the numbers of iterations.
     ///
     /// ```
     /// use trace_mmap::{Item, Op};
-    /// let plane = vec![Item::Act(Op::Compute { flops: 1e3 }), Item::Act(Op::WaitAll)];
-    /// let step = vec![Item::Loop { count: 1018, body: plane }, Item::Act(Op::Init)];
+    /// let plane = vec![Item::Op(Op::Compute { flops: 1e3 }), Item::Op(Op::WaitAll)];
+    /// let step = vec![Item::Loop { count: 1018, body: plane }, Item::Op(Op::Init)];
     /// assert_eq!(Item::count_all(&[Item::Loop { count: 300, body: step }]), Some(300 * (2 * 1018 + 1)));
     /// ```
     pub fn count_all(items: &[Self]) -> Option<u64> {
@@ -164,11 +163,11 @@ impl Item {
     }
 }
 
-/// Yields the operations of a program in their order, loops repeated.
+/// Yields the operations of a program in execution order, with loops unrolled.
 ///
 /// ```
 /// use trace_mmap::{Item, Op, flatten};
-/// let program = [Item::Act(Op::Init), Item::Loop { count: 2, body: vec![Item::Act(Op::WaitAll)] }];
+/// let program = [Item::Op(Op::Init), Item::Loop { count: 2, body: vec![Item::Op(Op::WaitAll)] }];
 /// let ops: Vec<&Op> = flatten(&program).collect();
 /// assert_eq!(ops, [&Op::Init, &Op::WaitAll, &Op::WaitAll]);
 /// ```
@@ -180,11 +179,11 @@ struct Flatten<'a> {
     stack: Vec<Level<'a>>,
 }
 
-/// A loop in progress.
+/// A loop in progress; the lowest one is the program itself.
 struct Level<'a> {
     body: &'a [Item],
     rest: slice::Iter<'a, Item>,
-    /// Iterations after this one.
+    /// Number of iterations after the current one.
     left: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Time-independent text: from bytes to actions.
+//! Parser of time-independent text.
 
 mod call;
 mod collective;

@@ -1,4 +1,4 @@
-//! A trace: what all ranks do.
+//! Traces: the actions of all ranks of an MPI program.
 
 mod cursor;
 mod mark;
@@ -22,20 +22,19 @@ use crate::provenance::Provenance;
 use crate::side::Side;
 use crate::warning::{Unreceived, Warning};
 
-/// What all ranks of an MPI program do.
+/// The actions of all ranks of an MPI program.
 ///
 /// Loading checks everything that can be checked without simulated time: a trace that loads has only known actions,
-/// every request waited for exists, ranks agree on their communicators, and no rank receives more messages from a channel than are
-/// sent to it. Which messages a
-/// receive from any source takes is not known without time: a rank that has such receives may lack a message for a named
-/// one that they took.
+/// every request waited for exists, ranks agree on their communicators, and no rank receives more messages from a channel
+/// than are sent to it. The matching of receives from any source depends on time: such a receive may take a message for
+/// which a receive from a named source then waits forever.
 #[derive(Debug)]
 pub struct Trace {
-    /// The ranks that are held, in their order.
+    /// The loaded ranks, in ascending order.
     held: Vec<RankTrace>,
-    /// Their numbers, unless these are all.
+    /// Their numbers; `None` if all ranks are loaded.
     numbers: Option<Box<[Rank]>>,
-    /// The tables of an archive.
+    /// Tables of the archive; `None` for text.
     directory: Option<Directory>,
     warnings: Vec<Warning>,
     unreceived: Option<Unreceived>,
@@ -47,35 +46,36 @@ impl Trace {
     /// Loads a trace: an archive, a directory of rank files, a list of files, or a merged file; see the
     /// [crate documentation](crate) for the shapes.
     ///
-    /// The result does not depend on the number of threads. Of the options an archive heeds the number of ranks only. It is
-    /// mapped: the caller promises that nobody writes to it while the trace lives. Where somebody does,
-    /// [`Trace::integrity`] tells; where somebody makes it shorter, the system ends the process (`SIGBUS`).
+    /// The result does not depend on the number of threads. For an archive all options but the number of ranks are ignored. It is
+    /// mapped: the caller promises that nobody writes to it while the trace lives. Changes are reported by
+    /// [`Trace::integrity`]; if the file is truncated, the system ends the process (`SIGBUS`).
     ///
     /// # Errors
-    /// Names the file, and the line where there is one, of the first thing that is wrong; among the files of several
-    /// ranks the lowest rank's.
+    /// Returns the first error with its file, and its line if there is one; among the files of several ranks that of the
+    /// lowest rank.
     pub fn load(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
         load::load(path, options)
     }
 
-    /// Opens a trace to [hold](Trace::hold) some ranks of it: of an archive what all ranks share is verified, and no rank is
-    /// held yet. Text has no such parts, and is loaded.
+    /// Opens a trace in order to [load](Trace::load_ranks) some of its ranks. For an archive this verifies the parts that all ranks
+    /// share and loads no rank. Text has no such parts and is loaded as a whole.
     ///
     /// # Errors
-    /// As [`Trace::load`], but for what is wrong with the tables of single ranks, and with the sum of their actions.
+    /// Fails as [`Trace::load`], except for errors in the tables of single ranks and in the sum of their actions.
     pub fn open(path: &Path, options: &LoadOptions<'_>) -> Result<Self, TraceError> {
         load::open(path, options)
     }
 
-    /// Holds these ranks of an archive, and no others: their tables are verified and take memory. Text has all ranks anyway.
+    /// Loads these ranks of an archive, instead of those loaded before: verifies their tables and keeps them in memory. Does
+    /// nothing for text, which has all ranks loaded.
     ///
-    /// Processes that share a run hold the ranks of each, and [check](Trace::check_actions) together what one of them cannot know.
+    /// In a distributed run each process loads its own ranks; together they [check](Trace::check_actions) the number of actions.
     ///
     /// # Errors
-    /// The first thing that is wrong with the tables of one of the ranks.
+    /// Returns the first error in the tables of the ranks.
     ///
     /// # Panics
-    /// Where the trace has no such rank.
+    /// Panics if the trace has no such rank.
     pub fn hold(&mut self, ranks: impl IntoIterator<Item = Rank>) -> Result<(), ArchiveError> {
         let all = self.ranks();
         let Some(directory) = &self.directory else { return Ok(()) };
@@ -88,20 +88,19 @@ impl Trace {
         Ok(())
     }
 
-    /// Checks the number of actions of the ranks that are held, by all processes of a run together, against that of the
-    /// archive. There is nothing to check in text.
+    /// Checks the number of actions of all ranks loaded by any process of a run against that of the archive. Does nothing for
+    /// text.
     ///
     /// # Errors
-    /// Where the two differ: some entry of the table of ranks or of columns is wrong.
+    /// Fails if the two differ: some entry of the table of ranks or of columns is wrong.
     pub fn check_actions(&self, held_by_all: u64) -> Result<(), ArchiveError> {
         self.directory.as_ref().map_or(Ok(()), |directory| directory.check_actions(held_by_all))
     }
 
-    /// Reads the merged text of all ranks from a string; there are as many ranks as the largest number in the first
-    /// column asks for.
+    /// Reads the merged text of all ranks from a string. The number of ranks is the largest number in the first column plus one.
     ///
     /// # Errors
-    /// As [`Trace::load`]; the file is called `<text>`.
+    /// Fails as [`Trace::load`]; the file is called `<text>`.
     ///
     /// ```
     /// use trace_mmap::Trace;
@@ -123,7 +122,7 @@ impl Trace {
         Self { held: ranks, numbers: None, directory: None, warnings, unreceived, provenance, origin }
     }
 
-    /// Makes the trace of an archive, which holds no rank yet.
+    /// Creates the trace of an archive, with no rank loaded.
     pub(crate) fn of_archive(
         directory: Directory,
         unreceived: Option<Unreceived>,
@@ -139,12 +138,12 @@ impl Trace {
         self.directory.as_ref()
     }
 
-    /// Returns the number of ranks, held or not.
+    /// Returns the number of ranks, loaded or not.
     pub fn ranks(&self) -> u32 {
         self.directory.as_ref().map_or(self.held.len() as u32, Directory::ranks)
     }
 
-    /// Returns the ranks that are held, in their order: all, unless the trace was [opened](Trace::open) to hold some.
+    /// Returns the loaded ranks in ascending order: all, unless the trace was [opened](Trace::open) to load some.
     pub fn held(&self) -> impl ExactSizeIterator<Item = Rank> + '_ {
         (0..self.held.len()).map(|place| match &self.numbers {
             Some(numbers) => numbers[place],
@@ -160,27 +159,27 @@ impl Trace {
         self.held.get(place)
     }
 
-    /// Returns what a rank does.
+    /// Returns the trace of a rank.
     ///
     /// # Panics
-    /// Where the trace does not hold the rank, or has no such rank.
+    /// Panics if the rank is not loaded or does not exist.
     pub fn rank(&self, rank: Rank) -> &RankTrace {
-        self.get(rank).unwrap_or_else(|| panic!("rank {rank} is not held"))
+        self.get(rank).unwrap_or_else(|| panic!("rank {rank} is not loaded"))
     }
 
-    /// Returns the side tables of all ranks, held or not, those of an archive once each.
+    /// Returns the side tables of all ranks, loaded or not; shared ones of an archive once.
     pub(crate) fn sides(&self) -> impl Iterator<Item = &Side> {
         let in_memory = self.held.iter().filter(|_| self.is_in_memory()).map(|rank| &*rank.side);
         self.directory.iter().flat_map(Directory::sides).chain(in_memory)
     }
 
-    /// Looks at a rank, which is read for that where it is not held.
+    /// Calls a function with a rank, which is read temporarily if it is not loaded.
     ///
     /// # Errors
-    /// Where its tables are wrong.
+    /// Fails if its tables are malformed.
     ///
     /// # Panics
-    /// Where the trace has no such rank.
+    /// Panics if the trace has no such rank.
     pub fn look_at<T>(&self, rank: Rank, look: impl FnOnce(&RankTrace) -> T) -> Result<T, ArchiveError> {
         match (self.get(rank), &self.directory) {
             (None, Some(directory)) => {
@@ -191,13 +190,13 @@ impl Trace {
         }
     }
 
-    /// Returns the number of actions of a rank, and of the requests that its end waits for, whether it is held or not.
+    /// Returns the number of actions of a rank and of the requests that are pending at its end, whether it is loaded or not.
     ///
     /// # Errors
-    /// Where its tables are wrong.
+    /// Fails if its tables are malformed.
     ///
     /// # Panics
-    /// Where the trace has no such rank.
+    /// Panics if the trace has no such rank.
     pub fn outline(&self, rank: Rank) -> Result<(u64, u64), ArchiveError> {
         match (self.get(rank), &self.directory) {
             (None, Some(directory)) => directory.outline(rank),
@@ -208,15 +207,15 @@ impl Trace {
         }
     }
 
-    /// Returns what a rank does by the names of the program: the text of its trace, so to speak.
+    /// Returns the operations of a rank in terms of the program, as in the text of a trace: with ranks and tags instead of indices.
     ///
     /// # Panics
-    /// Where the trace does not hold the rank, or has no such rank.
+    /// Panics if the rank is not loaded or does not exist.
     pub fn ops(&self, rank: Rank) -> Ops<'_> {
         Ops::new(self.rank(rank))
     }
 
-    /// Returns whether the actions were read into memory, rather than mapped from an archive.
+    /// Returns whether the actions are in memory rather than mapped from an archive.
     pub fn is_in_memory(&self) -> bool {
         self.directory.is_none()
     }
@@ -226,32 +225,31 @@ impl Trace {
         self.directory.as_ref().map_or_else(|| self.held_actions(), Directory::actions)
     }
 
-    /// Returns the number of actions of the ranks that are held.
+    /// Returns the number of actions of the loaded ranks.
     pub fn held_actions(&self) -> u64 {
         self.held.iter().fold(0, |sum, rank| sum.saturating_add(rank.len()))
     }
 
-    /// Returns what was tolerated while loading.
+    /// Returns the warnings of loading.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Checks that what cursors yielded so far was right: that none of them met damage, and that nobody wrote to the
-    /// archive since it was opened. A trace that is not from an archive is always right.
+    /// Checks that the actions yielded by cursors so far are valid: no cursor found damage, and nobody wrote to the archive
+    /// since it was opened. Always succeeds for text.
     ///
-    /// A run over an archive asks this at its end, before it believes its result.
+    /// A run over an archive has to check this at its end, before it uses its result.
     ///
     /// # Errors
-    /// The first damage of the lowest rank that met some.
+    /// Returns the first damage of the lowest damaged rank.
     pub fn integrity(&self) -> Result<(), ArchiveError> {
         self.directory.as_ref().map_or(Ok(()), |directory| directory.archive.integrity())
     }
 
-    /// Returns a number that tells the trace apart from others: of an archive without reading its data, of text by reading all
-    /// files again.
+    /// Returns a hash that identifies the trace. For an archive this does not read the data; text files are all read again.
     ///
     /// # Errors
-    /// Where a file of the text cannot be read.
+    /// Fails if a text file cannot be read.
     pub fn fingerprint(&self) -> Result<u64, TraceError> {
         match &self.directory {
             Some(directory) => Ok(directory.archive.fingerprint()),
@@ -259,26 +257,25 @@ impl Trace {
         }
     }
 
-    /// Returns the messages that are sent and never received, or `None` where there are none.
+    /// Returns the messages that are sent and never received, or `None` if there are none.
     pub fn unreceived(&self) -> Option<Unreceived> {
         self.unreceived
     }
 
-    /// Returns whether times were kept of some rank that is held.
+    /// Returns whether some loaded rank has measured times.
     pub fn keeps_times(&self) -> bool {
         self.held.iter().any(|rank| rank.times.is_some())
     }
 
-    /// Returns where the trace comes from; of text nothing is known of that.
+    /// Returns the provenance of the trace, which is unknown for text.
     pub fn provenance(&self) -> Provenance {
         self.provenance
     }
 
-    /// Finds the line of an action: of the `index`-th (from 0) of the rank. Reads the text again up to there, since
-    /// nothing is stored per action.
+    /// Finds the line of action `index` (from 0) of a rank. Reads the text again up to that line, since no positions are stored.
     ///
     /// # Errors
-    /// Where the text cannot be read any more, or where the rank has no such action.
+    /// Fails if the text cannot be read any more or the rank has no such action.
     pub fn locate(&self, rank: Rank, index: u64) -> Result<Location, TraceError> {
         self.origin.locate(rank, index)
     }

@@ -1,4 +1,4 @@
-//! What calls send and receive, among them the starts of persistent requests.
+//! Messages sent and received by calls, including starts of persistent requests.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use pdes_core::Bytes;
 use crate::call::{Call, Source};
 use crate::channel::{OutIdx, Slot};
 
-/// One message that is sent, or a receive.
+/// A message sent, a receive, or the cancellation of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
     Send(OutIdx, Bytes),
     Receive(Source, Bytes),
-    /// A receive of before takes no message.
+    /// An earlier receive is cancelled and matches no message.
     Cancelled(Source),
 }
 
-/// The persistent requests of a rank by their places, in the order of its program.
+/// The persistent requests of a rank by slot, updated in program order; `None` for a send to `MPI_PROC_NULL`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Persistent(BTreeMap<Slot, Option<Transfer>>);
 
-/// A place is started where there is no persistent request.
+/// A slot without a persistent request is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotPersistent;
 
 impl Persistent {
-    /// Follows a call, and tells what it sends and receives.
+    /// Updates the persistent requests for a call and runs `each` for every message that the call sends or receives.
     pub(crate) fn follow<E: From<NotPersistent>>(
         &mut self,
         call: &Call,

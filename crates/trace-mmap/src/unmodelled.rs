@@ -1,4 +1,4 @@
-//! Calls that no replay models: kept with their arguments.
+//! MPI calls that the replay does not model, kept with their arguments.
 
 use std::fmt;
 
@@ -7,15 +7,16 @@ use crate::text::{Field, TextError};
 const NAME: Field = Field::new("name of the call");
 const ARGUMENT: Field = Field::new("argument of the call");
 
-/// How a line says what a call moves \[B\].
+/// Key of the argument with the amount of data that a call moves \[B\].
 const BYTES: &str = "bytes";
 
-/// The key that is no argument: in a line it is the time that the call took.
+/// Reserved key, not an argument: in a line it is the measured time of the call.
 const TIME: &str = "time";
 
-/// A call that no replay models, such as `MPI_Put`: its name, and its arguments as they were recorded, `key=value` each.
+/// A call that the replay does not model, such as `MPI_Put`: its name and its recorded arguments, each `key=value`.
 ///
-/// Nothing reads the arguments but `bytes`, what the call moves. So a cut keeps them as they are, ranks in them included.
+/// Only the argument `bytes`, the amount of data that the call moves, is interpreted. Cutting a trace therefore keeps all arguments
+/// unchanged, even ranks among them.
 ///
 /// ```
 /// use trace_mmap::Unmodelled;
@@ -29,11 +30,11 @@ const TIME: &str = "time";
 pub struct Unmodelled(Box<str>);
 
 impl Unmodelled {
-    /// Makes a call of its name and its arguments, separated by a space each: printable ASCII.
+    /// Parses the name and the arguments of a call: printable ASCII, separated by single spaces.
     ///
     /// # Errors
-    /// Where the name has an equals sign or an argument has none; where the key of an argument is missing, or `time`; where `bytes`
-    /// is there twice, or is no whole number below 2^63.
+    /// The name has an equals sign, or an argument has none; the key of an argument is missing, or is `time`; `bytes` occurs
+    /// twice, or is not a whole number below 2^63.
     pub fn new(text: &str) -> Result<Self, TextError> {
         let (name, arguments) = text.split_once(' ').unwrap_or((text, ""));
         if name.contains('=') || !is_printable(name) {
@@ -66,18 +67,18 @@ impl Unmodelled {
         self.0.split(' ').next().unwrap_or_default()
     }
 
-    /// Returns the arguments, by key and value.
+    /// Yields the arguments as pairs of key and value.
     pub fn arguments(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.split(' ').skip(1).filter_map(|argument| argument.split_once('='))
     }
 
-    /// Returns what the call moves \[B\]; 0 where it moves nothing, or does not say what.
+    /// Returns the amount of data that the call moves \[B\]; 0 if it moves none or if the amount is unknown.
     pub fn bytes(&self) -> u64 {
         let value = self.arguments().find(|(key, _)| *key == BYTES).map(|(_, value)| value);
         value.and_then(parse_bytes).unwrap_or(0)
     }
 
-    /// Returns name and arguments.
+    /// Returns the name and the arguments as text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What loading tolerates and tells.
+//! Warnings: irregularities of a trace that loading accepts and reports.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use pdes_core::Rank;
 use crate::channel::Tag;
 use crate::error::Location;
 
-/// Something in a trace that is tolerated.
+/// An irregularity that loading accepts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
     /// Lines with more fields than their action has; the rest of the line is ignored.
     #[error("{first}: fields beyond those of the action are ignored ({lines} such lines)")]
     ExtraFields {
-        /// How many lines.
+        /// Number of lines.
         lines: u64,
-        /// The first of them.
+        /// The first such line.
         first: Location,
     },
-    /// Lines that make a communicator.
+    /// Lines that create a communicator without identifying it: collectives are replayed on the world.
     #[error("{first}: collectives are replayed on the world communicator ({lines} lines make other ones)")]
     Communicators {
-        /// How many lines.
+        /// Number of lines.
         lines: u64,
-        /// The first of them.
+        /// The first such line.
         first: Location,
     },
 }
@@ -32,17 +32,17 @@ pub enum Warning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{messages} messages are never received, the first from rank {rank} to rank {peer} with tag {tag}")]
 pub struct Unreceived {
-    /// How many messages.
+    /// Number of messages.
     pub messages: u64,
-    /// The sender of the first channel with such a message, by rank and first use.
+    /// The sender of the first channel with such a message, in the order of ranks and first use.
     pub rank: Rank,
-    /// Its destination.
+    /// The destination of that channel.
     pub peer: Rank,
-    /// Its tag.
+    /// The tag of that channel.
     pub tag: Tag,
 }
 
-/// Lines of one sort: how many, and the first.
+/// Number of lines of one kind, and the number of the first one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     lines: u64,
@@ -63,14 +63,14 @@ impl Tally {
     }
 }
 
-/// What is tolerated in one file.
+/// The irregular lines of one file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tolerated {
     pub(crate) extra_fields: Tally,
     pub(crate) communicators: Tally,
 }
 
-/// Sums up what is tolerated in several files, in their order.
+/// Merges the irregular lines of several files, in order, into at most one warning of each kind.
 pub(crate) fn summarize<'a>(files: impl Iterator<Item = (&'a Path, Tolerated)>) -> Vec<Warning> {
     let mut extra_fields = None;
     let mut communicators = None;

@@ -1,4 +1,4 @@
-//! Archives hold the actions of the traces they were made of, one by one.
+//! Archives have the same actions as the traces from which they were converted.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -133,7 +133,7 @@ fn report(name: &str, flat: Summary, folded: Summary, paid: Summary) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Structured, folded and flat archives of a program, in one file and in several, are all the text of the program.
+    /// Structured, folded and flat archives of a program, in one file or in several shards, all equal the text of the program.
     #[test]
     fn archives_of_loops_are_their_text(steps in prop::collection::vec(step(), 0..8)) {
         let programs: Vec<Vec<Item>> = (0..RANKS).map(|rank| program(&steps, rank)).collect();
@@ -174,7 +174,7 @@ proptest! {
     }
 }
 
-/// Posts a message of this tag to the rank itself, which takes it at once, or waits for the oldest one of the tag.
+/// Posts a send to the rank itself with this tag and receives it at once, or waits for the oldest request with the tag.
 fn post_or_wait((tag, is_wait): (i32, bool)) -> Vec<Item> {
     let (peer, tag, bytes) = (Some(Rank::new(0)), Tag::new(tag), Bytes::new(8));
     let ops = if is_wait {
@@ -186,8 +186,7 @@ fn post_or_wait((tag, is_wait): (i32, bool)) -> Vec<Item> {
 }
 
 proptest! {
-    /// Loops that post requests ahead and wait for those of earlier iterations: the slots of an iteration are those of
-    /// some later one only.
+    /// Loops that wait for requests of earlier iterations: an iteration has the same slots only as some later one.
     #[test]
     fn loops_with_requests_of_earlier_iterations_are_their_text(
         steps in prop::collection::vec((0..3, any::<bool>()), 1..7),

@@ -14,7 +14,7 @@ use trace_mmap::{
 };
 use writer::{step, text};
 
-/// Everything that a trace says of a rank, by names and by numbers.
+/// Returns all data of a rank, with names and with indices.
 fn everything(trace: &Trace, rank: u32) -> (Vec<Op>, String) {
     let number = Rank::new(rank);
     let rank = trace.rank(number);

@@ -230,7 +230,7 @@ fn cancelled_receives_and_probes_take_no_message() {
     assert!(calls(&trace, 0).contains(&Call::Cancel { slot: slot(1), from, cancelled: true }));
 }
 
-/// Reads a text of rank 0 of 3 that is wrong in its last line.
+/// Reads a text of rank 0 of 3 whose last line is invalid.
 fn wrong(lines: &str) -> TextError {
     let text: String = lines.split("; ").map(|line| format!("0 {line}\n")).collect();
     let text = format!("2 init\n1 init\n0 init\n{text}");
@@ -331,6 +331,6 @@ fn named_fields_are_known_and_there_once() {
         lists,
         TextError::ListLength { action: "neighbor_alltoallv", key: "scounts", found: 1, expected: 2 }
     );
-    // What SimGrid's format leaves free stays free.
+    // Fields that SimGrid's format ignores are still ignored.
     load("0 init a=b\n0 waitall x=1\n0 comm_split color=2\n0 location a=b.c 3\n0 compute 5 a=1");
 }

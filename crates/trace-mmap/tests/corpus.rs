@@ -1,4 +1,4 @@
-//! The inputs from which fuzzing starts are traces, and survive as the fuzz targets ask.
+//! The seed corpora of fuzzing are valid traces with the properties that the fuzz targets check.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Parts of traces: some ranks, or some iterations of the main loop, of text, flat and folded archives.
+//! Cuts of traces to some ranks or to some iterations of the main loop, from text, flat and folded archives.
 
 use std::fs;
 use std::ops::Range;
@@ -26,7 +26,7 @@ fn lines(trace: &Trace, rank: u32) -> Vec<String> {
     trace.ops(rank).map(|op| TextLine { rank, op: &op }.to_string()).collect()
 }
 
-/// Returns what is left of an operation among some ranks, said once more and in other words than the crate says it.
+/// Returns an operation cut to some ranks: an independent implementation of what the crate does.
 fn keep(op: Op, ranks: &Range<u32>) -> Option<Op> {
     let number = |rank: Option<Rank>| match rank {
         Some(rank) if ranks.contains(&rank.get()) => Some(Rank::new(rank.get() - ranks.start)),
@@ -60,7 +60,7 @@ fn write_structured(path: &Path, programs: &[Vec<Item>]) {
     writer.finish().expect("the archive is written");
 }
 
-/// The same trace as text, as a flat archive, as a folded one, and with the loops that it was written with.
+/// Makes the same trace as text, as a flat archive, as a folded one, and as one with its original loops.
 fn sources(dir: &Path, steps: &[Step]) -> [(&'static str, Trace); 4] {
     let programs: Vec<Vec<Item>> =
         (0..RANKS).map(|rank| [vec![Item::Act(Op::Init)], program(steps, rank)].concat()).collect();
@@ -117,8 +117,8 @@ proptest! {
         }
     }
 
-    /// Cutting gives the program with a shorter loop. Where folding found the loops, an iteration may be before or behind them,
-    /// but of all ranks equally many go.
+    /// Cutting yields the program with a shorter loop. If folding found the loops, an iteration may be before or after them, but the
+    /// same number of iterations is removed from every rank.
     #[test]
     fn iterations_go_from_the_end_of_the_main_loop(
         before in prop::collection::vec(leaf(), 0..5),
@@ -181,8 +181,8 @@ fn from(peer: u32) -> Item {
     Item::Act(Op::Recv { peer: Some(Rank::new(peer)), tag: Some(Tag::new(0)), bytes: Bytes::new(8) })
 }
 
-/// Rank 0 computes and sends 100 times. Rank 1 receives and computes 100 times, but its loop begins behind the first
-/// receive, so that it has 99 iterations. Of each loop 90 go.
+/// Rank 0 computes and sends 100 times. Rank 1 receives and computes 100 times, but its loop begins after the first receive, so
+/// that it has 99 iterations. From each loop 90 iterations are removed.
 #[test]
 fn loops_may_begin_at_other_places() {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -219,7 +219,7 @@ fn what_has_no_such_loop_is_named() {
         matches!(found, WriteError::CutShortLoop { rank, iterations: 50, removed: 90 } if is_short(rank)),
         "{found}"
     );
-    // Rank 1 takes two messages at once, half as often.
+    // Rank 1 receives two messages per iteration, in half as many iterations.
     let pairs = vec![Item::Loop { count: 200, body: vec![from(0), from(0)] }];
     let found = error(&[many(400, to(1)), pairs.clone()]);
     assert!(matches!(found, WriteError::CutShortLoop { removed: 390, .. }), "{found}");
@@ -235,8 +235,8 @@ fn what_has_no_such_loop_is_named() {
     assert_eq!(load(&part).actions(), 20);
 }
 
-/// The first wait of the loop is for a rank that goes, the later ones are for one that stays: the first iteration leaves
-/// its wait out, and stands before the loop.
+/// The first wait of the loop is for a removed rank, the later ones are for a rank that stays: the first iteration omits its wait,
+/// and is peeled off before the loop.
 #[test]
 fn waits_go_with_their_requests_through_loops() {
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -1,9 +1,9 @@
-//! Everything that can be wrong with a text, matched on the data of the error.
+//! All errors of texts, matched on the data of the error.
 
 use pdes_core::Rank;
 use trace_mmap::{Arrival, Field, LoadOptions, PortId, Tag, TextError, Trace, TraceError, Unsupported};
 
-/// Reads a text that is wrong and returns the line and what is wrong with it.
+/// Reads an invalid text and returns the line of the error and the error.
 fn wrong(text: &str) -> (u64, TextError) {
     match Trace::from_text(text) {
         Err(TraceError::Text { line, kind, .. }) => (line, kind),
@@ -11,7 +11,7 @@ fn wrong(text: &str) -> (u64, TextError) {
     }
 }
 
-/// Reads a line of rank 0 of 2 that is wrong, after its init.
+/// Reads an invalid line of rank 0 of 2, after its init.
 fn wrong_line(line: &str) -> TextError {
     let (number, kind) = wrong(&format!("1 init\n0 init\n\n0 {line}"));
     assert_eq!(number, 4);
@@ -206,7 +206,7 @@ fn receives_from_any_source_need_as_many_messages_in_all() {
     assert_eq!(excess(&format!("{any}{any}1 recv 0 7 8")), None);
     assert_eq!(excess(&any.repeat(4)), Some((10, 4, None, 3, 4)));
     assert_eq!(excess(&format!("{any}1 irecv 0 7 8\n{any}{any}{any}")), Some((10, 4, None, 3, 5)));
-    // A named receive is as short of messages as ever: those from any source only take some away.
+    // Receives from a named source are unmatched as before: wildcard receives only take messages away from them.
     assert_eq!(excess(&format!("{any}1 recv 2 8 8\n1 recv 2 8 8")), Some((9, 3, Some(2), 1, 2)));
     let message = "<text>:10: rank 1 receives 4 messages from all ranks, any or named, but only 3 are sent; \
                    its action 4 is the first without a message";

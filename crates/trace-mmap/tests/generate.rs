@@ -1,4 +1,4 @@
-//! Generated programs: the benchmark against its acquired traces, and what every program must keep.
+//! Generated programs: NPB LU against its acquired traces, and the guarantees of all generators.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -104,7 +104,7 @@ fn lu_communicates_as_the_acquired_traces_line_by_line() {
     }
 }
 
-/// The acquired class A trace computes at the same places but for short computations that the tracer saw now and then.
+/// The acquired class A trace has computations at the same places, except short ones that the tracer recorded only now and then.
 #[test]
 fn lu_computes_where_the_acquired_trace_does() {
     let lu = NpbLu::new(NpbLuParameters {

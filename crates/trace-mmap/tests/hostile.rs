@@ -1,4 +1,4 @@
-//! Damaged archives are refused or right: never a crash, never another answer.
+//! Damaged archives are rejected or read correctly: never a crash, never a wrong result.
 
 #[path = "hostile/seal.rs"]
 mod seal;
@@ -14,7 +14,7 @@ use trace_mmap::{
     Trace, TraceError, check, convert, cut,
 };
 
-/// A trace with every kind of action, of which a part folds.
+/// Makes a trace with every kind of action, a part of which folds.
 fn text() -> String {
     let mut text = String::new();
     for rank in 0..3 {
@@ -28,7 +28,7 @@ fn text() -> String {
             } else {
                 format!("{rank} compute {} time={}\n", 1000 + index * 7 % 99, 2000 + index * 11 % 97)
             };
-            // Seldom there, and so between the records of a folded program.
+            // A rare computation, stored between the records of a folded program.
             let seldom =
                 if index % 23 == 7 { format!("{rank} compute {index} time=9\n") } else { String::new() };
             text += &format!(
@@ -85,14 +85,14 @@ fn archive(dir: &Path, fold: bool) -> Vec<u8> {
     fs::read(pdt).expect("the archive is there")
 }
 
-/// Everything that a trace says.
+/// All data of a trace.
 #[derive(Debug, PartialEq)]
 struct Everything {
     actions: Vec<Vec<Action>>,
     tables: String,
 }
 
-/// Reads everything, or says what is wrong.
+/// Reads all data, or returns the error.
 fn read(path: &Path) -> Result<Everything, TraceError> {
     let trace = Trace::load(path, &LoadOptions::default())?;
     let ranks = || (0..trace.ranks()).map(|rank| trace.rank(Rank::new(rank)));
@@ -138,7 +138,7 @@ fn check_changes(fold: bool, change: impl Fn(&mut Vec<u8>, usize)) -> (usize, us
     fs::write(&path, &bytes).expect("the archive is written");
     let expected = read(&path).expect("the archive is whole");
     let (mut refused, mut harmless) = (0, 0);
-    // Every place of what is small, and thousands of what is not.
+    // Every offset of a small archive, and thousands of a large one.
     let step = (bytes.len() / 2500).max(1);
     for place in (0..bytes.len()).step_by(step) {
         let mut changed = bytes.clone();
@@ -215,7 +215,7 @@ fn an_archive_that_changes_while_it_is_open_is_void() {
     let path = dir.path().join("trace.pdt");
     let trace = Trace::load(&path, &LoadOptions::default()).expect("the archive opens");
     trace.integrity().expect("nothing happened");
-    // Another file under the same name is none of the open trace's business.
+    // A new file under the same name does not affect the open trace.
     fs::rename(&path, dir.path().join("moved.pdt")).expect("the archive moves");
     fs::write(&path, "something else").expect("a file is written");
     trace.integrity().expect("the open file is as it was");
@@ -316,7 +316,7 @@ proptest! {
 #[test]
 fn a_forged_channel_is_damage_and_not_memory() {
     let mut bytes = include_bytes!("hostile/forged-channel.pdt").to_vec();
-    // What the format said to be zero then, and has a meaning now.
+    // Reserved as zero when this file was made, and meaningful now.
     bytes[384..4088].fill(0);
     seal(&mut bytes);
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! Measured times: text and archives of any form have the same ones.
+//! Measured times are the same in text and in archives of any form.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn converted(input: &Path, output: &Path, options: &ConvertOptions<'_>) -> Trace
     Trace::load(output, &LoadOptions::default()).expect("the archive opens")
 }
 
-/// Loops of two ranks, of which some lines have times.
+/// Makes loops of two ranks in which some lines have times.
 fn text(times: &[(Option<u64>, Option<u64>)]) -> String {
     let mut text = "0 init\n1 init\n".to_owned();
     let field = |time: &Option<u64>| time.map_or(String::new(), |time| format!(" time={time}"));

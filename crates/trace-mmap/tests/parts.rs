@@ -1,4 +1,4 @@
-//! Traces of which a process holds some ranks only.
+//! Traces of which a process loads only some ranks.
 
 #[path = "hostile/seal.rs"]
 mod seal;
@@ -72,7 +72,7 @@ fn a_part_says_what_the_whole_says() {
 }
 
 #[test]
-#[should_panic(expected = "rank 3 is not held")]
+#[should_panic(expected = "rank 3 is not loaded")]
 fn a_rank_that_is_not_held_is_not_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut part = open(&ring(folder.path()));

@@ -8,7 +8,7 @@ use trace_mmap::{Action, Arrival, Collective, Slot, Trace, TraceError};
 
 const RANKS: u32 = 3;
 
-/// Something that some ranks do together, so that every message is received.
+/// A joint step of some ranks, in which every message is received.
 #[derive(Clone, Debug)]
 enum Step {
     Compute { rank: u32, flops: f64 },
@@ -18,7 +18,7 @@ enum Step {
     Alltoallv { counts: [u64; 3] },
 }
 
-/// What a rank is expected to do, by names instead of indices.
+/// An expected action, with names instead of indices.
 #[derive(Clone, Debug, PartialEq)]
 enum Named {
     Init,

@@ -1,4 +1,4 @@
-//! Traces of programs that were ended at any time: what is left fits together.
+//! Traces of programs that were killed at any time are cut to a consistent cut.
 
 #[path = "call_programs/writer.rs"]
 mod writer;
@@ -30,7 +30,7 @@ fn settled(files: &[PathBuf], dir: &Path) -> (Settled, Trace) {
     (settled, Trace::load(dir, &LoadOptions::default()).expect("what is left fits"))
 }
 
-/// Cuts programs of three ranks, and returns what is left of each.
+/// Cuts programs of three ranks, and returns the remaining lines of each.
 fn left(programs: [&str; 3]) -> [String; 3] {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let lines = |(rank, program): (usize, &str)| {

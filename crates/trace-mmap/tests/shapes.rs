@@ -1,4 +1,4 @@
-//! Directories, lists, merged files, compression, threads, and where records lie.
+//! File layouts: directories, lists, merged files, compression; independence of threads and of spilling.
 
 use std::fs;
 use std::io::Write;

@@ -1,9 +1,9 @@
-//! What the benchmarks of cursors do with the actions.
+//! Work of the cursor benchmarks on each action.
 
 use pdes_core::Rank;
 use trace_mmap::{Action, Trace};
 
-/// Uses each action a little, as a replay does.
+/// Sums amounts, sizes and numbers of actions, so that each action is decoded, as in a replay.
 pub(crate) fn sum(trace: &Trace) -> (f64, u64) {
     let mut total = (0.0, 0);
     for rank in 0..trace.ranks() {

@@ -1,4 +1,4 @@
-//! Traces whose computations take the time that was measured, on any machine.
+//! Traces with measured times: each computation becomes a sleep, which takes the measured time on any machine.
 
 use std::path::Path;
 
@@ -10,21 +10,21 @@ use crate::error::TraceError;
 use crate::record::Record;
 use crate::trace::{RankTrace, Trace};
 
-/// Picoseconds of a second.
+/// Picoseconds per second.
 const SECOND: f64 = 1e12;
 
-/// Writes a trace in which each computation is a sleep of the time that was measured of it. Computations of which none was measured
-/// stay what they are; times are not kept.
+/// Writes a trace in which each computation with a measured time is replaced by a sleep of that time. Computations without one
+/// are kept; the measured times themselves are dropped.
 ///
 /// # Errors
-/// Where the trace is damaged, or the archive cannot be written.
+/// Fails if the trace is damaged or the archive cannot be written.
 ///
 /// ```
-/// use trace_mmap::{Action, ConvertOptions, LoadOptions, Trace, with_measured_computations};
+/// use trace_mmap::{Action, ConvertOptions, LoadOptions, Trace, write_with_measured_times};
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("asleep.pdt");
 /// let trace = Trace::from_text("0 init\n0 compute 5e6 time=4000000\n0 compute 7\n")?;
-/// with_measured_computations(&trace, &path, &ConvertOptions::default())?;
+/// write_with_measured_times(&trace, &path, &ConvertOptions::default())?;
 /// let asleep = Trace::load(&path, &LoadOptions::default())?;
 /// let actions: Vec<Action> = asleep.rank(pdes_core::Rank::new(0)).cursor().collect();
 /// assert_eq!(actions[1..], [Action::Sleep { seconds: 0.004 }, Action::Compute { flops: 7.0 }]);
@@ -48,7 +48,7 @@ pub fn with_measured_computations(
     writer.finish()
 }
 
-/// The records of a rank, with sleeps in place of the computations that were measured.
+/// Returns the records of a rank, with sleeps in place of measured computations.
 fn records(rank: &RankTrace) -> impl Iterator<Item = Record> + Clone + '_ {
     let (measured, others) = match rank.measured() {
         Some(measured) => (Some(measured), None),

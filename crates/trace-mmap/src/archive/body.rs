@@ -1,4 +1,4 @@
-//! The actions of one rank of an archive.
+//! Actions of one rank of an archive: its program and columns.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,33 +11,33 @@ use crate::archive::{Archive, Damage, Shard};
 use crate::column::{Changes, Column};
 use crate::record::{ACTION_KINDS, COLUMN, LOOP_BEGIN, LOOP_END, Limits, OPTIONAL, Record};
 
-/// Records of the longest program that is unrolled.
+/// Number of records of the longest program that is unrolled.
 const MAX_UNROLLED: u64 = 4096;
 
-/// A program: records that ranks of equal structure share.
+/// A program: records with loops, which ranks of equal structure share.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) shard: u32,
-    /// First byte in the data of the shard.
+    /// Offset in the data of the shard [B].
     pub(crate) offset: u64,
     /// Number of records.
     pub(crate) records: u64,
-    /// Number of actions, loops multiplied out, optional computations included.
+    /// Number of executed actions, optional computations included.
     pub(crate) actions: u64,
-    /// Number of columns that the records name.
+    /// Number of columns that the records refer to.
     pub(crate) columns: u64,
-    /// Number of actions of each kind, as `actions`.
+    /// Number of executed actions of each kind, counted as in `actions`.
     pub(crate) by_kind: [u64; ACTION_KINDS],
     /// Deepest nesting of loops.
     pub(crate) depth: u64,
-    /// The program with its loops unrolled, once a cursor asked for it.
+    /// The unrolled program, made for the first cursor that asks for it.
     pub(crate) unrolled: OnceLock<Option<Unrolled>>,
-    /// The same but for the outermost loops, whose iterations stay apart.
+    /// The same with outermost loops left alone, so that their iterations stay apart.
     pub(crate) by_iterations: OnceLock<Option<Unrolled>>,
 }
 
 impl Program {
-    /// Returns the records, page by page; behind damage there are none.
+    /// Returns the records, read page by page. Damage ends them.
     pub(crate) fn records<'a>(
         &self,
         shard: &'a Shard,
@@ -58,13 +58,13 @@ impl Program {
         })
     }
 
-    /// Returns whether each record is an action.
+    /// Returns whether each record is one action, without loops and columns.
     pub(crate) fn is_flat(&self) -> bool {
         self.depth == 0 && self.columns == 0
     }
 
-    /// Returns the program with its loops unrolled; `None` where it has no loops, is long, or is damaged, which whoever
-    /// reads it in place finds.
+    /// Returns the unrolled program; `None` if it has no loops, is long, or is damaged. Damage is then reported when the program
+    /// is read in place.
     pub(crate) fn unrolled(&self, shard: &Shard, outermost: Outermost) -> Option<&Unrolled> {
         let is_worth_it = self.depth > 0 && self.records <= MAX_UNROLLED;
         let unroll = || is_worth_it.then(|| Unrolled::new(self.records(shard), outermost))?;
@@ -76,31 +76,31 @@ impl Program {
     }
 }
 
-/// What ranks of equal structure share.
+/// State shared by ranks of equal structure.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) archive: Arc<Archive>,
     pub(crate) program: Arc<Program>,
-    /// Number of actions: those of the program without the computations that are left out, and those between its records.
+    /// Number of actions of a rank: those of the program, minus absent optional computations, plus inserted computations.
     pub(crate) actions: u64,
     pub(crate) changes: Changes,
     /// All columns, those of the program first.
     pub(crate) columns: Arc<[Column]>,
-    /// How many of them the program may use; two more say what is between its records, if anything is.
+    /// Number of columns that the program may use; two more hold the inserted computations, if there are any.
     pub(crate) own_columns: usize,
     pub(crate) limits: Arc<Limits>,
 }
 
-/// What a rank of an archive does.
+/// A rank of an archive.
 #[derive(Debug)]
 pub(crate) struct ArchivedRank {
     pub(crate) form: Arc<Form>,
     pub(crate) rank: Rank,
-    /// Where the blocks of the columns begin in the data of the shard.
+    /// Offset of the column blocks in the data of the shard [B].
     pub(crate) blocks: u64,
-    /// Its first entries in the tables of outgoing and of incoming channels.
+    /// Indices of its first entries in the tables of outgoing and of incoming channels.
     pub(crate) first_channels: [u64; 2],
-    /// The numbers of these channels.
+    /// Numbers of outgoing and of incoming channels.
     pub(crate) channels: [u32; 2],
 }
 
@@ -109,21 +109,21 @@ impl ArchivedRank {
         &self.form.archive.shards[self.form.program.shard as usize]
     }
 
-    /// Returns messages and bytes of each outgoing channel, by the table.
+    /// Returns messages and bytes of each outgoing channel, from the table.
     pub(crate) fn sends(&self) -> impl Iterator<Item = Traffic> + '_ {
         let [first, _] = self.first_channels;
         let rows = self.form.archive.rows::<4>(Section::Outgoing, (first, self.channels[0].into()));
         rows.map(|[_, _, messages, bytes]| Traffic { messages, bytes })
     }
 
-    /// Returns receives of each incoming channel, by the table.
+    /// Returns the number of receives of each incoming channel, from the table.
     pub(crate) fn receives(&self) -> impl Iterator<Item = u64> + '_ {
         let [_, first] = self.first_channels;
         let rows = self.form.archive.rows::<3>(Section::Incoming, (first, self.channels[1].into()));
         rows.map(|[_, _, receives]| receives)
     }
 
-    /// Returns the records of the program, each of which refers to what the rank has.
+    /// Returns the records of the program; a record that refers to an entry that the rank does not have is reported as damage.
     pub(crate) fn records(&self) -> impl Iterator<Item = Result<Record, Damage>> + '_ {
         self.form.program.records(self.shard()).map(|record| {
             let record = record?;
@@ -139,7 +139,7 @@ impl ArchivedRank {
         }
     }
 
-    /// Remembers damage.
+    /// Records damage found in this rank.
     pub(crate) fn report(&self, damage: Damage) {
         self.form.archive.report(self.rank, damage);
     }

@@ -1,4 +1,4 @@
-//! Checking a trace: everything that can be known without running it.
+//! Check of a trace: finds the errors that can be found without a replay.
 
 mod collectives;
 mod requests;
@@ -22,10 +22,10 @@ use crate::record::{COMPUTE, MAX_AMOUNT_BITS};
 use crate::trace::{Body, RankTrace, Trace};
 use crate::warning::Unreceived;
 
-/// What is wrong with a trace.
+/// Error found in a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Finding {
-    /// A page of data does not have its checksum.
+    /// The checksum of a page of data does not match.
     #[error("{0}")]
     Data(Damage),
     /// A rank cannot be read to its end.
@@ -33,29 +33,29 @@ pub enum Finding {
     Damaged {
         /// The rank.
         rank: Rank,
-        /// What is wrong.
+        /// The damage.
         damage: Damage,
     },
-    /// A table says another number than the program of the rank adds up to.
+    /// A number in a table differs from that of the program of the rank.
     #[error("rank {rank}: the {field} is {found} by the table, {expected} by the program")]
     Table {
         /// The rank.
         rank: Rank,
-        /// What is counted.
+        /// Name of the number.
         field: &'static str,
-        /// What the table says.
+        /// Number in the table.
         found: u64,
-        /// What the program adds up to.
+        /// Number by the program.
         expected: u64,
     },
-    /// A request is posted where one is pending, or waited for where none is, or a loop changes what is pending.
+    /// A request is posted to an occupied slot or waited for though it is not pending, or a loop changes the pending requests.
     #[error(
         "rank {rank}: record {record} of its program posts a request that is pending, completes one that is not, or ends a loop with other requests pending than before"
     )]
     Request {
         /// The rank.
         rank: Rank,
-        /// The record, from 0.
+        /// Index of the record, from 0.
         record: u64,
     },
     /// A rank receives more messages from a channel than are sent to it.
@@ -63,15 +63,15 @@ pub enum Finding {
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,
-        /// The source; `None` for all sources together, where some receive is from any.
+        /// The source; `None` for all sources together, if some receive is from any source.
         src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
         /// The communicator.
         communicator: CommId,
-        /// Messages sent to the channel.
+        /// Number of messages sent to the channel.
         sends: u64,
-        /// Receives from the channel.
+        /// Number of receives from the channel.
         receives: u64,
     },
     /// Ranks do not agree on a communicator.
@@ -100,19 +100,19 @@ pub enum Finding {
         first: Rank,
         /// The lowest rank that differs from that one.
         rank: Rank,
-        /// The first operation that differs, from 0.
+        /// Index of the first operation that differs, from 0.
         index: u64,
-        /// The name of the operation of the rank; `None` where it has no more.
+        /// Name of the operation of the rank; `None` if it has no more.
         found: Option<&'static str>,
-        /// The name of the operation of the first rank; the same where only root or size differ.
+        /// Name of the operation of the first rank; the same name if only root or size differ.
         expected: Option<&'static str>,
     },
-    /// Requests with names of their own are neither completed nor freed when their rank ends.
+    /// Named requests are neither completed nor freed when their rank ends.
     #[error("rank {rank} ends with {requests} unfinished requests: each must be completed or freed before")]
     Unfinished {
         /// The rank.
         rank: Rank,
-        /// How many.
+        /// Number of unfinished requests.
         requests: u64,
     },
 }
@@ -121,24 +121,23 @@ fn name(operation: Option<&'static str>) -> &'static str {
     operation.unwrap_or("none")
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
-    /// What is wrong, at most one thing of a kind per rank; empty for a good trace.
+    /// Errors, at most one of a kind per rank; empty for a valid trace.
     pub findings: Vec<Finding>,
     /// Messages that nobody receives: a warning.
     pub unreceived: Option<Unreceived>,
-    /// Requests pending at the end of their rank, of all ranks: a warning, because SimGrid waits for them; but a finding where
-    /// requests have names of their own.
+    /// Number of requests pending at the end of their rank, over all ranks: a warning, because SimGrid waits for them, but an
+    /// error for named requests.
     pub pending: u64,
 }
 
 /// Checks a trace: all checksums, all numbers of the tables, the order of requests, matching of sends and receives per
-/// channel (and per receiver, where one receives from any source), and that all ranks of each communicator take part in the same
+/// channel (per receiver if it receives from any source), and that all ranks of each communicator take part in the same
 /// collective operations.
 ///
-/// Costs as much as the programs and columns are long, not as many actions as loops make of them. The counter counts
-/// ranks.
+/// The cost is linear in the length of programs and columns, not in the number of actions. The counter counts ranks.
 ///
 /// ```
 /// use trace_mmap::{Finding, Trace, check};
@@ -166,7 +165,7 @@ pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
             progress.fetch_add(1, Ordering::Relaxed);
         }
     }
-    // What follows compares ranks, which makes sense only where each can be read.
+    // The following checks compare ranks, each of which has to be readable.
     if report.findings.is_empty() {
         check_links(trace, &mut linkables, &mut report);
         check_collectives(trace, &sequences, &mut report.findings);
@@ -174,13 +173,13 @@ pub fn check(trace: &Trace, progress: Option<&AtomicU64>) -> CheckReport {
     report
 }
 
-/// Returns the first page of each shard that does not have its checksum.
+/// Returns the damage of the first page of each shard whose checksum does not match.
 fn check_pages(trace: &Trace) -> impl Iterator<Item = Damage> + '_ {
     let shards = trace.directory().into_iter().flat_map(|directory| directory.archive.shards());
     shards.filter_map(|shard| (0..shard.pages().max(1)).find_map(|page| shard.check(page).err()))
 }
 
-/// What the comparison of ranks needs of each.
+/// Data of a rank for comparison with other ranks.
 struct Checked {
     linkable: Linkable,
     sequence: Sequence,
@@ -238,7 +237,7 @@ fn check_rank(trace: &RankTrace, rank: Rank, findings: &mut Vec<Finding>) -> Che
     Checked { linkable, sequence, pending: pending.count() }
 }
 
-/// Compares the tables of a rank with what its program adds up to.
+/// Compares the tables of a rank with the sums over its program.
 fn check_tables(body: &ArchivedRank, tally: &Tally, rank: Rank) -> Option<Finding> {
     let sends = body.sends().enumerate().flat_map(|(channel, stored)| {
         let summed = tally.sends.get(channel).copied().unwrap_or_default();
@@ -279,8 +278,8 @@ fn check_times(trace: &RankTrace, body: &ArchivedRank, tally: &Tally) -> Option<
     numbers.find(|(found, expected)| found != expected)
 }
 
-/// Reads all columns: each value is an amount, or one of as many gaps as the table says; what is inserted is so within the
-/// program, behind a whole number of records.
+/// Reads all columns. Each value must be an amount or absent, with as many absent ones as the table says; inserted computations
+/// must be within the program, after whole numbers of records.
 fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
     let (own, inserting) = body.form.columns.split_at(body.form.own_columns);
     own.iter()
@@ -306,7 +305,7 @@ fn check_columns(body: &ArchivedRank, tally: &Tally) -> Result<(), Damage> {
     check_column(body, amounts, amounts.len, |_| true)
 }
 
-/// Reads a column that is used so often.
+/// Reads a column that is used `uses` times; each value must be absent or satisfy `is_right`.
 fn check_column(
     body: &ArchivedRank,
     column: &Column,
@@ -333,7 +332,7 @@ fn check_column(
     if absent == column.absent { Ok(()) } else { Err(Damage::Column) }
 }
 
-/// Links the ranks again, and compares the ports.
+/// Links the ranks again and compares the ports.
 fn check_links(trace: &Trace, linkables: &mut [Linkable], report: &mut CheckReport) {
     match link(linkables) {
         Ok(unreceived) => report.unreceived = unreceived,
@@ -365,8 +364,8 @@ fn check_links(trace: &Trace, linkables: &mut [Linkable], report: &mut CheckRepo
     }
 }
 
-/// Compares the collective operations of all ranks of each communicator with those of its lowest rank. Ranks that do nothing at
-/// all are not asked.
+/// Compares the collective operations of all ranks of each communicator with those of its lowest rank. Ranks without actions are
+/// skipped.
 fn check_collectives(trace: &Trace, sequences: &[Sequence], findings: &mut Vec<Finding>) {
     let mut first: BTreeMap<CommId, (Rank, CommIdx)> = BTreeMap::new();
     for (rank, found) in (0..).map(Rank::new).zip(sequences) {

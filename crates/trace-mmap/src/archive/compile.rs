@@ -1,4 +1,4 @@
-//! Compiling a structured program to records: channels, requests and side tables become indices, loops stay.
+//! Compiler from structured programs to records: channels, requests and side-table entries become indices, loops are kept.
 
 mod call;
 
@@ -15,14 +15,14 @@ use crate::side::is_of_legal_size;
 use crate::structure::{Direction, Item, Op, Request, TextLine};
 use crate::text::TextError;
 
-/// Columns of a structured program: one per computation in it, up to this number.
+/// Largest number of columns of a structured program, which has one per computation.
 const MAX_COLUMNS: usize = 1 << 12;
 
-/// Iterations of a loop, and their records, that are written out where they differ in the slots of their requests.
+/// Largest numbers of iterations and of their records that are written out if iterations differ in their request slots.
 const MAX_ITERATIONS: usize = 1 << 10;
 const MAX_RECORDS: usize = 1 << 16;
 
-/// What is wrong with a structured program.
+/// Error in a structured program.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StructureError {
     /// An amount of computation or a time to sleep is not finite, or negative.
@@ -34,59 +34,59 @@ pub enum StructureError {
     /// A message or its buffer is too large.
     #[error("a message has {found} bytes, expected at most {limit}")]
     Size {
-        /// Bytes found.
+        /// Size found [B].
         found: u64,
-        /// Bytes allowed.
+        /// Largest size allowed [B].
         limit: u64,
     },
-    /// A peer, root, member or neighbour is no rank of the run, or of the communicator.
+    /// A peer, root, member or neighbour is not a rank of the run or of the communicator.
     #[error("a peer, root, member or neighbour is rank {found}, expected one below {ranks}")]
     Peer {
         /// The rank found.
         found: Rank,
-        /// Ranks of the run or of the communicator.
+        /// Number of ranks of the run or of the communicator.
         ranks: u32,
     },
-    /// A collective has a vector that does not have a count per rank, or makes more than 2^48 bytes.
+    /// A vector of a collective does not have one count per rank, or a count amounts to more than 2^48 bytes.
     #[error("a {name} needs one count per rank ({ranks}) in each vector, and at most 2^48 bytes per count")]
     Collective {
         /// The name of the operation.
         name: &'static str,
-        /// Ranks of the communicator.
+        /// Number of ranks of the communicator.
         ranks: u32,
     },
-    /// The name of a source file is empty or has white space.
+    /// The name of a source file is empty or contains white space.
     #[error("the source file is called {found:?}, expected a name without white space")]
     Location {
         /// The name found.
         found: String,
     },
-    /// A call names a request or a communicator that it cannot, or too many requests are pending.
+    /// A call refers to an invalid request or communicator, or too many requests are pending.
     #[error(transparent)]
     Request(#[from] TextError),
-    /// A loop posts more requests than it completes, or serves them in an order that does not repeat, so that no iteration
-    /// is like another one.
+    /// A loop posts more requests than it completes, or completes them in an order that does not repeat, so that no two
+    /// iterations are equal.
     #[error(
         "a loop of {count} iterations has other requests pending after each of the first {limit}: it cannot be stored as a loop"
     )]
     LoopRequests {
-        /// Iterations of the loop.
+        /// Number of iterations of the loop.
         count: u64,
-        /// Iterations that were tried.
+        /// Number of iterations that were tried.
         limit: u64,
     },
     /// Loops nest too deeply.
     #[error("loops nest deeper than {limit}")]
     Depth {
-        /// Deepest nesting.
+        /// Deepest nesting allowed.
         limit: usize,
     },
 }
 
-/// A program in records, with its tables.
+/// A program as records, with its tables.
 pub(crate) struct Compiled {
     pub(crate) records: Vec<Record>,
-    /// The amount of each column.
+    /// Constant amount of each column [flop].
     pub(crate) amounts: Vec<f64>,
     pub(crate) linkable: Linkable,
 }
@@ -100,13 +100,13 @@ pub(crate) fn compile(rank: Rank, ranks: u32, items: &[Item]) -> Result<Compiled
     Ok(Compiled { records, amounts, linkable: draft.finish_tables() })
 }
 
-/// Iterations of a loop after which the same requests are pending in the same slots.
+/// A run of iterations after which the same requests are pending in the same slots as before it.
 struct Period {
-    /// Its first record.
+    /// Index of its first record.
     begin: usize,
-    /// Iterations before it.
+    /// Number of iterations before it.
     first: u64,
-    /// Iterations of it.
+    /// Number of its iterations.
     len: u64,
 }
 
@@ -129,8 +129,8 @@ impl Compiler {
         })
     }
 
-    /// Compiles a loop. Its body in records is as many iterations as it takes for the same requests to be pending in the same
-    /// slots again; those before the first such state, and those left over at the end, stand outside of the loop.
+    /// Compiles a loop. The body of the compiled loop is one [`Period`]; the iterations before it, and the remainder after the
+    /// last whole period, are written out around the loop.
     fn repeat(&mut self, count: u64, body: &[Item]) -> Result<(), StructureError> {
         if self.depth == MAX_DEPTH {
             return Err(StructureError::Depth { limit: MAX_DEPTH });
@@ -147,8 +147,7 @@ impl Compiler {
         (0..rest).try_for_each(|_| self.items(body))
     }
 
-    /// Compiles iterations until one leaves the requests as an earlier one found them; `None` where none does before the
-    /// loop ends.
+    /// Compiles iterations until one leaves the requests as an earlier one found them; returns `None` if the loop ends before.
     fn find_period(&mut self, count: u64, body: &[Item]) -> Result<Option<Period>, StructureError> {
         let begin = self.records.len();
         let mut before = vec![(self.draft.state(), begin)];
@@ -203,7 +202,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// A computation gets a column of its own, so that ranks which differ in their amounts only share their program.
+    /// Compiles a computation. It gets a column of its own, so that ranks that differ only in amounts share a program.
     fn compute(&mut self, flops: f64) -> Result<(), StructureError> {
         let flops = amount(flops)?;
         if self.amounts.len() < MAX_COLUMNS {
@@ -280,7 +279,7 @@ impl Compiler {
         Ok(Action::Collective(self.operation(op, collective, CommIdx::WORLD)?))
     }
 
-    /// Stores an operation on a communicator, once for each text of it.
+    /// Stores an operation on a communicator; operations with equal text are stored once.
     fn operation(
         &mut self,
         op: &Op,

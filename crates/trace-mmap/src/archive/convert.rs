@@ -1,4 +1,4 @@
-//! Converting traces to archives: ranks are read and folded in parallel, and written in their order.
+//! Conversion of traces to archives: ranks are read and folded in parallel and written in their order.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,56 +22,56 @@ use crate::store::Store;
 use crate::trace::{Body, RankTrace, Trace};
 use crate::warning::{Tolerated, Warning, summarize};
 
-/// How to convert a trace.
+/// Options of a conversion.
 #[derive(Clone, Debug)]
 pub struct ConvertOptions<'a> {
-    /// How to read it. The memory budget is shared by the threads; a file per rank never takes more than one rank
-    /// per thread at once, a merged file takes the whole trace. The counter counts actions that were read.
+    /// Options for reading the input. The memory budget is shared by the threads. With one file per rank at most one rank per
+    /// thread is in memory, with a merged file the whole trace. The counter counts actions read.
     pub load: LoadOptions<'a>,
-    /// Whether to fold loops and share programs.
+    /// Ranks to fold, which also share programs.
     pub folding: Folding,
-    /// Files of data; with 1 all is in one file.
+    /// Number of data files; with 1 everything is in one file.
     pub shards: u32,
-    /// Where the trace comes from; by default as the input says.
+    /// Provenance of the trace; by default that of the input.
     pub provenance: Option<Provenance>,
 }
 
 impl Default for ConvertOptions<'_> {
-    /// One thread, folded where that pays, one file.
+    /// Returns options for one thread, folding where it pays, and one file.
     fn default() -> Self {
         Self { load: LoadOptions::default(), folding: Folding::WherePaid, shards: 1, provenance: None }
     }
 }
 
-/// Which ranks to fold. None is ever longer than flat.
+/// Choice of the ranks to fold. A rank that would be longer folded than flat is never folded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Folding {
-    /// None: every action is a record of 16 bytes.
+    /// No rank: every action is a record of 16 bytes.
     Never,
-    /// Those that are shorter by half, and of the others those that are not read more slowly than what they are shorter is worth.
+    /// Ranks that shrink to half, and others for which reading fewer bytes saves more time than unfolding costs.
     #[default]
     WherePaid,
-    /// All that are shorter.
+    /// All ranks that shrink.
     Always,
 }
 
-/// A trace that was converted.
+/// Result of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
-    /// What was written.
+    /// Summary of the written archive.
     pub summary: Summary,
-    /// What was tolerated in the input.
+    /// Warnings about the input.
     pub warnings: Vec<Warning>,
 }
 
 /// Converts a trace of any shape, also an archive, to an archive.
 ///
-/// The archive does not depend on the number of threads. It has its name only once it is complete: whatever
-/// happens before, no file stands there that was not there before. Memory is bounded by the budget and the tables.
+/// The archive does not depend on the number of threads. It gets its name only when it is complete, so that a failed conversion
+/// leaves no file. Memory is bounded by the budget and the tables.
 ///
 /// # Errors
-/// What [`Trace::load`] says of the input; where the archive cannot be written, as when the drive is full; where a rank
-/// receives more messages than are sent to it.
+/// Returns errors of [`Trace::load`] for the input; fails if the archive cannot be written, as when the drive is full, or if a
+/// rank receives more messages than are sent to it.
 ///
 /// ```
 /// use trace_mmap::{ConvertOptions, LoadOptions, Trace, convert};
@@ -143,7 +143,7 @@ pub(crate) fn write_trace(
     writer.finish()
 }
 
-/// A rank that was read and encoded.
+/// An encoded rank, ready to be written.
 struct Prepared {
     body: Body,
     linkable: Linkable,
@@ -165,20 +165,20 @@ fn prepare(
     Ok(Prepared { body, linkable, encoded, times, more })
 }
 
-/// Packs the times of a rank, if it has some.
+/// Encodes the measured times of a rank, if it has any.
 fn encode_times(measured: Option<Measured<'_>>) -> Result<Option<EncodedTimes>, WriteError> {
     let spill = |source| TraceError::Spill { dir: std::env::temp_dir(), source }.into();
     measured.map(EncodedTimes::new).transpose().map_err(spill)
 }
 
-/// What is done about loops.
+/// Treatment of loops in an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// Every action is a record.
     Flat,
     /// Loops are folded.
     Loops,
-    /// Loops are folded, and all computations stay in the programs, so that these can be cut.
+    /// Loops are folded and no computation is inserted between records, so that programs can be cut.
     ForCutting,
 }
 
@@ -188,7 +188,7 @@ impl Encoding {
     }
 }
 
-/// Folds the records of a rank, where that is wanted.
+/// Folds the records of a rank; returns `None` if it is to be written flat.
 pub(crate) fn encode(
     rank: Rank,
     actions: impl Iterator<Item = Record> + Clone,
@@ -200,13 +200,13 @@ pub(crate) fn encode(
     }
     match encode_shortest(actions, side, encoding) {
         Ok(encoded) => Ok(Some(encoded)),
-        // Folded, iterations that start other requests than the one before cannot be added up.
+        // Sums over a loop are not defined if its iterations start different persistent requests: such a rank stays flat.
         Err(EncodeError::Overflow(_)) => Ok(None),
         Err(error) => Err(encode_error(rank, error)),
     }
 }
 
-/// Says why a rank cannot be encoded.
+/// Converts an error of encoding a rank.
 pub(crate) fn encode_error(rank: Rank, error: EncodeError) -> WriteError {
     match error {
         EncodeError::Io(source) => TraceError::Spill { dir: std::env::temp_dir(), source }.into(),
@@ -215,7 +215,7 @@ pub(crate) fn encode_error(rank: Rank, error: EncodeError) -> WriteError {
     }
 }
 
-/// Encodes with optional computations where there are some, and without where that does not fold well.
+/// Encodes with sporadic computations apart; if that does not fold well, also without, and returns the shorter encoding.
 fn encode_shortest(
     actions: impl Iterator<Item = Record> + Clone,
     side: &Side,
@@ -228,7 +228,7 @@ fn encode_shortest(
     }
     let optional = encode_with(actions.clone(), side, &gaps)?;
     let size = |encoded: &Encoded| encoded.sizes().0;
-    // Twice the work is for traces that hardly fold.
+    // Only traces that hardly fold are encoded twice.
     if size(&optional) < optional.actions().saturating_mul(4) {
         return Ok(optional);
     }
@@ -246,16 +246,16 @@ fn encode_with(
     encoder.finish()
 }
 
-/// The rank whose turn it is to be written, and the first error.
+/// The next rank to commit, and the first error.
 struct Turn<C> {
     rank: u32,
     failed: Option<WriteError>,
-    /// Whether a thread panicked, so that its turn never ends.
+    /// Whether a thread panicked, so that its rank is never committed.
     is_abandoned: bool,
     commit: C,
 }
 
-/// Wakes the other threads where this one panics.
+/// Guard that wakes the other threads if this one panics.
 struct Abandon<'a, C> {
     turn: &'a Mutex<Turn<C>>,
     is_next: &'a Condvar,
@@ -270,11 +270,11 @@ impl<C> Drop for Abandon<'_, C> {
     }
 }
 
-/// Prepares ranks in parallel, and commits them one by one in their order; of several errors that of the lowest rank
-/// counts.
+/// Prepares ranks in parallel and commits them one by one in ascending order. Of several errors that of the lowest rank is
+/// returned.
 ///
-/// A thread holds one prepared rank until its turn comes. Ranks are handed out in ascending order, so that the thread
-/// with the lowest one never waits: there is no deadlock, and no more ranks are in memory than threads.
+/// A thread holds one prepared rank until that rank is next. Ranks are handed out in ascending order, so that the thread
+/// with the lowest one never waits: there is no deadlock, and at most one rank per thread is in memory.
 pub(crate) fn in_order<P: Send>(
     threads: usize,
     ranks: u32,
@@ -284,13 +284,13 @@ pub(crate) fn in_order<P: Send>(
     let next = AtomicU32::new(0);
     let turn = Mutex::new(Turn { rank: 0, failed: None, is_abandoned: false, commit });
     let is_next = Condvar::new();
-    // Relaxed: the counter only hands out numbers; what is prepared passes through the mutex.
+    // Relaxed: the counter only hands out numbers; prepared ranks are passed through the mutex.
     let work = || loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= ranks {
             return;
         }
-        // Dropped last, when the lock is free again.
+        // Declared before the lock guard and so dropped after it: its `drop` takes the lock.
         let _abandon = Abandon { turn: &turn, is_next: &is_next };
         let prepared = prepare(Rank::new(number));
         let locked = turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,7 @@
-//! Cutting a trace: some of its ranks, or some iterations of its main loop.
+//! Cutter: writes a part of a trace, some of its ranks or some iterations of its main loop.
 //!
-//! What an archive has folded is cut as it is stored: programs lose records, loops lose iterations, columns lose values. A rank
-//! with a record per action, or with computations between the records of its program, is read action by action, and folded as a
-//! conversion folds it.
+//! Folded ranks are cut in their folded form: programs lose records, loops lose iterations, columns lose values. Ranks
+//! without loops, or with inserted computations, are read action by action and folded as in a conversion.
 
 mod calls;
 mod main_loop;
@@ -31,36 +30,35 @@ use names::Names;
 use program::{KeptProgram, Less};
 use stream::Kept;
 
-/// What to keep of a trace.
+/// The part of a trace to keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// Ranks, which are numbered from 0 again; all by default. Messages to and from others are left out with the requests
-    /// for them; collective operations take place among those that stay, a root that goes being replaced by the first rank.
+    /// Ranks to keep, which are renumbered from 0; all by default. Messages to and from removed ranks are removed with their
+    /// requests. Collective operations take place among the kept ranks; a removed root is replaced by the first kept rank.
     pub ranks: Option<Range<u32>>,
-    /// Iterations of the main loop, from the first on; all by default.
+    /// Number of iterations of the main loop to keep, from the first on; all by default.
     ///
-    /// The main loop of a rank is, of the loops that are in no other one, that with most actions; of equals the first. Folding
-    /// may begin the same loop at other places of its body in different ranks, so that some have an iteration or two
-    /// before or behind the loop. So the longest main loop counts: as many iterations as go of that one go of each.
+    /// The main loop of a rank is the outermost loop with most actions; of equals the first. Folding may begin the same
+    /// loop at different places of its body in different ranks, so that some ranks have an iteration or two before or after
+    /// the loop. So the number of iterations to remove is computed for the longest main loop and removed from each.
     pub iterations: Option<u64>,
 }
 
 /// Writes a part of a trace to an archive.
 ///
-/// Of a folded archive the structure is cut: this costs as much as its programs are long and as it has amounts, not as it has
-/// actions, and what is written is folded whatever the options say. Other traces, and acquired ones with computations that are
-/// seldom there, are read action by action, folded and
-/// written rank by rank; for cutting iterations they are folded first, into a temporary archive. The counter of the
-/// options counts the actions of the ranks that were cut.
+/// A folded archive is cut in its folded form: the cost is linear in the length of its programs and the number of its amounts,
+/// not in the number of actions, and the output is folded whatever the options say. Other traces, and acquired ones with
+/// inserted computations, are read action by action, folded and written rank by rank; for cutting iterations they are folded
+/// first, into a temporary archive. The counter of the options counts the actions of the ranks that were cut.
 ///
-/// Communicators lose the ranks that go, as the world does. A rank with calls that name several requests, or that start, cancel or
-/// free them, must have no messages to or from ranks that go. Receives from any source all stay, also where their messages come from ranks that go: that makes more receives than
-/// messages, which is an error.
+/// Removed ranks are removed from all communicators. A rank with calls that name several requests, or that start, cancel or
+/// free them, must have no messages to or from removed ranks. All receives from any source are kept, even if their messages
+/// come from removed ranks: there are then more receives than messages, which is an error.
 ///
 /// # Errors
-/// Where the ranks are not a part of the trace; where a rank has no loop, or one with fewer iterations than are to go; where
-/// the iterations that go are not the same part of the run in all ranks, which their collective operations and
-/// messages tell; else as [`convert`](crate::convert).
+/// Fails if the ranks are not a part of the trace; if a rank has no loop, or one with fewer iterations than are to be removed;
+/// if the removed iterations are not the same part of the run in all ranks, which shows in their collective operations and
+/// messages; else as [`convert`](crate::convert).
 pub fn cut(
     trace: &Trace,
     output: &Path,
@@ -103,11 +101,11 @@ fn temporary(options: &ConvertOptions<'_>) -> Result<tempfile::TempDir, WriteErr
     tempfile::tempdir_in(&dir).map_err(|source| TraceError::Spill { dir, source }.into())
 }
 
-/// What to cut.
+/// The ranks to keep and the iterations to remove.
 struct Plan {
     ranks: Range<u32>,
     removal: Option<Removal>,
-    /// How ranks are folded that are not cut as they are stored; those to be cut further stay folded even where they are shorter flat.
+    /// Encoding of ranks that are read action by action. Those that are cut further stay folded even if they are shorter flat.
     encoding: Encoding,
 }
 
@@ -145,19 +143,19 @@ fn cut_parts(
 }
 
 impl Plan {
-    /// Returns the number that a rank had.
+    /// Returns the original number of a rank.
     fn old(&self, rank: Rank) -> Rank {
         Rank::new(rank.get() + self.ranks.start)
     }
 
-    /// Returns the main loop of a rank and how many iterations of it go.
+    /// Returns the main loop of a rank and the number of iterations to remove from it.
     fn less(&self, rank: Rank) -> Less<'_> {
         let removal = self.removal.as_ref()?;
         Some((removal.loops[rank.index()].as_ref()?, removal.iterations))
     }
 }
 
-/// What is left of a rank, encoded.
+/// The kept part of a rank, encoded.
 enum Part<'a> {
     Structured(Box<Encoded>, Linkable),
     Streamed(Option<Box<Encoded>>, Kept<'a>, Linkable),
@@ -174,7 +172,7 @@ impl Part<'_> {
     }
 }
 
-/// Returns the body of a rank whose program is more than a record per action, and all that it does.
+/// Returns the body of a rank that can be cut in its folded form: one with loops or columns and without inserted computations.
 fn structured(rank: &RankTrace) -> Option<&ArchivedRank> {
     match &rank.body {
         Body::Archive(body) if !body.form.program.is_flat() && body.form.changes.inserted == 0 => Some(body),
@@ -203,7 +201,7 @@ fn cut_rank<'a>(trace: &'a Trace, rank: Rank, plan: &Plan) -> Result<Part<'a>, W
     Ok(Part::Structured(Box::new(encoded), Linkable { trace: tables, ..Linkable::default() }))
 }
 
-/// Says that a rank cannot be read.
+/// Returns the error for a damaged rank.
 fn damaged(rank: Rank, trace: &RankTrace, damage: Damage) -> WriteError {
     match &trace.body {
         Body::Memory(_) => WriteError::Damaged { rank, damage },

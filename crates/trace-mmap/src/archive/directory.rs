@@ -1,4 +1,4 @@
-//! What an archive says of all its ranks, and of each before it is read.
+//! Directory of an archive: the tables that all ranks share, and an outline of each rank before it is read.
 
 mod communicators;
 mod ranks;
@@ -19,7 +19,7 @@ use crate::side::{Side, SideNeeds};
 use crate::trace::RankTrace;
 use ranks::{Entry, Reading};
 
-/// Side tables, and what they ask of the other tables of their rank.
+/// Side tables, and what they require of the other tables of their rank.
 type NeedySide = (Arc<Side>, Arc<SideNeeds>);
 
 /// An open archive with the tables that its ranks share.
@@ -58,12 +58,12 @@ impl Directory {
         self.sides.iter().map(|(side, _)| &**side)
     }
 
-    /// Returns the number of actions of all ranks, as the header says.
+    /// Returns the number of actions of all ranks, from the header.
     pub(crate) fn actions(&self) -> u64 {
         self.archive.header.actions
     }
 
-    /// Reads ranks, in this order. Their entries are verified, and no others.
+    /// Reads ranks in this order. Only their entries are verified.
     pub(crate) fn read(&self, ranks: impl Iterator<Item = Rank>) -> Result<Vec<RankTrace>, ArchiveError> {
         let mut reading = Reading::new(self);
         let mut read = Vec::with_capacity(ranks.size_hint().0);
@@ -73,14 +73,14 @@ impl Directory {
         Ok(read)
     }
 
-    /// Checks that the ranks have as many actions in all as the header says.
+    /// Checks that the total number of actions is that of the header.
     pub(crate) fn check_actions(&self, found: u64) -> Result<(), ArchiveError> {
         let (tables, named) = (self.tables(), (Section::Ranks, u64::from(self.ranks())));
         tables.limit(named, "number of all actions", found, self.actions())?;
         tables.limit(named, "number of all actions in the header", self.actions(), found).map(|_| ())
     }
 
-    /// Returns how many actions a rank has, and how many requests its end waits for, before it is read.
+    /// Returns the numbers of actions and of requests pending at the end of a rank that need not have been read.
     pub(crate) fn outline(&self, rank: Rank) -> Result<(u64, u64), ArchiveError> {
         let (tables, entry) = (self.tables(), self.entry(rank)?);
         let named = (Section::Ranks, u64::from(rank.get()));
@@ -93,7 +93,7 @@ impl Directory {
         Ok((actions, entry.pending.1))
     }
 
-    /// Returns where each outgoing channel of a rank leads and what passes over it, before the rank is read.
+    /// Returns receiver and traffic of each outgoing channel of a rank that need not have been read.
     pub(crate) fn traffic(
         &self,
         rank: Rank,
@@ -113,7 +113,8 @@ impl Directory {
         Ok(Entry::new(rows.next().expect("the range of one row has a row")))
     }
 
-    /// Returns the ports of a rank, and whether it receives from any source, before it is read.
+    /// Returns the number of ports of a rank that need not have been read, and whether it has a mailbox: whether it receives
+    /// from any source.
     fn ports(&self, rank: Rank) -> Result<(u32, bool), ArchiveError> {
         let entry = self.entry(rank)?;
         let side = usize::try_from(entry.side).ok().and_then(|side| self.sides.get(side));

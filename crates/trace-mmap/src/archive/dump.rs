@@ -1,4 +1,4 @@
-//! Writing traces as time-independent text.
+//! Writer of traces as time-independent text.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,13 +13,13 @@ use crate::measured::nanos;
 use crate::structure::TextLine;
 use crate::trace::Trace;
 
-/// Actions between two updates of a counter.
+/// Number of actions between two updates of the progress counter.
 const REPORT: u64 = 1 << 16;
 
-/// Writes what a rank does as text, one line per action, which reads back as the same actions.
+/// Writes the actions of a rank as text, one line per action, which reads back as the same actions.
 ///
 /// # Errors
-/// What the writer says. Damage of an archive shows in [`Trace::integrity`].
+/// Returns errors of the writer. Damage of an archive is reported by [`Trace::integrity`].
 ///
 /// ```
 /// use trace_mmap::{Trace, write_text};
@@ -31,7 +31,7 @@ const REPORT: u64 = 1 << 16;
 /// ```
 ///
 /// # Panics
-/// Where the trace has no such rank.
+/// Panics if the trace has no such rank.
 pub fn write_text(
     trace: &Trace,
     rank: Rank,
@@ -58,7 +58,7 @@ pub fn write_text(
     Ok(())
 }
 
-/// Writes a line, with the time of the action where that is known.
+/// Writes a line, with the measured time of the action if known.
 pub(crate) fn write_line(
     out: &mut dyn Write,
     line: TextLine<'_>,
@@ -70,11 +70,11 @@ pub(crate) fn write_line(
     }
 }
 
-/// Writes a trace as text into a directory, which is created where it is missing: `rank-0.txt`, `rank-1.txt`, ... and
+/// Writes a trace as text into a directory, which is created if missing: `rank-0.txt`, `rank-1.txt`, ... and
 /// `files.txt`, which lists them. The counter counts actions.
 ///
 /// # Errors
-/// Where a file cannot be written, or the trace is a damaged archive. What was written is then removed.
+/// Fails if a file cannot be written or the trace is a damaged archive; files written so far are then removed.
 pub fn dump(trace: &Trace, dir: &Path, progress: Option<&AtomicU64>) -> Result<(), WriteError> {
     let mut written = Written { files: Vec::new(), dir: (!dir.exists()).then_some(dir) };
     std::fs::create_dir_all(dir).map_err(error(dir))?;
@@ -96,10 +96,10 @@ fn error(file: &Path) -> impl FnOnce(io::Error) -> WriteError {
     move |source| WriteError::Io { file, source }
 }
 
-/// What was written, and is removed if not all is.
+/// Guard that removes the files written so far unless all are written.
 struct Written<'a> {
     files: Vec<PathBuf>,
-    /// The directory, if it was not there before.
+    /// The directory, if it was created for this dump.
     dir: Option<&'a Path>,
 }
 

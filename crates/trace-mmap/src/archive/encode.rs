@@ -1,4 +1,4 @@
-//! Encoding the actions of a rank: the program is folded, the amounts of its computations go to columns.
+//! Encoder of the actions of a rank: folds the program into loops and moves the amounts of computations to columns.
 
 use std::io::{self, BufWriter, Read, Seek, Write};
 
@@ -14,18 +14,18 @@ use crate::fold::Folder;
 use crate::record::Record;
 use crate::side::Side;
 
-/// Bytes of a program or of blocks that are kept in memory while a rank is encoded; more go to a temporary file.
+/// Size up to which a program or its blocks are kept in memory while a rank is encoded [B]; more go to a temporary file.
 pub(crate) const IN_MEMORY: usize = 32 << 20;
 
-/// Columns of a folded program.
+/// Largest number of columns of a folded program.
 const MAX_COLUMNS: usize = 256;
 
-/// Why a rank cannot be encoded.
+/// Error while a rank is encoded.
 #[derive(Debug)]
 pub(crate) enum EncodeError {
     Io(io::Error),
     Overflow(Overflow),
-    /// The amounts that are encoded again cannot be read.
+    /// The amounts to re-encode cannot be read.
     Damaged(Damage),
 }
 
@@ -47,29 +47,29 @@ impl From<Overflow> for EncodeError {
     }
 }
 
-/// A rank, encoded.
+/// An encoded rank.
 pub(crate) struct Encoded {
     pub(crate) program: ProgramBytes,
     pub(crate) tally: Tally,
     pub(crate) columns: Vec<Column>,
-    /// Whether the last two columns say what is between the records of the program.
+    /// Whether the last two columns hold computations inserted between the records of the program.
     pub(crate) inserts: bool,
-    /// The blocks of the columns, and behind them, at a multiple of 8 bytes, their directories.
+    /// Blocks of the columns; in the file their directories follow, aligned to 8 bytes.
     pub(crate) blocks: Spool,
     pub(crate) blocks_len: u64,
     pub(crate) directories: Vec<u8>,
 }
 
-/// A stream of bytes that was written and is to be read.
+/// A byte stream that was written and can be read once.
 pub(crate) struct Spool(SpooledTempFile);
 
 impl Spool {
-    /// Ends writing.
+    /// Ends writing and makes the bytes readable.
     pub(crate) fn new(written: BufWriter<SpooledTempFile>) -> io::Result<Self> {
         Ok(Self(written.into_inner().map_err(io::IntoInnerError::into_error)?))
     }
 
-    /// Reads everything from the start.
+    /// Passes all bytes to `sink`, from the start.
     pub(crate) fn copy_to(mut self, mut sink: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         self.0.rewind()?;
         let mut buffer = vec![0; 256 << 10];
@@ -102,7 +102,7 @@ impl ProgramBytes {
         self.bytes.write_all(&bytes)
     }
 
-    /// Returns a hash of the records. Two programs with equal hashes of 128 bits are taken for the same.
+    /// Returns a 128-bit hash of the records. Programs with equal hashes are taken to be equal.
     pub(crate) fn digest(&self) -> u128 {
         self.hash.digest128()
     }
@@ -118,27 +118,28 @@ impl Encoded {
         Changes::actions(&self.columns, self.inserts, self.tally.actions)
     }
 
-    /// Returns the bytes that the rank takes where its program is not stored yet, and where it is.
+    /// Returns the stored size of the rank [B] with its program and without, for a program that is stored already.
     pub(crate) fn sizes(&self) -> (u64, u64) {
         let shared = 24 * self.columns.len() as u64 + self.blocks_len + self.directories.len() as u64 + 8;
         (16 * self.program.records + shared, shared)
     }
 }
 
-/// Encodes the records of a rank.
+/// Encoder of the records of a rank.
 pub(crate) struct Encoder<'a> {
     folder: Folder,
     output: Output<'a>,
     columns: Columns<'a>,
-    /// The heads of the last two actions that are no computations; [`BOUNDARY`] before the first, and as the last one behind two computations.
+    /// Heads of the last two actions that are not computations; [`BOUNDARY`] before the first action, and in the last place
+    /// after two consecutive computations.
     before: [u64; 2],
-    /// A computation whose column depends on the next record.
+    /// Pending computation, whose column depends on the next record; bits of its amount.
     computed: Option<u64>,
-    /// Records of the program so far, as it runs.
+    /// Number of program records executed so far.
     records: u64,
 }
 
-/// Takes the records of the program as they become final.
+/// Sink of the folded records, as they become final.
 struct Output<'a> {
     program: ProgramBytes,
     tally: Tally,
@@ -152,11 +153,11 @@ impl Output<'_> {
     }
 }
 
-/// The columns of a rank.
+/// The columns of a rank while they are built.
 ///
-/// A column holds the computations before one kind of action on one channel: those are one place in the program, or
-/// few. That does not depend on loops, so that ranks of equal structure number their columns equally. Where there is a
-/// computation between two actions at some times only, it has a column of its own with gaps.
+/// A column holds the computations before one kind of action on one channel, which is one place in the program, or a few. This
+/// does not depend on loops, so that ranks of equal structure number their columns equally. A sporadic computation, which is
+/// missing at some times, has a column of its own with absent values.
 struct Columns<'a> {
     gaps: &'a Gaps,
     by_place: FxHashMap<[u64; 2], u32>,
@@ -165,18 +166,18 @@ struct Columns<'a> {
     blocks: Blocks<BufWriter<SpooledTempFile>>,
 }
 
-/// The computations between the records of the program.
+/// Columns of the computations inserted between the records of the program.
 #[derive(Default)]
 struct Inserted {
-    /// Records from one to the next, as the program runs.
+    /// Number of executed records from one insertion to the next.
     gaps: ColumnBuilder,
     amounts: ColumnBuilder,
-    /// Records up to the last one.
+    /// Number of executed records before the last insertion.
     last: u64,
 }
 
 impl Columns<'_> {
-    /// Adds a computation behind so many records.
+    /// Inserts a computation after `records` executed records.
     fn insert(&mut self, bits: u64, records: u64) -> io::Result<()> {
         let gap = records - std::mem::replace(&mut self.inserted.last, records);
         self.inserted.gaps.push((gap as f64).to_bits(), &mut self.blocks)?;
@@ -219,7 +220,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Takes the next action.
+    /// Encodes the next action.
     #[inline]
     pub(crate) fn push(&mut self, record: Record) -> Result<(), EncodeError> {
         let Some(flops) = record.own_flops() else {
@@ -233,7 +234,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Adds the computation between the last action and the next one, or its absence.
+    /// Encodes the pending computation between the last action and the next one, or its absence.
     #[inline]
     fn place(&mut self, next: u64) -> Result<(), EncodeError> {
         let [earlier, before] = self.before;

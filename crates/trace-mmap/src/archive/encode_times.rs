@@ -1,4 +1,4 @@
-//! Encoding measured times: a column for each kind of action.
+//! Encoder of measured times: one column for each kind of action.
 
 use std::io::{self, BufWriter};
 
@@ -9,18 +9,18 @@ use crate::column::{ABSENT, Blocks, Column, ColumnBuilder};
 use crate::measured::{Measured, nanos};
 use crate::record::{ACTION_KINDS, Record};
 
-/// The times of a rank, encoded.
+/// Encoded measured times of a rank.
 pub(crate) struct EncodedTimes {
-    /// One for each kind of action.
+    /// One column for each kind of action [ns].
     pub(crate) columns: Vec<Column>,
-    /// The blocks of the columns.
+    /// Blocks of the columns.
     pub(crate) blocks: Spool,
-    /// Behind the blocks, at a multiple of 8 bytes.
+    /// Directories of the columns, which follow the blocks, aligned to 8 bytes.
     pub(crate) directories: Vec<u8>,
 }
 
 impl EncodedTimes {
-    /// Packs the times of all actions of a rank.
+    /// Encodes the times of all actions of a rank.
     pub(crate) fn new(measured: Measured<'_>) -> io::Result<Self> {
         let mut blocks = Blocks::new(BufWriter::new(SpooledTempFile::new(IN_MEMORY)));
         let mut builders: Vec<ColumnBuilder> = Vec::new();

@@ -1,4 +1,4 @@
-//! Why an archive cannot be opened, read or written.
+//! Errors of opening, reading and writing archives.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::communicator::CommId;
 use crate::error::TraceError;
 use crate::link::{CommunicatorConflict, origin};
 
-/// Why an archive cannot be opened, or is not what it was when it was opened.
+/// Error of opening or reading an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The file cannot be opened, mapped or read.
@@ -19,10 +19,10 @@ pub enum ArchiveError {
     Io {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: io::Error,
     },
-    /// The file is no archive.
+    /// The file is not an archive.
     #[error("{}: this is not a trace archive", file.display())]
     Magic {
         /// The file.
@@ -35,10 +35,10 @@ pub enum ArchiveError {
         file: PathBuf,
         /// Mark found.
         found: u32,
-        /// Mark of archives that this machine reads.
+        /// Mark expected.
         expected: u32,
     },
-    /// The format has another version.
+    /// The format version is not supported.
     #[error("{}: the archive has format version {found}, this program reads versions {oldest} to {newest}", file.display())]
     Version {
         /// The file.
@@ -55,12 +55,12 @@ pub enum ArchiveError {
     Length {
         /// The file.
         file: PathBuf,
-        /// Bytes found.
+        /// Size found [B].
         found: u64,
-        /// Bytes by the header.
+        /// Size by the header [B].
         expected: u64,
     },
-    /// A part that is verified at every open does not have its checksum.
+    /// The checksum of a part that is verified at every open does not match.
     #[error("{}: the checksum of the {section} does not match its bytes", file.display())]
     Checksum {
         /// The file.
@@ -75,13 +75,13 @@ pub enum ArchiveError {
         file: PathBuf,
         /// The table.
         section: &'static str,
-        /// The entry, from 0.
+        /// Index of the entry, from 0.
         entry: u64,
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What was found.
+        /// Value found.
         found: u64,
-        /// The largest value possible.
+        /// Largest value possible.
         limit: u64,
     },
     /// An entry of a table cannot be read.
@@ -91,11 +91,11 @@ pub enum ArchiveError {
         file: PathBuf,
         /// The table.
         section: &'static str,
-        /// The entry, from 0.
+        /// Index of the entry, from 0.
         entry: u64,
     },
-    /// The header says what no writer says of where the trace comes from.
-    #[error("{}: what the header says of computations and their rate is malformed", file.display())]
+    /// The provenance in the header is malformed.
+    #[error("{}: the provenance in the header (computations and their rate) is malformed", file.display())]
     Provenance {
         /// The file.
         file: PathBuf,
@@ -105,17 +105,17 @@ pub enum ArchiveError {
     Data {
         /// The archive.
         file: PathBuf,
-        /// What is wrong.
+        /// The damage.
         damage: Damage,
     },
-    /// Actions could not be read: whatever was made of them is void.
+    /// The actions of a rank could not be read: results that used them are void.
     #[error("{}: rank {rank}: {damage}", file.display())]
     Damaged {
         /// The archive.
         file: PathBuf,
         /// The rank that was being read.
         rank: Rank,
-        /// What is wrong.
+        /// The damage.
         damage: Damage,
     },
     /// A number of messages or bytes of a trace in memory exceeds 64 bits.
@@ -124,7 +124,7 @@ pub enum ArchiveError {
         /// The rank.
         rank: Rank,
     },
-    /// The file was written to since it was opened: whatever was made of it is void.
+    /// The file was written to after it was opened: results that used it are void.
     #[error("{}: the archive was changed while it was open", file.display())]
     Changed {
         /// The file.
@@ -132,7 +132,7 @@ pub enum ArchiveError {
     },
 }
 
-/// Why an archive cannot be written.
+/// Error of writing an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// A file cannot be created, written or renamed; nothing is left of it.
@@ -140,7 +140,7 @@ pub enum WriteError {
     Io {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: io::Error,
     },
     /// The input cannot be read.
@@ -151,15 +151,15 @@ pub enum WriteError {
     Structure {
         /// The rank.
         rank: Rank,
-        /// What is wrong.
+        /// The error in the program.
         kind: StructureError,
     },
-    /// A rank is beyond those of the archive, or written twice.
+    /// A rank is out of range or written twice.
     #[error("rank {rank} is written twice, or is not below the {ranks} ranks of the archive")]
     Rank {
         /// The rank.
         rank: Rank,
-        /// Ranks of the archive.
+        /// Number of ranks of the archive.
         ranks: u32,
     },
     /// A rank receives more messages from a channel than are sent to it.
@@ -167,15 +167,15 @@ pub enum WriteError {
     ReceiveWithoutSend {
         /// The receiver.
         rank: Rank,
-        /// The source; `None` for all sources together, where some receive is from any.
+        /// The source; `None` for all sources together, if some receive is from any source.
         src: Option<Rank>,
         /// The tag; `None` for any.
         tag: Option<Tag>,
         /// The communicator.
         communicator: CommId,
-        /// Messages sent to the channel.
+        /// Number of messages sent to the channel.
         sends: u64,
-        /// Receives from the channel.
+        /// Number of receives from the channel.
         receives: u64,
     },
     /// Ranks do not agree on a communicator.
@@ -187,24 +187,24 @@ pub enum WriteError {
         /// The rank.
         rank: Rank,
     },
-    /// The ranks to keep are none, or not those of the trace.
-    #[error("ranks {first} to {end} (exclusive) are to be kept of {ranks} ranks")]
+    /// The range of ranks to keep is empty or exceeds the trace.
+    #[error("cannot keep ranks {first} to {end} (exclusive) of {ranks} ranks")]
     CutRanks {
-        /// The first rank to keep.
+        /// First rank to keep.
         first: u32,
-        /// The rank behind the last one to keep.
+        /// Rank after the last one to keep.
         end: u32,
-        /// Ranks of the trace.
+        /// Number of ranks of the trace.
         ranks: u32,
     },
-    /// A rank has calls that name requests, of which some would go.
+    /// A rank has calls that name requests, some of which would be removed.
     #[error(
-        "rank {rank} has messages to or from ranks that go, and calls that name requests ({call}): cut so that it has not, or keep all ranks"
+        "rank {rank} has messages to or from removed ranks, and calls that name requests ({call}): cut between ranks without such messages, or keep all ranks"
     )]
     CutRequests {
         /// The rank, by its number in the input.
         rank: Rank,
-        /// The name of the first such call.
+        /// Name of the first such call.
         call: &'static str,
     },
     /// The amounts of a rank that is cut cannot be read.
@@ -212,25 +212,25 @@ pub enum WriteError {
     Damaged {
         /// The rank, by its number in the input.
         rank: Rank,
-        /// What is wrong.
+        /// The damage.
         damage: Damage,
     },
-    /// A rank has no loop of which iterations could be cut.
+    /// A rank has no loop whose iterations could be cut.
     #[error("rank {rank} has no loop: its iterations cannot be cut")]
     CutNoLoop {
         /// The rank.
         rank: Rank,
     },
-    /// The main loop of a rank is shorter than the part that goes.
+    /// The main loop of a rank is shorter than the part to remove.
     #[error(
-        "the main loop of rank {rank} has {iterations} iterations, of which {removed} are to go, as of the longest one"
+        "the main loop of rank {rank} has {iterations} iterations, of which {removed} are to be removed, as from the longest one"
     )]
     CutShortLoop {
         /// The rank.
         rank: Rank,
-        /// Iterations of its main loop.
+        /// Number of iterations of its main loop.
         iterations: u64,
-        /// Iterations that are to go.
+        /// Number of iterations to remove.
         removed: u64,
     },
     /// The main loops of the ranks are not the same loop of the program.
@@ -240,17 +240,17 @@ pub enum WriteError {
     CutOtherLoop {
         /// The rank.
         rank: Rank,
-        /// Iterations of its main loop.
+        /// Number of iterations of its main loop.
         iterations: u64,
-        /// Iterations that are to go.
+        /// Number of iterations to remove.
         removed: u64,
     },
-    /// More shards than ranks, or none.
+    /// There are more shards than ranks, or none.
     #[error("{shards} shards are asked for, expected 1 to {limit}")]
     Shards {
-        /// Shards asked for.
+        /// Number of shards asked for.
         shards: u32,
-        /// The most possible.
+        /// Largest number possible.
         limit: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! Ending an archive: linking, tables, headers, names.
+//! Completion of an archive: links channels, writes tables and headers, and publishes the files.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::link::{Excess, LinkError, link};
 use crate::provenance::Provenance;
 use crate::warning::Unreceived;
 
-/// Everything but the data.
+/// Everything that goes to an archive except its data.
 pub(crate) struct Finished {
     pub(crate) path: PathBuf,
     pub(crate) ranks: u32,
@@ -30,16 +30,17 @@ pub(crate) struct Finished {
     pub(crate) flat: Flat,
 }
 
-/// What would be in the files if no rank was folded.
+/// Size of the files if no rank was folded.
 pub(crate) struct Flat {
-    /// Bytes of the data of each shard.
+    /// Length of the data of each shard [B].
     pub(crate) data: Vec<u64>,
+    /// Number of programs.
     pub(crate) programs: u64,
 }
 
 impl Flat {
-    /// Returns the bytes of all files, `bytes` being what they are, with data as in `extents`, which are followed by something at a
-    /// multiple of `alignment`.
+    /// Returns the total size of the unfolded files [B]. `bytes` is the actual total with the data in `extents`; whatever
+    /// follows the data is aligned to `alignment`.
     fn bytes(&self, bytes: u64, extents: &[u64], alignment: u64, words: &Words) -> u64 {
         let bytes_of_data = |data: u64| {
             let padded = data.saturating_add(alignment - 1) / alignment * alignment;
@@ -53,7 +54,7 @@ impl Flat {
     }
 }
 
-/// The tables as words, and what the header repeats of them.
+/// The tables as 64-bit words, and the values that the header repeats.
 struct Words {
     programs: Vec<u64>,
     ranks: Vec<u64>,
@@ -61,9 +62,9 @@ struct Words {
     incoming: Vec<u64>,
     pending: Vec<u64>,
     columns: Vec<u64>,
-    /// Words of columns of amounts, which stand before those of times.
+    /// Number of words of the columns of amounts, which precede the columns of times.
     amounts: u64,
-    /// Where columns are in the table that have the same words: ranks of a class share constants.
+    /// Index of each set of constant columns in the table, by its words: ranks of a class share constants.
     columns_by_words: FxHashMap<Vec<u64>, u64>,
     communicators: Vec<u64>,
     groups: Groups,
@@ -75,7 +76,7 @@ struct Words {
     provenance: Provenance,
 }
 
-/// Ends an archive of one file.
+/// Completes an archive of one file.
 pub(crate) fn single(mut data: DataOutput, finished: Finished) -> Result<Summary, WriteError> {
     let path = finished.path.clone();
     let io = |source| WriteError::Io { file: path.clone(), source };
@@ -93,7 +94,7 @@ pub(crate) fn single(mut data: DataOutput, finished: Finished) -> Result<Summary
     Ok(Summary { ranks, actions: words.actions, programs, bytes, flat_bytes })
 }
 
-/// Ends an archive of several files; that with the tables is the last to get its name.
+/// Completes an archive of several files. The main file, with the tables, is the last to get its name.
 pub(crate) fn sharded(
     mut main: OutputFile,
     shards: Vec<DataOutput>,
@@ -167,7 +168,7 @@ fn write_tables(
     Ok(header)
 }
 
-/// Groups as words, each once.
+/// Deduplicated groups as words.
 #[derive(Default)]
 struct Groups {
     rows: Vec<u64>,
@@ -176,7 +177,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// Adds a group where it is not there yet; returns its number.
+    /// Adds a group unless it is present; returns its number.
     fn add(&mut self, group: &Arc<Group>) -> u64 {
         let number = self.by_value.len() as u64;
         *self.by_value.entry(Arc::clone(group)).or_insert_with(|| {
@@ -190,7 +191,7 @@ impl Groups {
 }
 
 impl Finished {
-    /// Resolves the ports and makes words of all tables.
+    /// Resolves the ports of all channels and builds the words of all tables.
     fn link(self) -> Result<(Words, Flat), WriteError> {
         let (mut linkables, mut times) = (Vec::new(), Vec::new());
         let mut entries = Vec::new();
@@ -287,7 +288,7 @@ impl Words {
         self.pending.extend(trace.pending_at_end.iter().map(|slot| u64::from(slot.get())));
     }
 
-    /// Adds the times of all ranks, if there are some.
+    /// Adds the measured times of all ranks, if there are any.
     fn add_times(&mut self, times: &[Option<WrittenTimes>]) {
         if times.iter().all(Option::is_none) {
             return;
@@ -300,7 +301,7 @@ impl Words {
         }
     }
 
-    /// Adds the columns of a rank where they are not in the table yet; returns the first.
+    /// Adds the columns of a rank unless they are in the table; returns the index of the first.
     fn add_columns(&mut self, columns: &[Column]) -> u64 {
         let row = |column: &Column| {
             let (kind, word) = match column.place {
@@ -311,7 +312,7 @@ impl Words {
         };
         let words: Vec<u64> = columns.iter().flat_map(row).collect();
         let next = self.columns.len() as u64 / Section::Columns.words() as u64;
-        // No other rank has the same blocks.
+        // Blocks belong to one rank, so that only constant columns can be shared.
         if columns.iter().any(|column| !column.is_constant()) {
             self.columns.extend(words);
             return next;

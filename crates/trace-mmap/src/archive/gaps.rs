@@ -1,9 +1,9 @@
-//! Where a computation is traced at some times and not at others.
+//! Sporadic computations: those that are traced in some iterations and not in others.
 //!
-//! A tracer leaves out computations that are too short to see. Between the same calls there is then one in some
-//! iterations of a loop only, and no two iterations would be equal. So these computations become optional: the program
-//! has them always, and a column says when they are left out. Those that are there seldom, or often enough but half of the time at most and
-//! in no order, the program never has: they are inserted between its records, so that a cursor does not ask for them at each turn.
+//! A tracer leaves out computations that are too short. Between the same calls there is then a computation in some iterations of a
+//! loop only, which would make iterations differ. So these computations become optional: the program always has them, and a
+//! column marks those that are absent. Rare computations, and irregular ones that are present at most half of the time, are not in
+//! the program at all: they are inserted between its records, so that a cursor need not test for them in each iteration.
 
 use std::collections::hash_map::Entry;
 
@@ -11,41 +11,43 @@ use rustc_hash::FxHashMap;
 
 use crate::record::Record;
 
-/// Where a computation may be: the heads of the two actions before and of the one behind it. One action before would not do: an exchange
-/// with each neighbour in turn begins and ends alike, and computes between some of them only.
+/// Context of a computation: the heads of the two actions before it and of the one after it. One action before it would not
+/// suffice: exchanges with one neighbour after the other begin and end alike, with computations between some of them only.
 pub(crate) type Place = [u64; 3];
 
-/// No action: the begin or end of a rank, or a computation beside another one.
+/// Head that stands for no action: the begin or end of a rank, or a computation next to another one.
 pub(crate) const BOUNDARY: u64 = u64::MAX;
 
-/// Places that are looked at; a rank with more has hardly any structure.
+/// Largest number of contexts that are examined; a rank with more has hardly any structure.
 const MAX_PLACES: usize = 4096;
 
-/// A computation is seldom there that is missing more often than this part of the times: whatever the order, a cursor would ask for it
-/// in vain nearly always.
+/// A computation is rare if it is absent more than this many times as often as present: whatever the order, nearly all tests for
+/// it would fail.
 const SELDOM: u64 = 8;
 
-/// How often there must be a place so that what is neither seldom nor in order is inserted. With fewer it does not take a cursor
-/// long, but ranks that are at both sides of the limit do not share a program.
+/// Least number of occurrences of a context with an irregular computation that is inserted. Below it a cursor would gain
+/// little, but ranks on both sides of a limit do not share a program.
 const OFTEN: u64 = 256;
 
-/// Bits of the past in which an order is looked for.
+/// Number of different histories: nine bits, one for each of the last nine occurrences.
 const PAST: usize = 512;
 
-/// The places that have a computation at some times only.
+/// The contexts that have a computation at some times only.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps(FxHashMap<Place, Presence>);
 
-/// How often a computation was seen at a place, and how often none.
+/// Statistics of a context, with a predictor of whether there is a computation.
+///
+/// The predictor is that of a processor for branches: a table of last outcomes, indexed by the nine outcomes before.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     computations: u64,
     nothing: u64,
-    /// How often it was otherwise than the last time that the nine times before had been the same.
+    /// Number of mispredictions: the outcome differed from the last one after the same history.
     surprises: u64,
-    /// Whether there was a computation at these nine times, by bits.
+    /// History: one bit for each of the last nine outcomes.
     past: usize,
-    /// What followed the last time, by each such past.
+    /// Last outcome after each history, one bit each.
     followed: [u64; PAST / 64],
 }
 
@@ -61,11 +63,11 @@ impl Seen {
         self.nothing += u64::from(!is_there);
     }
 
-    /// Returns where the computations are; `None` where there is one always, or never.
+    /// Returns how the computations are stored; `None` if there is always one, or never.
     ///
-    /// To insert one takes a cursor about as long as to ask twice, and a gap fewer bits than to tell several times that there is nothing. But
-    /// where there is an order, as that of several places of a loop that look alike, the processor predicts optional ones, and
-    /// all iterations may be equal.
+    /// For a cursor one insertion costs about as much as two tests, and a distance takes fewer bits than several absent values.
+    /// But if the outcomes are regular, as those of several positions in a loop with the same context, the processor predicts
+    /// the tests, and all iterations may be equal.
     fn presence(&self) -> Option<Presence> {
         let Self { computations, nothing, surprises, .. } = *self;
         if computations == 0 || nothing == 0 {
@@ -79,17 +81,17 @@ impl Seen {
     }
 }
 
-/// Where computations are that are there at some times only.
+/// Storage of a sporadic computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// In the program, and a column says when they are left out.
+    /// In the program, with a column that marks the times when it is absent.
     Optional,
-    /// Between the records of the program.
+    /// Inserted between the records of the program.
     Inserted,
 }
 
 impl Gaps {
-    /// Looks at all actions of a rank.
+    /// Finds the sporadic computations among all actions of a rank.
     pub(crate) fn find(actions: impl Iterator<Item = Record>) -> Self {
         let mut seen: FxHashMap<Place, Seen> = FxHashMap::default();
         let (mut before, mut has_computed) = ([BOUNDARY; 2], false);
@@ -108,7 +110,7 @@ impl Gaps {
         Self(seen.into_iter().filter_map(|(place, seen)| Some((place, seen.presence()?))).collect())
     }
 
-    /// Makes all computations optional, so that none is inserted.
+    /// Makes all sporadic computations optional, so that none is inserted.
     pub(crate) fn all_optional(mut self) -> Self {
         self.0.values_mut().for_each(|presence| *presence = Presence::Optional);
         self
@@ -118,7 +120,7 @@ impl Gaps {
         self.0.is_empty()
     }
 
-    /// Returns where the computations at a place are; `None` where there is one always, or never.
+    /// Returns how the computations of a context are stored; `None` if there is always one, or never.
     #[inline]
     pub(crate) fn presence(&self, place: Place) -> Option<Presence> {
         if self.0.is_empty() { None } else { self.0.get(&place).copied() }

@@ -1,63 +1,69 @@
-//! Heads of iterations, and how many that follow are like the last one.
+//! Boundaries between iterations of outermost loops, and how many upcoming iterations equal the last one. A replay that reaches
+//! a steady state can skip these.
 
 use crate::archive::{ArchivedRank, Damage, Inserts};
 use crate::column::{Ahead, ColumnReader};
 
-/// Values of a column in one iteration that are compared with those to come; with more, iterations do not count as alike.
+/// Largest number of values of a column per iteration that are compared; iterations with more do not count as equal.
 const MAX_PATTERN: u64 = 1 << 20;
 
-/// A loop with less than this part of the actions of its rank has no heads: to stop at them costs more than it can save.
+/// Equal iterations have boundaries only if they hold at least 1/64 of the actions of their rank: stopping at others costs more
+/// than it can save.
 const MIN_SHARE: u64 = 64;
 
-/// The head of an iteration of a loop that is in no other one, where iterations like the last one follow.
+/// The boundary between two iterations of an outermost loop that is followed by iterations equal to the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Tells the loop apart from others of the rank.
+    /// Identifies the loop among those of the rank.
     pub body: u64,
-    /// How many iterations follow that have the same actions and amounts as the last one, at least one.
+    /// Number of upcoming iterations with the same actions and amounts as the last one; at least one.
     pub alike: u64,
-    /// How many iterations up to here have them, at least one.
+    /// Number of consecutive equal iterations up to here; at least one.
     pub repeated: u64,
 }
 
-/// What is known of the iterations of an outermost loop.
+/// Tracks the iterations of the current outermost loop of a cursor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heads {
-    /// The record behind the begin of the loop, and that behind its end, which is known after an iteration.
+    /// Index of the first record of the body.
     body: u64,
+    /// Index of the record after the end of the loop, which is known after one iteration.
     pub(crate) behind: u64,
-    /// Iterations done.
+    /// Number of completed iterations.
     done: u64,
-    /// What was read before this iteration.
+    /// Read position at the start of this iteration.
     reached: Reached,
-    /// Actions in an iteration, and records but for begins and ends of loops.
+    /// Number of actions of the last iteration.
     actions: u64,
+    /// Number of records of the last iteration, without loop begins and ends.
     records: u64,
     alike: u64,
     repeated: u64,
+    /// Whether the start of this iteration is a boundary.
     is_here: bool,
-    /// Heads that the cursor does not stop at before the next one.
+    /// Number of boundaries that the cursor passes over before it stops at one.
     pub(crate) passes: u64,
-    /// The columns whose amounts are not all the same.
+    /// Uses of the columns that are not constant.
     columns: Box<[Uses]>,
 }
 
-/// What a cursor has read.
+/// Read position of a cursor.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reached {
-    /// Actions.
+    /// Number of actions read.
     pub(crate) position: u64,
-    /// Records, but for begins and ends of loops.
+    /// Number of records read, without loop begins and ends.
     pub(crate) records: u64,
     pub(crate) inserts: Inserts,
 }
 
-/// How an outermost loop uses a column.
+/// Use of a column by an outermost loop.
 #[derive(Clone, Copy, Debug)]
 struct Uses {
     column: u32,
-    /// Values used before this iteration, and in one.
+    /// Number of values used before this iteration.
     before: u64,
+    /// Number of values used in the last iteration.
     each: u64,
 }
 
@@ -70,20 +76,20 @@ impl Heads {
         Self { columns, ..Self::default() }
     }
 
-    /// Returns the head where the cursor stands after so many actions, if that is one.
+    /// Returns the boundary at `position`, if there is one.
     pub(crate) fn at(&self, position: u64) -> Option<Head> {
         let Self { body, alike, repeated, .. } = *self;
         (self.is_here && self.reached.position == position).then_some(Head { body, alike, repeated })
     }
 
-    /// Takes in that a loop begins.
+    /// Begins to track an outermost loop.
     pub(crate) fn enter(&mut self, body: u64, reached: Reached, ahead: &Ahead<'_>) {
         (self.body, self.reached) = (body, reached);
         (self.done, self.alike, self.repeated, self.is_here, self.passes) = (0, 0, 0, false, 0);
         self.columns.iter_mut().for_each(|uses| uses.before = ahead.used(uses.column));
     }
 
-    /// Takes in that an iteration has ended, and so many are to come; returns whether here is a head.
+    /// Records the end of an iteration, with `left` iterations to come; returns whether the cursor stops at this boundary.
     pub(crate) fn turn(
         &mut self,
         left: u64,
@@ -102,23 +108,23 @@ impl Heads {
         if self.alike > 0 {
             (self.alike, self.repeated) = (self.alike - 1, self.repeated + 1);
         } else if self.done.is_power_of_two() {
-            // Not each time: amounts that are never the same should not cost much.
+            // Searching only after 1, 2, 4, 8, ... iterations bounds the cost if amounts never repeat.
             let is_alone = reached.inserts.to_come() != before.inserts.to_come();
             let alike = if is_alone { 0 } else { self.count_alike(left, rank)? };
             (self.alike, self.repeated) = (alike, 1);
         }
         let iterations = self.alike.saturating_add(self.repeated);
         let share = self.actions.saturating_mul(iterations).saturating_mul(MIN_SHARE);
-        // It takes two heads to see what an iteration changes, and a third iteration to save it.
+        // A replay needs two boundaries to see what an iteration changes, and a third iteration that it can skip.
         let is_head = self.alike > 0 && iterations > 2 && share >= rank.form.actions;
         self.is_here = is_head && self.passes == 0;
         self.passes = self.passes.saturating_sub(is_head.into());
         Ok(self.is_here)
     }
 
-    /// Counts the iterations to come whose amounts are those of the last one.
+    /// Counts the upcoming iterations that equal the last one.
     fn count_alike(&self, left: u64, rank: &ArchivedRank) -> Result<u64, Damage> {
-        // What is inserted behind the last record of an iteration is in that iteration.
+        // A computation inserted after the last record of an iteration belongs to that iteration.
         let records = self.reached.inserts.after(self.reached.records, 1);
         let mut alike = left.min(records / self.records.max(1));
         for uses in self.columns.iter().filter(|uses| uses.each > 0) {
@@ -127,12 +133,12 @@ impl Heads {
         Ok(alike)
     }
 
-    /// Passes over iterations that are to come.
+    /// Skips `iterations` upcoming iterations, which equal the last one.
     pub(crate) fn skip(&mut self, iterations: u64, ahead: &mut Ahead<'_>) {
         self.done += iterations;
         self.alike -= iterations;
         self.reached.position += self.actions.saturating_mul(iterations);
-        // From here on the cursor counts records as it counts actions.
+        // From here on the cursor counts records and actions alike.
         self.reached.records = self.reached.position;
         for uses in &mut self.columns {
             uses.before = uses.before.saturating_add(uses.each.saturating_mul(iterations));
@@ -141,19 +147,19 @@ impl Heads {
         self.is_here &= self.alike > 0;
     }
 
-    /// Returns the actions before this iteration.
+    /// Returns the number of actions before this iteration.
     pub(crate) fn position(&self) -> u64 {
         self.reached.position
     }
 
-    /// Returns the records of an iteration, but for begins and ends of loops.
+    /// Returns the number of records of the last iteration, without loop begins and ends.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 }
 
 impl Uses {
-    /// Counts the iterations to come, up to `most`, whose amounts are those of the last one.
+    /// Counts the upcoming iterations, up to `most`, whose values equal those of the last one.
     fn count_alike(&self, most: u64, rank: &ArchivedRank) -> Result<u64, Damage> {
         if self.each > MAX_PATTERN {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! What a trace adds up to.
+//! Statistics of a trace: actions, messages, bytes, storage.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::record::{ACTION_KINDS, CALL, COMPUTE};
 use crate::side::Side;
 use crate::trace::{Body, RankTrace, Trace};
 
-/// Names of the kinds of actions, by their numbers.
+/// Names of the kinds of actions, indexed by kind.
 const KINDS: [&str; ACTION_KINDS] = [
     "init",
     "finalize",
@@ -35,58 +35,58 @@ const KINDS: [&str; ACTION_KINDS] = [
     "call",
 ];
 
-/// Pairs of ranks in [`Info::heaviest`].
+/// Largest number of pairs in [`Info::heaviest`].
 const HEAVIEST: usize = 8;
 
-/// What a trace adds up to.
+/// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Info {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Actions of all ranks.
+    /// Number of actions of all ranks.
     pub actions: u64,
-    /// Actions of each kind that occurs, by its name; calls beyond plain ones by the name of [`Call::name`](crate::Call::name).
+    /// Name and number of actions of each kind that occurs; calls are named by [`Call::name`](crate::Call::name).
     pub by_kind: Vec<(&'static str, u64)>,
-    /// Point-to-point messages.
+    /// Number of point-to-point messages.
     pub messages: u64,
-    /// Their sizes, added up.
+    /// Sum of their sizes [B].
     pub message_bytes: u128,
-    /// Pairs of a sender and a receiver.
+    /// Number of pairs of a sender and a receiver.
     pub pairs: u64,
-    /// The largest number of receivers of one sender.
+    /// Largest number of receivers of one sender.
     pub max_receivers: u32,
-    /// The pairs with most bytes, the heaviest first.
+    /// Pairs with most bytes, in descending order.
     pub heaviest: Vec<Pair>,
     /// Calls that no replay models, by function.
     pub unmodelled: Vec<UnmodelledCalls>,
-    /// How it is stored; `None` for text.
+    /// Storage in an archive; `None` for text.
     pub storage: Option<Storage>,
 }
 
-/// What one rank sends to another.
+/// Point-to-point traffic from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The sender.
     pub from: Rank,
     /// The receiver.
     pub to: Rank,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Their sizes, added up.
+    /// Sum of their sizes.
     pub bytes: Bytes,
 }
 
 impl Pair {
-    /// Returns all pairs of a trace between which point-to-point messages pass, by sender and then by receiver. An
-    /// archive has them in its tables, also of ranks that are not [held](Trace::hold); text is read as a whole.
+    /// Returns all pairs of a trace with point-to-point messages, ordered by sender and then by receiver. For an archive this
+    /// reads its tables only, also for ranks that are not [loaded](Trace::load_ranks); text is read as a whole.
     ///
     /// # Errors
-    /// Where sums exceed 64 bits; where the tables of a rank that is not held are wrong.
+    /// Fails if sums exceed 64 bits, or if the tables of a rank that is not loaded are malformed.
     ///
     /// ```
-    /// use trace_mmap::{Pair, Trace};
+    /// use trace_mmap::{PairTraffic, Trace};
     /// let trace = Trace::from_text("0 init\n1 init\n0 send 1 7 8\n0 send 1 9 8\n1 recv 0 7 8\n1 recv 0 9 8\n")?;
-    /// let pairs = Pair::all(&trace)?;
+    /// let pairs = PairTraffic::all(&trace)?;
     /// assert_eq!((pairs.len(), pairs[0].messages, pairs[0].bytes.get()), (1, 2, 16));
     /// # Ok::<(), trace_mmap::TraceError>(())
     /// ```
@@ -110,12 +110,12 @@ impl Pair {
     }
 }
 
-/// Says to whom each outgoing channel leads.
+/// Returns the receiver and traffic of each outgoing channel.
 fn with_peers<'a>(trace: &'a RankTrace, sends: &'a [Traffic]) -> impl Iterator<Item = (Rank, Traffic)> + 'a {
     trace.outgoing().iter().map(|channel| channel.peer).zip(sends.iter().copied())
 }
 
-/// Adds up messages and bytes of the channels to each receiver.
+/// Sums messages and bytes of the channels to each receiver.
 fn receivers(channels: impl Iterator<Item = (Rank, Traffic)>) -> BTreeMap<Rank, (u64, u64)> {
     let mut receivers = BTreeMap::new();
     // A persistent send that is never started has a channel and no messages.
@@ -126,31 +126,31 @@ fn receivers(channels: impl Iterator<Item = (Rank, Traffic)>) -> BTreeMap<Rank, 
     receivers
 }
 
-/// How an archive stores a trace.
+/// Storage of a trace in an archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
-    /// Different programs.
+    /// Number of distinct programs.
     pub programs: u64,
-    /// Records of all programs.
+    /// Number of records of all programs.
     pub records: u64,
     /// Deepest nesting of loops.
     pub depth: u64,
-    /// Bytes of programs and columns.
+    /// Size of programs and columns [B].
     pub data_bytes: u64,
-    /// Files of data.
+    /// Number of data files.
     pub shards: u64,
-    /// Computations that tracers left out at some times, and columns leave out too.
+    /// Number of absent values: executions of optional computations that the tracer left out.
     pub gaps: u64,
-    /// Computations that tracers left out nearly always, and that are inserted between the records of programs.
+    /// Number of computations at places where the tracer mostly left them out; they are inserted between the records of programs.
     pub inserted: u64,
 }
 
 impl Info {
-    /// Adds up a trace. An archive has the sums in its tables, so that this costs as much as it has channels, and as programs with
-    /// calls are long; text is read as a whole.
+    /// Computes the statistics of a trace. For an archive, which has sums in its tables, the cost is linear in the number of
+    /// channels and in the records of programs with calls; text is read as a whole.
     ///
     /// # Errors
-    /// Where sums exceed 64 bits, and where a program with calls is damaged.
+    /// Fails if sums exceed 64 bits or a program with calls is damaged.
     ///
     /// ```
     /// use trace_mmap::{Info, Trace};
@@ -195,7 +195,7 @@ impl Info {
     }
 }
 
-/// Names the kinds that occur, and adds the calls: to the kind of their name, or behind all kinds.
+/// Names the kinds that occur and adds the calls: to the kind of the same name, else after all kinds.
 fn by_name(
     mut by_kind: [u64; ACTION_KINDS],
     mut by_call: BTreeMap<&'static str, u64>,
@@ -236,7 +236,7 @@ impl Storage {
     }
 }
 
-/// The sums of one rank.
+/// Sums of one rank.
 struct Sums {
     by_kind: [u64; ACTION_KINDS],
     by_call: BTreeMap<&'static str, u64>,
@@ -272,7 +272,7 @@ pub(crate) fn tally(trace: &RankTrace, rank: Rank) -> Result<Tally, ArchiveError
     Ok(tally)
 }
 
-/// The damage of a rank, which only an archive can have.
+/// Returns the error for a damaged rank; only archives can be damaged.
 fn damaged(trace: &RankTrace, rank: Rank, damage: Damage) -> ArchiveError {
     let file = match &trace.body {
         Body::Archive(body) => body.form.archive.path().to_path_buf(),
@@ -281,7 +281,7 @@ fn damaged(trace: &RankTrace, rank: Rank, damage: Damage) -> ArchiveError {
     ArchiveError::Damaged { file, rank, damage }
 }
 
-/// Adds up the calls of each name.
+/// Counts the calls of each name.
 fn by_call(tally: &Tally, side: &Side) -> BTreeMap<&'static str, u64> {
     let mut by_call = BTreeMap::new();
     for (call, uses) in side.calls.iter().zip(&tally.calls) {

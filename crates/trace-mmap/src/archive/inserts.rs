@@ -1,21 +1,21 @@
-//! Computations between the records of a program.
+//! Computations inserted between the records of a program.
 //!
-//! Where a tracer leaves a computation out nearly always, the program does not have it: to ask for it at each turn would cost a
-//! cursor more than all else. Of those that are there a column says how many records lie between one and the next, and another
-//! one their amounts.
+//! A computation that the tracer leaves out nearly always is not in the program: testing for it in each iteration would cost a
+//! cursor more than all else. Two columns hold the executions that exist: one the number of records from each to the next, the
+//! other their amounts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::archive::Form;
 
-/// Where the next computation is that the program does not have.
+/// Distance to the next inserted computation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Inserts {
-    /// The column of the records from one to the next; that of the amounts follows.
+    /// Column of the distances in records; the column of amounts follows it.
     gaps: u32,
-    /// How many of these were not looked up yet.
+    /// Number of distances that have not been read.
     pub(crate) left: u64,
-    /// Before how many more records the cursor has read the next one comes; the largest number where there is none.
+    /// Number of records before the next one, from the point from which the cursor counts; [`NEVER`](Self::NEVER) if there is none.
     pub(crate) due: u64,
 }
 
@@ -26,26 +26,26 @@ impl Default for Inserts {
 }
 
 impl Inserts {
-    /// Where there is none.
+    /// Distance if there are no further insertions.
     pub(crate) const NEVER: u64 = u64::MAX;
 
-    /// Begins before the first one of a rank.
+    /// Returns the state before the first record of a rank.
     pub(crate) fn new(form: &Form) -> Self {
         Self { gaps: form.own_columns as u32, left: form.changes.inserted, due: Self::NEVER }
     }
 
-    /// Returns whether it may be of this rank.
+    /// Returns whether the state is possible for a rank of this form.
     pub(crate) fn fits(self, form: &Form) -> bool {
         let Self { gaps, left, due } = Self::new(form);
         self.gaps == gaps && self.left <= left && (left > 0 || self.due == due)
     }
 
-    /// Returns how many are still to come, the next one included.
+    /// Returns the number of insertions to come, the next one included.
     pub(crate) fn to_come(self) -> u64 {
         self.left + u64::from(self.due != Self::NEVER)
     }
 
-    /// Returns in how many records the next one comes for who has read `read` and passes over so many.
+    /// Returns the number of records before the next one for a cursor that has read `read` records and skips `passed`.
     pub(crate) fn after(self, read: u64, passed: u64) -> u64 {
         match self.due {
             Self::NEVER => Self::NEVER,
@@ -53,22 +53,22 @@ impl Inserts {
         }
     }
 
-    /// Counts from so many records on.
+    /// Returns the state relative to a cursor that has read `read` records.
     pub(crate) fn from(self, read: u64) -> Self {
         Self { due: self.after(read, 0), ..self }
     }
 
-    /// Returns a number of records by the bits of the double that a column has for it.
+    /// Decodes a number of records from the bits of the double that a column stores for it.
     #[inline]
     pub(crate) fn records(bits: u64) -> u64 {
-        // As the mantissa of a sum with 2^52, a whole number is there at once, where a conversion takes several steps one after the other:
-        // a cursor has nothing else to do until it knows how many records follow.
+        // Adding 2^52 leaves a whole number in the low bits of the mantissa. This has a shorter latency than a conversion, for
+        // which a cursor would have to wait: it cannot go on before it knows how many records follow.
         const UNIT: f64 = 4_503_599_627_370_496.0;
         let records = f64::from_bits(bits);
         if records < UNIT { (records + UNIT).to_bits() ^ UNIT.to_bits() } else { records as u64 }
     }
 
-    /// Returns the column of the records from one to the next.
+    /// Returns the column of the distances.
     pub(crate) fn gaps(self) -> u32 {
         self.gaps
     }

@@ -1,27 +1,26 @@
-//! Where things are in the file: the header, and the sections of 64-bit words. `docs/archive-format.md` describes all of
-//! it byte by byte.
+//! File layout: the header and the sections of 64-bit words. `docs/archive-format.md` describes it byte by byte.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The first bytes of an archive. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
+/// First bytes of an archive. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PDT\r\n\x1a\n";
-/// The first bytes of a further file of an archive.
+/// First bytes of a shard file.
 pub(crate) const SHARD_MAGIC: [u8; 8] = *b"\x89PDS\r\n\x1a\n";
-/// The version of the format that is written.
+/// Format version that is written.
 pub(crate) const VERSION: u32 = 3;
-/// The oldest version that is read: it differs in that nothing is between the records of programs.
+/// Oldest format version that is read: it has no inserted computations.
 pub(crate) const OLDEST_VERSION: u32 = 2;
-/// The byte order mark, little-endian.
+/// Byte order mark, stored little-endian.
 pub(crate) const ORDER: u32 = 0x0a0b_0c0d;
-/// Bytes of the header; its last eight are the checksum of the others.
+/// Size of the header [B]; its last eight bytes are the checksum of the others.
 pub(crate) const HEADER: usize = 4096;
-/// Where the header says where the trace comes from.
+/// Offset of the provenance in the header [B].
 const PROVENANCE: usize = HEADER - 8 - 24;
-/// Bytes of data under one checksum.
+/// Size of a page [B], the unit of data with one checksum.
 pub(crate) const PAGE: u64 = 64 << 10;
-/// Bytes behind the data of a shard, so that codes can be read eight bytes at a time.
+/// Padding after the data of a shard [B], so that codes can be read eight bytes at a time.
 pub(crate) const SLACK: u64 = 8;
-/// Most columns of a rank.
+/// Largest number of columns of a rank.
 pub(crate) const MAX_COLUMNS: u64 = 1 << 16;
 /// Deepest nesting of loops.
 pub(crate) const MAX_DEPTH: usize = 16;
@@ -42,12 +41,12 @@ pub(crate) enum Section {
     Runs,
     SideIndex,
     Sides,
-    /// Only where times were measured.
+    /// Measured times; present only if there are any.
     Times,
 }
 
 impl Section {
-    /// All of them, in the order of the header and of the file.
+    /// All sections, in the order of the header and of the file.
     pub(crate) const ALL: [Self; 14] = [
         Self::Shards,
         Self::PageSums,
@@ -65,7 +64,7 @@ impl Section {
         Self::Times,
     ];
 
-    /// Returns the words of an entry.
+    /// Returns the number of words per entry.
     pub(crate) fn words(self) -> usize {
         match self {
             Self::Shards | Self::Communicators | Self::Groups | Self::Runs | Self::SideIndex => 2,
@@ -77,7 +76,7 @@ impl Section {
         }
     }
 
-    /// Returns the name for errors.
+    /// Returns the name in error messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Shards => "table of shards",
@@ -98,7 +97,7 @@ impl Section {
     }
 }
 
-/// Where a section is.
+/// Position, length [B] and checksum of a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) offset: u64,
@@ -106,41 +105,41 @@ pub(crate) struct Extent {
     pub(crate) sum: u64,
 }
 
-/// What the header holds behind magic, version and byte order.
+/// Fields of the header after magic, version and byte order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Bytes of the file.
+    /// Size of the file [B].
     pub(crate) length: u64,
-    /// Ranks of the run.
+    /// Number of ranks.
     pub(crate) ranks: u32,
-    /// Files with data; 0 where the data lie in this file.
+    /// Number of shard files; 0 if the data are in this file.
     pub(crate) files: u32,
-    /// A hash of the data, which further files repeat.
+    /// Hash of the data, repeated in shard files.
     pub(crate) id: u64,
-    /// Actions of all ranks.
+    /// Number of actions of all ranks.
     pub(crate) actions: u64,
-    /// Messages that nobody receives.
+    /// Number of messages that nobody receives.
     pub(crate) unreceived: u64,
-    /// Rank, peer and tag of the first of them.
+    /// Rank, peer and tag of the first unreceived message.
     pub(crate) first_unreceived: [u32; 3],
-    /// The sections in their order.
+    /// Extents of the sections in their order.
     pub(crate) sections: [Extent; Section::ALL.len()],
-    /// Where the trace comes from, packed.
+    /// Provenance of the trace, packed.
     pub(crate) provenance: [u64; 3],
 }
 
-/// The header of a further file of an archive.
+/// Header of a shard file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShardHeader {
-    /// Bytes of the file.
+    /// Size of the file [B].
     pub(crate) length: u64,
-    /// The number of the file, from 0.
+    /// Number of the file, from 0.
     pub(crate) number: u32,
-    /// As in the header of the archive.
+    /// Same hash as in the header of the archive.
     pub(crate) id: u64,
 }
 
-/// What is wrong with the first bytes of a file.
+/// Error in the header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadHeader {
     Magic,
@@ -150,7 +149,7 @@ pub(crate) enum BadHeader {
     Checksum,
 }
 
-/// Writes words behind each other.
+/// Writer of the words of a header.
 struct Words(Vec<u8>);
 
 impl Words {
@@ -178,7 +177,7 @@ impl Words {
     }
 }
 
-/// Reads words behind each other.
+/// Reader of the words of a header.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -197,7 +196,7 @@ impl Reader<'_> {
     }
 }
 
-/// Checks what comes before the fields of a header, and returns a reader of the fields.
+/// Checks magic, byte order, version and checksum of a header; returns a reader of its fields.
 fn open(bytes: &[u8], magic: [u8; 8]) -> Result<Reader<'_>, BadHeader> {
     if !bytes.starts_with(&magic) {
         return Err(BadHeader::Magic);

@@ -1,4 +1,4 @@
-//! Mapped files: the one place of the archive with unsafe code.
+//! Memory-mapped files: the only unsafe code of the archive.
 #![allow(unsafe_code)]
 
 use std::fs::{File, Metadata};
@@ -10,7 +10,7 @@ use memmap2::Mmap;
 
 use crate::record::Record;
 
-/// A file that is mapped for reading.
+/// A file mapped for reading.
 #[derive(Debug)]
 pub(crate) struct MappedFile {
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct MappedFile {
     stamp: Stamp,
 }
 
-/// What shows that a file was written to.
+/// Length and modification time, which show whether a file was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -33,12 +33,12 @@ impl Stamp {
 }
 
 impl MappedFile {
-    /// Maps a file as a whole.
+    /// Maps a whole file.
     ///
-    /// Whoever opens an archive promises that nobody writes to it meanwhile. What happens otherwise: every read is
-    /// checked against the length at the opening and every index against the tables in memory, so that changed bytes
-    /// are found by a checksum, by [`MappedFile::is_unchanged`], or not at all, but never lead outside of the map. A file
-    /// that is made shorter raises `SIGBUS` on the next access beyond its end.
+    /// The caller promises that nobody writes to the file while it is mapped. If somebody does: every read is checked
+    /// against the length at the opening and every index against the tables in memory, so that changed bytes are found
+    /// by a checksum, by [`MappedFile::is_unchanged`], or not at all, but never lead outside of the map. Accesses
+    /// beyond the end of a truncated file raise `SIGBUS`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -51,7 +51,7 @@ impl MappedFile {
         Ok(Self { path: path.to_path_buf(), stamp: Stamp::of(&metadata), file, map })
     }
 
-    /// Returns the name of the file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -61,16 +61,16 @@ impl MappedFile {
         &self.map
     }
 
-    /// Returns whether length and time of the last change are those of the opening.
+    /// Returns whether length and modification time are those of the opening.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.file.metadata().is_ok_and(|metadata| Stamp::of(&metadata) == self.stamp)
     }
 }
 
-/// Views bytes as records; bytes behind the last whole one do not show.
+/// Returns bytes as records, without an incomplete last one.
 ///
 /// # Panics
-/// Where the bytes are not aligned to eight.
+/// Panics if the bytes are not aligned to eight.
 pub(crate) fn records(bytes: &[u8]) -> &[Record] {
     assert!(bytes.as_ptr().cast::<Record>().is_aligned(), "records lie at multiples of 8 bytes");
     // SAFETY: the pointer is aligned by the assertion; the length covers no more than the bytes; a `Record` is two `u64`

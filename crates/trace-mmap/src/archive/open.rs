@@ -1,4 +1,4 @@
-//! Opening an archive: the header and the tables that all ranks share are verified, the data only as they are read.
+//! Opening an archive. The header and the tables that all ranks share are verified at once, data pages when they are first read.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use crate::channel::Tag;
 use crate::provenance::Provenance;
 use crate::warning::Unreceived;
 
-/// Pages of data that are verified at the open: 16 MiB, which takes a few milliseconds, hold most folded traces, whose
-/// damage then shows at once.
+/// Number of data pages that are verified at open: 16 MiB, which takes a few milliseconds. Most folded traces fit, so that
+/// their damage is reported at once.
 const EAGER_PAGES: u64 = 256;
 
-/// Opens an archive; none of its ranks is read yet.
+/// Opens an archive without reading its ranks.
 pub(crate) fn open(path: &Path) -> Result<(Directory, Option<Unreceived>, Provenance), ArchiveError> {
     let io = |source| ArchiveError::Io { file: path.to_path_buf(), source };
     let file = Arc::new(MappedFile::open(path).map_err(io)?);
@@ -63,7 +63,7 @@ fn bad_header(file: &MappedFile, bad: BadHeader) -> ArchiveError {
     }
 }
 
-/// Returns the name of a further file of an archive.
+/// Returns the path of a shard file of an archive.
 pub(crate) fn shard_path(archive: &Path, number: u32) -> PathBuf {
     let mut name: OsString = archive.as_os_str().to_owned();
     name.push(format!(".{number}"));
@@ -88,7 +88,7 @@ fn shards(tables: &Tables<'_>, header: &Header, file: &Arc<MappedFile>) -> Resul
             let path = shard_path(tables.path(), number);
             ShardFile::Further { path, id: header.id, map: OnceLock::new() }
         };
-        // Records are read in place: they lie at multiples of their alignment.
+        // Records are read in place, so they have to be aligned.
         tables.limit(named, "rest of the offset by 4096", offset % HEADER as u64, 0)?;
         tables.limit(named, "length", len, i64::MAX as u64 - header.length.max(offset))?;
         let pages = len.div_ceil(PAGE);

@@ -1,4 +1,4 @@
-//! Files of an archive while they are written: under temporary names until all is there.
+//! Files of an archive while they are written: they have temporary names until they are complete.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -9,10 +9,10 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::archive::layout::{Extent, HEADER, PAGE, SLACK};
 
-/// Bytes gathered before they are written.
+/// Size of the write buffer [B].
 const BUFFER: usize = 1 << 20;
 
-/// A file that gets its name when it is complete, and is removed if it never is.
+/// A file that gets its name when it is complete and is removed if it is dropped before.
 pub(crate) struct OutputFile {
     temporary: NamedTempFile,
     path: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Creates the file next to where it will be, with room for a header.
+    /// Creates the file in its final directory, with room for a header.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let prefix = temporary_prefix(path);
@@ -29,7 +29,7 @@ impl OutputFile {
         builder.prefix(&prefix).suffix(".part");
         #[cfg(unix)]
         {
-            // What the user's mask leaves of it, as for any other file.
+            // The umask applies, as to any other file; tempfile would make it 0600.
             let permissions: std::fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
             builder.permissions(permissions);
         }
@@ -39,12 +39,12 @@ impl OutputFile {
         Ok(file)
     }
 
-    /// Returns the name that the file will have.
+    /// Returns the final path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the bytes written.
+    /// Returns the number of bytes written.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -61,7 +61,7 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Writes a table of words, and returns where it is.
+    /// Writes a table of words and returns its extent.
     pub(crate) fn write_section(&mut self, words: &[u64]) -> io::Result<Extent> {
         let padding = self.len.next_multiple_of(8) - self.len;
         self.write(&[0; 8][..padding as usize])?;
@@ -71,8 +71,8 @@ impl OutputFile {
         Ok(extent)
     }
 
-    /// Writes the header, and everything to the drive: the file, and one byte more than its header says, with which none
-    /// opens it.
+    /// Writes the header and syncs the file. The file is one byte longer than its header says, so that nobody can open it
+    /// before [`publish`](Self::publish).
     pub(crate) fn complete(&mut self, header: &[u8]) -> io::Result<()> {
         self.buffer.push(0);
         self.flush()?;
@@ -81,7 +81,7 @@ impl OutputFile {
         self.temporary.as_file().sync_all()
     }
 
-    /// Gives the file its length and its name; one that had it before is replaced.
+    /// Sets the final length and renames the file to its path; replaces an existing file.
     pub(crate) fn publish(self) -> Result<(), (PathBuf, io::Error)> {
         let Self { temporary, path, len, .. } = self;
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -89,20 +89,20 @@ impl OutputFile {
             .as_file()
             .set_len(len)
             .and_then(|()| temporary.persist(&path).map(drop).map_err(|error| error.error));
-        // The name is safe once the directory is; where directories cannot be opened, the system takes care of them.
+        // The rename is durable once the directory is synced. Systems on which directories cannot be opened do not need it.
         let synced = published.and_then(|()| File::open(dir).map_or(Ok(()), |dir| dir.sync_all()));
         synced.map_err(|source| (path, source))
     }
 }
 
-/// Returns the begin of the name of the temporary file, by which a user knows it should the writer be killed.
+/// Returns a prefix of the name of the temporary file by which a user recognizes it if the writer was killed.
 fn temporary_prefix(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Systems take names of 255 bytes; characters have up to four.
+    // Names have at most 255 bytes, and characters up to four.
     format!(".{}.", name.chars().take(50).collect::<String>())
 }
 
-/// The data of a shard while they are written.
+/// The data of a shard while they are written, with a checksum per page.
 pub(crate) struct DataOutput {
     pub(crate) file: OutputFile,
     len: u64,
@@ -115,7 +115,7 @@ impl DataOutput {
         Ok(Self { file: OutputFile::create(path)?, len: 0, page: Xxh3::new(), sums: Vec::new() })
     }
 
-    /// Returns the bytes of the data.
+    /// Returns the length of the data [B], without header.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -135,7 +135,7 @@ impl DataOutput {
         Ok(())
     }
 
-    /// Writes zeros up to a multiple of `alignment`, at most 16.
+    /// Writes zeros up to a multiple of `alignment` (at most 16); returns the length of the data.
     pub(crate) fn align(&mut self, alignment: u64) -> io::Result<u64> {
         let padding = self.len.next_multiple_of(alignment) - self.len;
         self.write(&[0; 16][..padding as usize])?;
@@ -147,7 +147,7 @@ impl DataOutput {
         self.page.reset();
     }
 
-    /// Ends the data; returns the checksums of their pages.
+    /// Ends the data and returns the checksums of their pages.
     pub(crate) fn finish(&mut self) -> io::Result<Vec<u64>> {
         if !self.len.is_multiple_of(PAGE) {
             self.end_page();

@@ -1,4 +1,4 @@
-//! Where a walk is, in numbers.
+//! Serializable position of a walk.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use crate::archive::{ArchivedRank, Damage, Inserts, Walk};
 use crate::column::Ahead;
 use crate::record::Record;
 
-/// Where a walk is in its program and in the columns.
+/// Position of a walk in its program and in the columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// The next record.
+    /// Index of the next record.
     record: u64,
     /// The loops in progress, the outermost first.
     levels: Vec<Level>,
-    /// How many more iterations may be without an action.
+    /// Number of further iterations that may be without an action.
     idle: u64,
-    /// Values taken from each column that is not constant.
+    /// Number of values read from each column that is not constant.
     used: Vec<u64>,
-    /// What is inserted next, and behind how many of the records to follow.
+    /// The next inserted computation, relative to the next record.
     inserts: Inserts,
 }
 
@@ -29,7 +29,8 @@ impl Place {
 }
 
 impl<'a> Walk<'a> {
-    /// Returns where the walk is, with these records to follow; `None` where it stops at heads, of which a place says nothing.
+    /// Returns the position of the walk before the records `rest`; `None` if it stops at iteration boundaries, whose state a
+    /// position does not hold.
     pub(crate) fn place_of(&self, rest: &[Record], ahead: &Ahead<'_>, inserts: Inserts) -> Option<Place> {
         let (depth, record) = self.place(rest);
         let used = varying(self.rank).map(|column| ahead.used(column)).collect();
@@ -37,10 +38,10 @@ impl<'a> Walk<'a> {
         self.heads.is_none().then_some(Place { record, levels, idle: self.idle, used, inserts })
     }
 
-    /// Goes on at a place of the same walk; returns the records that follow.
+    /// Resumes at a position of the same walk; returns the records that follow.
     ///
     /// # Errors
-    /// Where the program has no such place, or the page with its records is damaged.
+    /// Fails if the program has no such position or the page with its records is damaged.
     pub(crate) fn go_on_at(&mut self, place: &Place, ahead: &mut Ahead<'a>) -> Result<&'a [Record], Damage> {
         let Place { record, levels, idle, used, inserts } = place;
         let is_before = |level: &Level| level.body <= *record;
@@ -60,7 +61,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The columns whose amounts are not all the same.
+/// Returns the columns that are not constant.
 fn varying(rank: &ArchivedRank) -> impl Iterator<Item = u32> + Clone + '_ {
     (0..).zip(rank.form.columns.iter()).filter(|(_, column)| !column.is_constant()).map(|(column, _)| column)
 }

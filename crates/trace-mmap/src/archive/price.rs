@@ -1,37 +1,37 @@
-//! What folding a rank costs whoever reads it, and what it is worth.
+//! Cost model that decides whether folding a rank pays for its readers.
 //!
-//! A cursor over folded records has less to check than one over flat ones, and more to do for amounts: they are unpacked. Where a rank has
-//! many amounts and hardly any loops, that takes longer than to read what flat records take more.
+//! A cursor over folded records has fewer records to check than one over flat records, but has to unpack amounts. If a rank has
+//! many amounts and hardly any loops, unpacking takes longer than reading the additional bytes of flat records.
 
 use crate::archive::encode::Encoded;
 use crate::column::{AHEAD, Place};
 
-/// Actions of the shortest rank of which this is asked: there may be many that are shorter, and share a program.
+/// Ranks with fewer actions are always folded: there may be many of them that share a program.
 const MIN_ACTIONS: u64 = 1024;
 
-/// Picoseconds to read a byte: 10 GB/s, what a core reads from memory.
+/// Time to read a byte [ps]: a core reads 10 GB/s from memory.
 const BYTE: u64 = 100;
 
-/// Picoseconds that a folded action takes less than a flat one: on traces that hardly fold, elsewhere twice that. This and what follows is
-/// fitted to acquired traces of NPB.
+/// Time that a folded action saves over a flat one [ps] in traces that hardly fold; twice that elsewhere. This and the following
+/// constants are fitted to acquired traces of NPB.
 const ACTION: u64 = 300;
 
-/// Picoseconds to unpack an amount.
+/// Time to unpack an amount [ps].
 const VALUE: u64 = 900;
 
-/// Picoseconds to begin unpacking.
+/// Time to begin unpacking a buffer [ps].
 const REFILL: u64 = 70_000;
 
-/// Picoseconds that an insertion takes more than an action.
+/// Additional time of an inserted computation over another action [ps].
 const INSERTION: u64 = 8_000;
 
-/// Picoseconds to make a cursor, for each column.
+/// Time to create a cursor, per column [ps].
 const COLUMN: u64 = 25_000;
 
-/// Picoseconds to make a cursor, beside its columns.
+/// Time to create a cursor, without its columns [ps].
 const RANK: u64 = 400_000;
 
-/// Returns whether a rank should be folded that then takes so many bytes.
+/// Returns whether to fold a rank, given its sizes `folded` and `flat` [B].
 pub(crate) fn is_paid(encoded: &Encoded, folded: u64, flat: u64) -> bool {
     let actions = encoded.actions();
     if actions < MIN_ACTIONS || folded <= flat / 2 {
@@ -41,7 +41,7 @@ pub(crate) fn is_paid(encoded: &Encoded, folded: u64, flat: u64) -> bool {
     amounts(encoded) <= bytes.saturating_add(actions.saturating_mul(ACTION))
 }
 
-/// Returns what a cursor takes for the amounts of a rank, in picoseconds.
+/// Returns the time of a cursor for the amounts of a rank [ps].
 fn amounts(encoded: &Encoded) -> u64 {
     let columns = encoded.columns.iter().map(|column| match column.place {
         Place::Constant(_) => COLUMN,

@@ -1,4 +1,4 @@
-//! The data of an archive: programs and columns, verified page by page as they are first read.
+//! Data of an archive: programs and columns, verified page by page when they are first read.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,30 +11,32 @@ use crate::archive::layout::{PAGE, SLACK, ShardHeader};
 use crate::archive::map::{MappedFile, records};
 use crate::record::Record;
 
-/// A stretch of data in one file.
+/// The part of the data that is in one file.
 #[derive(Debug)]
 pub(crate) struct Shard {
     number: u32,
     file: ShardFile,
-    /// Where the data begin in the file.
+    /// Offset of the data in the file [B].
     offset: u64,
+    /// Length of the data [B].
     len: u64,
+    /// Checksum of each page.
     sums: Box<[u64]>,
-    /// One bit per page, set once its checksum was found right.
+    /// One bit per page, set once its checksum was verified.
     verified: Box<[AtomicU64]>,
 }
 
 /// The file with the data.
 #[derive(Debug)]
 pub(crate) enum ShardFile {
-    /// That of the archive itself.
+    /// The main file of the archive.
     Main(Arc<MappedFile>),
-    /// A further one, mapped on first use.
+    /// A file of its own, mapped on first use.
     Further { path: PathBuf, id: u64, map: OnceLock<Option<MappedFile>> },
 }
 
 impl Shard {
-    /// Describes the data at `offset` of the file; there is one checksum per page.
+    /// Creates a shard with its data at `offset` of the file, with one checksum per page.
     pub(crate) fn new(number: u32, file: ShardFile, offset: u64, len: u64, sums: Box<[u64]>) -> Self {
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Self { number, file, offset, len, sums, verified }
@@ -45,7 +47,7 @@ impl Shard {
         self.sums.len() as u64
     }
 
-    /// Returns the bytes of the data.
+    /// Returns the length of the data [B].
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -64,7 +66,7 @@ impl Shard {
         Ok(&data[offset as usize..(offset + len) as usize])
     }
 
-    /// Returns verified bytes of the data, and eight more that are not.
+    /// Returns verified bytes of the data, followed by eight unverified ones.
     pub(crate) fn bytes_and_slack(&self, offset: u64, len: u64) -> Result<&[u8], Damage> {
         let data = self.verified_data(offset, len)?;
         Ok(&data[offset as usize..(offset + len + SLACK) as usize])
@@ -77,16 +79,16 @@ impl Shard {
         Ok(records(self.bytes(offset, end.saturating_sub(offset))?))
     }
 
-    /// Verifies a page; the first one of no data only asks for the file.
+    /// Verifies a page. For an empty shard, this only checks that the file exists and is the right one.
     pub(crate) fn check(&self, page: u64) -> Result<(), Damage> {
         if page < self.pages() { self.verify(page) } else { self.data() }.map(|_| ())
     }
 
-    /// Verifies a page, and returns the data that are there.
+    /// Verifies a page; returns all data.
     pub(crate) fn verify(&self, page: u64) -> Result<&[u8], Damage> {
         let data = self.data()?;
         let (word, bit) = (&self.verified[(page / 64) as usize], 1_u64 << (page % 64));
-        // Relaxed: the bit only says that the bytes were compared with the checksum; it publishes nothing.
+        // Relaxed: the bit only records that the checksum matched; it publishes nothing. Two threads may verify the same page.
         if word.load(Ordering::Relaxed) & bit == 0 {
             let start = page * PAGE;
             let bytes = &data[start as usize..(start + PAGE).min(self.len) as usize];
@@ -98,7 +100,7 @@ impl Shard {
         Ok(data)
     }
 
-    /// Verifies the pages of a range, and returns all data, with the slack.
+    /// Verifies the pages of a range; returns all data with their padding.
     fn verified_data(&self, offset: u64, len: u64) -> Result<&[u8], Damage> {
         let end = offset.checked_add(len).filter(|end| *end <= self.len);
         let Some(end) = end else {
@@ -111,7 +113,7 @@ impl Shard {
         Ok(data)
     }
 
-    /// Returns the data and the slack behind them. That they are in the file was found when it was mapped.
+    /// Returns the data with their padding.
     fn data(&self) -> Result<&[u8], Damage> {
         let missing = Damage::Shard { shard: self.number };
         let map = match &self.file {

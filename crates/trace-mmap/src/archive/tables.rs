@@ -1,4 +1,4 @@
-//! The tables of an archive that is being opened: sections of the right length and checksum, cut into entries.
+//! Access to the tables of an archive: verifies sections, splits them into entries and checks fields.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Verifies all sections.
+    /// Verifies length and checksum of all sections.
     pub(crate) fn new(file: &'a MappedFile, header: &'a Header) -> Result<Self, ArchiveError> {
         let tables = Self { file, header };
         for section in Section::ALL {
@@ -40,7 +40,7 @@ impl<'a> Tables<'a> {
         Self { file, header }
     }
 
-    /// Returns the name of the file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &'a Path {
         self.file.path()
     }
@@ -51,7 +51,7 @@ impl<'a> Tables<'a> {
         &self.file.bytes()[extent.offset as usize..(extent.offset + extent.len) as usize]
     }
 
-    /// Says that an entry contradicts itself or another one.
+    /// Returns the error for an entry that contradicts itself or another one.
     pub(crate) fn malformed(&self, (section, entry): (Section, u64)) -> ArchiveError {
         let (file, section) = (self.path().to_path_buf(), section.name());
         ArchiveError::Malformed { file, section, entry }
@@ -62,10 +62,10 @@ impl<'a> Tables<'a> {
         self.bytes(section).len() as u64 / (8 * section.words() as u64)
     }
 
-    /// Returns the entries of a section from `first` on.
+    /// Returns `count` entries of a section from `first` on.
     ///
     /// # Errors
-    /// Where there are fewer than `first + count`; `named` is the entry that asks for them.
+    /// Fails if there are fewer than `first + count` entries; the error names the referring entry, `named`.
     pub(crate) fn rows<const WORDS: usize>(
         &self,
         section: Section,
@@ -117,7 +117,7 @@ impl<'a> Tables<'a> {
         found: u64,
         end: u64,
     ) -> Result<u64, ArchiveError> {
-        // Where `end` is 0 nothing is allowed, which no largest value can say: 0 is then reported as above -1.
+        // If `end` is 0 no value is allowed, which no largest value expresses: a value of at least 1 is then reported as above 0.
         match end.checked_sub(1) {
             Some(limit) => self.limit(named, field, found, limit),
             None => self.limit(named, field, found.max(1), 0),
@@ -125,7 +125,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// How many entries of each section were taken: no entry is taken twice, so that memory is bounded by the file.
+/// Number of entries of each section that have an owner. No entry has two, so that memory is bounded by the size of the file.
 #[derive(Default)]
 pub(crate) struct Taken([u64; Section::ALL.len()]);
 

@@ -1,4 +1,4 @@
-//! What a program adds up to, loops multiplied out.
+//! Sums over a program with its loops multiplied out: actions, messages, bytes, column uses.
 
 use crate::archive::layout::MAX_DEPTH;
 use crate::call::Source;
@@ -9,43 +9,45 @@ use crate::record::{
 use crate::side::Side;
 use crate::transfer::{NotPersistent, Persistent, Transfer};
 
-/// Messages of a channel and their bytes.
+/// Number of messages of a channel and their total size [B].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
 }
 
-/// Sums over the records of a program; optional computations count as if none were left out. Costs constant time per record, however often it is repeated.
+/// Sums over the records of a program. Optional computations count as if none were absent. Takes constant time per record, however
+/// often it is executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) actions: u64,
     pub(crate) by_kind: [u64; ACTION_KINDS],
     /// Deepest nesting of loops.
     pub(crate) depth: u64,
-    /// Uses of each column.
+    /// Number of uses of each column.
     pub(crate) columns: Vec<u64>,
     /// Messages of each outgoing channel.
     pub(crate) sends: Vec<Traffic>,
-    /// Receives of each incoming channel, with the sizes of their buffers, also those that were cancelled.
+    /// Receives of each incoming channel with the sizes of their buffers, cancelled ones included.
     receives: Vec<Traffic>,
-    /// Uses of each call.
+    /// Number of uses of each call.
     pub(crate) calls: Vec<u64>,
-    /// Receives from any source.
+    /// Number of receives from any source.
     receives_from_any: u64,
-    /// Receives of each incoming channel that were cancelled.
+    /// Number of cancelled receives of each incoming channel.
     cancelled: Vec<u64>,
-    /// Receives from any source that were cancelled.
+    /// Number of cancelled receives from any source.
     cancelled_from_any: u64,
     persistent: Persistent,
-    /// How often the next record runs, and for each loop around it how often the record before the loop ran.
+    /// Number of executions of the next record.
     times: u64,
+    /// Number of executions of each loop around the next record, the outermost first.
     outer: Vec<u64>,
-    /// The persistent requests at the begin of each loop around the next record.
+    /// Persistent requests at the begin of each loop around the next record.
     outer_persistent: Vec<Persistent>,
 }
 
-/// A sum exceeds 64 bits, loops do not nest, or an iteration starts other requests than the one before.
+/// Error of [`Tally::push`]: a sum exceeds 64 bits, loops do not nest, or iterations of a loop start different requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overflow;
 
@@ -60,7 +62,7 @@ impl Tally {
         Self { times: 1, ..Self::default() }
     }
 
-    /// Adds the next record. The side tables are those to which the records refer, as far as they have come.
+    /// Adds the next record, which may refer to the side tables as they are so far.
     #[inline]
     pub(crate) fn push(&mut self, record: Record, side: &Side) -> Result<(), Overflow> {
         let kind = match record.kind() {
@@ -97,7 +99,7 @@ impl Tally {
     fn leave(&mut self) -> Result<(), Overflow> {
         let outer = self.outer.pop().ok_or(Overflow)?;
         let is_once = std::mem::replace(&mut self.times, outer) == outer;
-        // Only then do all iterations send and receive the same.
+        // Otherwise a later iteration would start other persistent requests, and so send and receive other messages.
         let is_same = self.outer_persistent.pop().is_some_and(|before| before == self.persistent);
         if is_same || is_once { Ok(()) } else { Err(Overflow) }
     }
@@ -141,13 +143,13 @@ impl Tally {
         Ok(())
     }
 
-    /// Returns the receives of each incoming channel without those that were cancelled.
+    /// Returns the number of receives of each incoming channel without cancelled ones.
     pub(crate) fn received(&self) -> impl Iterator<Item = u64> + '_ {
         let cancelled = self.cancelled.iter().copied().chain(std::iter::repeat(0));
         self.receives.iter().zip(cancelled).map(|(all, cancelled)| all.messages.saturating_sub(cancelled))
     }
 
-    /// Returns the receives from any source without those that were cancelled.
+    /// Returns the number of receives from any source without cancelled ones.
     pub(crate) fn received_from_any(&self) -> u64 {
         self.receives_from_any.saturating_sub(self.cancelled_from_any)
     }
@@ -170,7 +172,7 @@ fn add(sum: &mut u64, more: u64) -> Result<(), Overflow> {
     Ok(())
 }
 
-/// Returns an entry, which is added where it is missing.
+/// Returns an entry, which is added if missing.
 #[inline]
 fn at<T: Clone + Default>(entries: &mut Vec<T>, index: usize) -> &mut T {
     if index >= entries.len() {

@@ -1,4 +1,4 @@
-//! Adding up the calls of a trace that no replay models.
+//! Counts of the calls of a trace that no replay models.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use crate::call::Call;
 use crate::side::Side;
 use crate::trace::{RankTrace, Trace};
 
-/// How often a function was called that no replay models, and what that moved.
+/// Number of calls of a function that no replay models, and the bytes that they moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnmodelledCalls {
-    /// The name of the function, such as `MPI_Put`.
+    /// Name of the function, such as `MPI_Put`.
     pub name: String,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// What they moved \[B\], as far as they say so.
+    /// Bytes moved \[B\], as far as the calls have a size.
     pub bytes: u128,
 }
 
@@ -30,11 +30,11 @@ impl fmt::Display for UnmodelledCalls {
 }
 
 impl UnmodelledCalls {
-    /// Adds up the calls of all ranks, held or not, in the order of their names. It costs something only where there are such calls: as
-    /// much as the programs are long, which are folded in most archives.
+    /// Counts the calls of all ranks, loaded or not, ordered by name. The cost is linear in the length of the programs with such
+    /// calls, which are folded in most archives.
     ///
     /// # Errors
-    /// Where sums exceed 64 bits, and where a program with such calls or the tables of its rank are damaged.
+    /// Fails if sums exceed 64 bits, or if a program with such calls or the tables of its rank are damaged.
     ///
     /// ```
     /// use trace_mmap::{Trace, UnmodelledCalls};

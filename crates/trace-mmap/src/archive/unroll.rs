@@ -1,16 +1,16 @@
-//! Programs with their loops unrolled.
+//! Loop unrolling of programs.
 //!
-//! A cursor steps through consecutive records at full speed and takes longer at the begin of a loop and at the end of
-//! an iteration. So loops of few records are written out, and bodies are repeated until they are long. This is done once
-//! for all ranks that share the program, when the first one is read.
+//! A cursor is fastest on consecutive records and slower at loop begins and ends. So short loops are written out, and
+//! short bodies are replicated until they are long. This is done once for all ranks that share the program, when the first
+//! of them is read.
 
 use crate::archive::{Damage, MAX_DEPTH};
 use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Needs, Record};
 
-/// Records up to which bodies of loops are repeated.
+/// Number of records up to which loop bodies are replicated.
 const RUN: usize = 256;
 
-/// Records that a program may gain: 16 KiB.
+/// Largest number of records that unrolling adds to a program: 16 KiB.
 const MAX_GAIN: usize = 1024;
 
 /// A program with its loops unrolled.
@@ -20,26 +20,26 @@ pub(crate) struct Unrolled {
     needs: Needs,
 }
 
-/// What becomes of the bodies of loops that are in no other one.
+/// Treatment of the bodies of outermost loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outermost {
-    /// They are repeated as others are.
+    /// They are replicated like others.
     Repeated,
-    /// They stay as they are, so that each pass is an iteration.
+    /// They are not replicated, so that each pass is one iteration.
     Single,
 }
 
-/// A loop whose end is not reached yet.
+/// A loop whose end has not been reached.
 struct Open {
-    /// The place of its begin.
+    /// Index of its begin.
     begin: usize,
     count: u64,
-    /// Whether there is no loop within.
+    /// True if the body has no loop.
     is_flat: bool,
 }
 
 impl Unrolled {
-    /// Unrolls a program; `None` where it is damaged, or its loops do not nest as they should.
+    /// Unrolls a program; returns `None` if it is damaged or its loops do not nest properly.
     pub(crate) fn new(
         records: impl Iterator<Item = Result<Record, Damage>>,
         outermost: Outermost,
@@ -74,18 +74,18 @@ impl Unrolled {
         open.is_empty().then(|| Self { records: out.into(), needs })
     }
 
-    /// Returns the records. The index of the begin of a loop is the number of records that its first iteration leaves out.
+    /// Returns the records. The index field of a loop begin is the number of records that the first pass skips.
     pub(crate) fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Returns whether the limits admit all actions.
+    /// Returns whether all actions are within the limits.
     pub(crate) fn fits(&self, limits: &Limits) -> bool {
         self.needs.fit(limits)
     }
 }
 
-/// Ends a loop behind its body; returns whether a loop is left.
+/// Ends a loop after its body; returns whether a loop remains.
 fn end(Open { begin, count, is_flat }: Open, repeats: bool, out: &mut Vec<Record>, gain: &mut usize) -> bool {
     let body = begin + 1..out.len();
     if body.is_empty() {
@@ -109,7 +109,7 @@ fn end(Open { begin, count, is_flat }: Open, repeats: bool, out: &mut Vec<Record
     true
 }
 
-/// Returns how often a body is repeated: as long as it is short, and at most as a whole.
+/// Returns the number of copies of a body: at most `count`, within [`TARGET_BODY_RECORDS`] and the remaining gain.
 fn copies(len: usize, count: u64, gain: usize) -> usize {
     let copies = (RUN / len).clamp(1, gain / len + 1);
     usize::try_from(count).map_or(copies, |count| copies.min(count))
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A program: the numbers of columns stand for actions.
+    /// A program in which column numbers stand for actions.
     #[derive(Clone, Debug)]
     enum Node {
         Act(u32),
@@ -223,11 +223,11 @@ mod tests {
         for records in [&[begin, act][..], &[act, end], &[Record::loop_begin(0), act, end], &deep] {
             assert!(unroll(records).is_none(), "{records:?}");
         }
-        // Each iteration of a loop in no other one has its pass, where that is wanted.
+        // Each iteration of an outermost loop is one pass if asked for.
         let program = records(&[Node::Loop(100, vec![Node::Act(1), Node::Loop(3, vec![Node::Act(2)])])]);
         let single = Unrolled::new(program.into_iter().map(Ok), Outermost::Single).expect("loops");
         assert_eq!((single.records().len(), single.records()[0]), (6, Record::unrolled_loop(100, 0)));
-        // However often nothing is repeated, it is nothing.
+        // Loops without actions vanish.
         let nothing = [Record::loop_begin(u64::MAX), begin, end, end];
         assert!(unroll(&nothing).expect("loops").records().is_empty());
     }

@@ -1,4 +1,4 @@
-//! The way of a cursor through the program of a rank.
+//! Traversal of the program of a rank: executes its loops.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,29 +11,32 @@ use crate::record::{LOOP_BEGIN, LOOP_END, Limits, Record};
 /// A loop in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Level {
-    /// The record behind its begin.
+    /// Index of the record after its begin.
     pub(crate) body: u64,
-    /// Iterations after this one.
+    /// Number of iterations after this one.
     left: u64,
-    /// Actions before this iteration.
+    /// Number of actions before this iteration.
     position: u64,
 }
 
-/// Where a cursor is in a program.
+/// Position of a cursor in a program, with the loops in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk<'a> {
     pub(crate) rank: &'a ArchivedRank,
-    /// The program with its loops unrolled, which is then read instead.
+    /// The unrolled program, which is read instead if present.
     unrolled: Option<&'a Unrolled>,
-    /// The records that the cursor reads, and the record behind them.
+    /// Consecutive records that the cursor reads.
     chunk: &'a [Record],
+    /// Index of the record after the chunk.
     end: u64,
+    /// Number of loops in progress.
     pub(super) depth: usize,
-    /// As many as the program nests loops.
+    /// Loops in progress, with room for the deepest nesting of the program.
     pub(super) levels: Box<[Level]>,
-    /// How many more iterations may be without an action. Each is so because columns left out a computation.
+    /// Number of further iterations that may be without an action, because of absent computations. Bounds the work on
+    /// forged programs, whose loops might yield nothing.
     pub(super) idle: u64,
-    /// What is known of iterations, where the cursor stops at their heads.
+    /// State of the iterations, if the cursor stops at iteration boundaries.
     pub(crate) heads: Option<Box<Heads>>,
 }
 
@@ -42,7 +45,7 @@ impl<'a> Walk<'a> {
         Self::over(rank, Outermost::Repeated)
     }
 
-    /// Makes a walk that tells the heads of iterations.
+    /// Creates a walk that tracks iteration boundaries.
     pub(crate) fn by_iterations(rank: &'a ArchivedRank) -> Self {
         Self { heads: Some(Box::new(Heads::new(rank))), ..Self::over(rank, Outermost::Single) }
     }
@@ -63,12 +66,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the bounds of the actions, `None` where they are known to be within.
+    /// Returns the limits to check actions against; `None` if all are known to be within them.
     pub(crate) fn limits(&self) -> Option<&'a Limits> {
         self.unrolled.is_none().then_some(&*self.rank.form.limits)
     }
 
-    /// Goes on to the records that follow after so many actions, none at the end of the program.
+    /// Advances to the records after the chunk, `position` actions from the start; returns none at the end of the program.
     pub(crate) fn advance(&mut self, position: u64) -> Result<&'a [Record], Damage> {
         self.go_to(self.end)?;
         if self.chunk.is_empty() {
@@ -77,7 +80,7 @@ impl<'a> Walk<'a> {
         Ok(self.chunk)
     }
 
-    /// Goes on to the records from this one on.
+    /// Advances to the records from `record` on.
     pub(super) fn advance_to(&mut self, record: u64) -> Result<&'a [Record], Damage> {
         self.go_to(record)?;
         Ok(self.chunk)
@@ -95,8 +98,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes on behind the begin or end of a loop, after so many actions and with these records to follow; returns those
-    /// that do follow.
+    /// Executes the begin or end of a loop, `position` actions from the start and before the records `rest`; returns the records
+    /// that follow.
     pub(crate) fn turn(
         &mut self,
         turn: Record,
@@ -110,8 +113,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Begins another iteration where this record ends one of a loop whose records follow each other, after so many actions.
-    /// This is what most turns are; `None` where it is anything else, which [`Walk::turn`] finds.
+    /// Begins another iteration if the record ends one of a loop within the chunk: the fast path of
+    /// [`ProgramWalk::execute_loop_record`]. Returns `None` in all other cases, which the latter handles.
     #[inline]
     pub(crate) fn again(&mut self, turn: Record, position: u64) -> Option<&'a [Record]> {
         let level = self.levels.get_mut(self.depth.checked_sub(1)?)?;
@@ -158,8 +161,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes in a turn from a place so deep in loops, with these records to follow; returns whether
-    /// here is the head of an iteration that others like it follow.
+    /// Updates the iteration boundaries after the begin or end of a loop, which was executed at loop depth `depth` and before the
+    /// record `behind`; returns whether the cursor stops at this boundary.
     pub(crate) fn look_ahead(
         &mut self,
         turn: Record,
@@ -181,18 +184,18 @@ impl<'a> Walk<'a> {
         heads.turn(level.left.saturating_add(1), reached, ahead, self.rank)
     }
 
-    /// Returns the records that follow each other, of which these are but for so many at their end.
+    /// Returns the records `rest` extended by the `cut` records that were split off from their end.
     pub(crate) fn whole(&self, rest: &[Record], cut: usize) -> &'a [Record] {
         &self.chunk[self.chunk.len() - cut - rest.len()..]
     }
 
-    /// Returns how many loops are in progress, and the record behind these, which follow.
+    /// Returns the number of loops in progress and the index of the first record of `rest`.
     pub(crate) fn place(&self, rest: &[Record]) -> (usize, u64) {
         (self.depth, self.end - rest.len() as u64)
     }
 
-    /// Passes over iterations of the outermost loop, at the head of one; returns the records to follow, `rest` where there
-    /// are iterations left.
+    /// Skips iterations of the outermost loop at an iteration boundary; returns the records that follow: `rest` if iterations
+    /// are left.
     pub(crate) fn skip(
         &mut self,
         iterations: u64,
@@ -211,7 +214,7 @@ impl<'a> Walk<'a> {
         self.go_to(behind).map(|()| self.chunk)
     }
 
-    /// Checks, where the program ends, that so do its loops and that it had as many actions as its table says.
+    /// Checks at the end of the program that all loops have ended and that the number of actions is that of the table.
     fn check_end(&self, position: u64) -> Result<(), Damage> {
         match self.depth {
             0 if position == self.rank.form.actions => Ok(()),

@@ -1,4 +1,4 @@
-//! Writing an archive, rank by rank.
+//! Writer of archives, rank by rank.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ use crate::side::Side;
 use crate::structure::Item;
 use crate::trace::RankTrace;
 
-/// Writes an archive of structured programs: those whose loops are known.
+/// Writer of archives of structured programs, whose loops are known.
 ///
-/// Each rank is written once, in any order; ranks that are not written do nothing. The same calls write the same bytes.
-/// The archive gets its name in [`ArchiveWriter::finish`] only; a writer that is dropped before leaves nothing behind.
+/// Each rank is written once, in any order; ranks that are not written have no actions. The same calls write the same bytes.
+/// The archive gets its name only in [`ArchiveWriter::finish`]; a writer that is dropped before leaves no files.
 ///
 /// ```
 /// use pdes_core::{Bytes, Rank};
@@ -54,7 +54,7 @@ use crate::trace::RankTrace;
 pub struct ArchiveWriter {
     path: PathBuf,
     ranks: u32,
-    /// The file of the tables where the data have files of their own.
+    /// Main file, with the tables, if the data have files of their own.
     main: Option<OutputFile>,
     shards: Vec<DataOutput>,
     programs: Programs,
@@ -62,26 +62,26 @@ pub struct ArchiveWriter {
     written: Vec<Option<WrittenRank>>,
     provenance: Provenance,
     folding: Folding,
-    /// Bytes of the data of each shard if no rank was folded.
+    /// Length of the data of each shard if no rank was folded [B].
     flat: Vec<u64>,
 }
 
-/// What was written.
+/// Summary of a written archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Actions of all ranks, loops multiplied out.
+    /// Number of actions of all ranks, loops multiplied out.
     pub actions: u64,
-    /// Different programs: ranks of equal structure share one.
+    /// Number of distinct programs; ranks of equal structure share one.
     pub programs: u64,
-    /// Bytes of all files.
+    /// Size of all files [B].
     pub bytes: u64,
-    /// Bytes that all files would have if no rank was folded, each action being a record of 16 bytes.
+    /// Size of all files if no rank was folded [B], with a record of 16 bytes per action.
     pub flat_bytes: u64,
 }
 
-/// A program that is stored.
+/// A stored program.
 pub(crate) struct WrittenProgram {
     pub(crate) shard: u32,
     pub(crate) offset: u64,
@@ -89,18 +89,18 @@ pub(crate) struct WrittenProgram {
     pub(crate) tally: Tally,
 }
 
-/// The programs that are stored.
+/// The stored programs, deduplicated within each shard.
 #[derive(Default)]
 pub(crate) struct Programs {
     pub(crate) written: Vec<WrittenProgram>,
     by_digest: FxHashMap<(u32, u128), u32>,
 }
 
-/// The side tables that are stored.
+/// The stored side tables, deduplicated.
 #[derive(Default)]
 pub(crate) struct Sides {
     pub(crate) words: Vec<u64>,
-    /// First word and number of words of each.
+    /// Index of the first word and number of words of each.
     pub(crate) index: Vec<(u64, u64)>,
     by_digest: FxHashMap<u128, u32>,
 }
@@ -118,48 +118,48 @@ impl Sides {
     }
 }
 
-/// A rank whose actions are stored.
+/// A stored rank.
 pub(crate) struct WrittenRank {
     pub(crate) program: u32,
     pub(crate) side: u32,
     pub(crate) amounts: Amounts,
-    /// Bytes of each outgoing channel.
+    /// Total size of the messages of each outgoing channel [B].
     pub(crate) bytes: Vec<u64>,
     pub(crate) linkable: Linkable,
     pub(crate) times: Option<WrittenTimes>,
 }
 
-/// Amounts of a rank that are stored apart from its program.
+/// Stored columns of amounts of a rank.
 #[derive(Default)]
 pub(crate) struct Amounts {
-    /// Where the blocks of the columns begin in the data of the shard.
+    /// Offset of the column blocks in the data of the shard [B].
     pub(crate) blocks: u64,
     pub(crate) columns: Vec<Column>,
-    /// Whether the last two columns say what is between the records of the program.
+    /// Whether the last two columns hold computations inserted between the records of the program.
     pub(crate) inserts: bool,
 }
 
 impl Amounts {
-    /// Returns the actions of a rank whose program has so many.
+    /// Returns the number of actions of a rank whose program has `of_program` actions.
     pub(crate) fn actions(&self, of_program: u64) -> u64 {
         Changes::actions(&self.columns, self.inserts, of_program)
     }
 }
 
-/// Times of a rank that are stored.
+/// Stored measured times of a rank.
 pub(crate) struct WrittenTimes {
-    /// Where the blocks begin in the data of the shard.
+    /// Offset of the blocks in the data of the shard [B].
     pub(crate) blocks: u64,
-    /// One for each kind of action.
+    /// One column for each kind of action.
     pub(crate) columns: Vec<Column>,
 }
 
 impl ArchiveWriter {
-    /// Starts an archive of so many ranks at this path. With one shard it is one file; with more there is a file of
-    /// tables and, named by a number behind the path, one of data per shard, each for an equal part of the ranks.
+    /// Creates an archive of `ranks` ranks at `path`. With one shard it is one file. With more there is a main file with the
+    /// tables, and for each shard a data file, named by a number after the path, for an equal part of the ranks.
     ///
     /// # Errors
-    /// Where the files cannot be created; where there are more shards than ranks, or none.
+    /// Fails if the files cannot be created, or if there are more shards than ranks, or none.
     pub fn create(path: &Path, ranks: u32, shards: u32) -> Result<Self, WriteError> {
         let limit = ranks.clamp(1, 1 << 16);
         if !(1..=limit).contains(&shards) {
@@ -184,7 +184,7 @@ impl ArchiveWriter {
         Ok(Self { path, ranks, main, shards, programs, sides, written, provenance, folding, flat })
     }
 
-    /// Starts an archive of what comes from elsewhere.
+    /// Creates an archive for a conversion.
     pub(crate) fn converting(
         path: &Path,
         ranks: u32,
@@ -195,15 +195,15 @@ impl ArchiveWriter {
         Ok(Self { provenance, folding: options.folding, ..Self::create(path, ranks, options.shards)? })
     }
 
-    /// Says where the trace comes from.
+    /// Sets the provenance of the trace.
     pub fn with_provenance(self, provenance: Provenance) -> Self {
         Self { provenance, ..self }
     }
 
-    /// Writes what a rank does. Costs as much as the program is long to write down, not to run.
+    /// Writes the program of a rank. The cost is linear in the length of the program, not in the number of actions.
     ///
     /// # Errors
-    /// Where the program is wrong, the rank out of range or written before, or the file cannot be written.
+    /// Fails if the program is wrong, the rank is out of range or was written before, or the file cannot be written.
     pub fn write_rank(&mut self, rank: Rank, program: &[Item]) -> Result<(), WriteError> {
         self.check_free(rank)?;
         let compiled = compile(rank, self.ranks, program);
@@ -234,7 +234,7 @@ impl ArchiveWriter {
         }
     }
 
-    /// Writes a rank as it was encoded, where that is shorter and pays, or flat, as `records` yields it again.
+    /// Writes a rank as it was encoded if that is shorter and pays; else flat, from `records`.
     pub(crate) fn write_encoded(
         &mut self,
         rank: Rank,
@@ -261,7 +261,7 @@ impl ArchiveWriter {
         self.write_folded(rank, encoded, linkable).map_err(|error| self.encode_error(rank, error))
     }
 
-    /// Writes the times of a rank that was written.
+    /// Writes the measured times of a rank whose actions are written.
     pub(crate) fn write_times(&mut self, rank: Rank, times: EncodedTimes) -> Result<(), WriteError> {
         let EncodedTimes { mut columns, blocks, directories } = times;
         let shard = self.shard_of(rank) as usize;
@@ -321,7 +321,7 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Writes a program where it is not stored yet; returns its number.
+    /// Writes a program unless it is stored already; returns its number.
     fn write_program(&mut self, rank: Rank, program: ProgramBytes, tally: Tally) -> io::Result<u32> {
         let shard = self.shard_of(rank);
         let digest = (shard, program.digest());
@@ -359,10 +359,10 @@ impl ArchiveWriter {
         self.written[rank.index()] = Some(WrittenRank { program, side, amounts, bytes, linkable, times });
     }
 
-    /// Links the ranks, writes the tables, and gives the archive its name.
+    /// Links the ranks, writes the tables, and renames the archive to its path.
     ///
     /// # Errors
-    /// Where a rank receives more messages from a channel than are sent to it, or the file cannot be written.
+    /// Fails if a rank receives more messages from a channel than are sent to it, or if the file cannot be written.
     pub fn finish(self) -> Result<Summary, WriteError> {
         let Self {
             path, ranks, main, mut shards, mut programs, mut sides, written, provenance, flat, ..
@@ -405,7 +405,7 @@ impl ArchiveWriter {
     }
 }
 
-/// Writes columns: their blocks, and their directories behind them; returns where the blocks begin.
+/// Writes the blocks of columns and then their directories; returns the offset of the blocks [B].
 fn write_columns(
     data: &mut DataOutput,
     blocks: Spool,

@@ -1,48 +1,48 @@
-//! What can be wrong with requests and communicators.
+//! Errors in the use of requests and communicators.
 
 use pdes_core::Rank;
 
 use crate::communicator::CommId;
 use crate::structure::RequestName;
 
-/// A call names a request or a communicator that it cannot.
+/// A call uses a request or a communicator illegally.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// A request that does not exist, or is complete.
+    /// The request does not exist or is complete already.
     #[error("there is no request {request}; {}", describe(known, *more))]
     UnknownRequest {
         /// The name.
         request: RequestName,
-        /// Some of the requests that there are, sorted.
+        /// Some of the existing requests, sorted.
         known: Vec<RequestName>,
-        /// How many more there are.
+        /// Number of further existing requests.
         more: usize,
     },
-    /// A new request has the name of one that is not complete.
+    /// A new request has the name of an incomplete one.
     #[error("request {request} is not complete: the name is free again once it is, or once it is freed")]
     RequestInUse {
         /// The name.
         request: RequestName,
     },
-    /// A list has the same request twice.
+    /// A request occurs twice in a list.
     #[error("request {request} is in the list twice")]
     RequestTwice {
         /// The name.
         request: RequestName,
     },
-    /// A request that completed is not among those of the call.
+    /// A completed request is not in the call's list of requests.
     #[error("request {request} is done, but not in the list of requests (req=)")]
     DoneNotListed {
         /// The name.
         request: RequestName,
     },
-    /// A request is said to complete that was not started.
+    /// An inactive persistent request is recorded as completed.
     #[error("request {request} is done, but it was not started")]
     DoneInactive {
         /// The name.
         request: RequestName,
     },
-    /// A call that waits is said to have completed none, though some requests are pending.
+    /// A wait is recorded as having completed no request, although some are pending.
     #[error(
         "nothing is done (done=-), but request {request} is pending: the call returns when one completes"
     )]
@@ -50,7 +50,7 @@ pub enum CallError {
         /// The first pending request.
         request: RequestName,
     },
-    /// A request that is to be started is not persistent.
+    /// The request to be started is not persistent.
     #[error(
         "request {request} is not persistent: only those of send_init, recv_init and their kin are started"
     )]
@@ -58,19 +58,19 @@ pub enum CallError {
         /// The name.
         request: RequestName,
     },
-    /// A request that is to be started was started before and is not complete.
+    /// The request to be started is active already.
     #[error("request {request} is active: it must complete before it is started again")]
     Active {
         /// The name.
         request: RequestName,
     },
-    /// A request that is to be cancelled is not pending, or cancelled before.
+    /// The request to be cancelled is not pending, or is cancelled already.
     #[error("request {request} is not pending, or cancelled already")]
     NotCancellable {
         /// The name.
         request: RequestName,
     },
-    /// A request that is to be cancelled is no receive.
+    /// The request to be cancelled is not a receive.
     #[error(
         "request {request} is no receive: MPI cancels no collective operation, and a cancelled send cannot be replayed"
     )]
@@ -78,24 +78,24 @@ pub enum CallError {
         /// The name.
         request: RequestName,
     },
-    /// A communicator that was not made on this rank, or was freed.
+    /// The communicator was never created on this rank, or was freed.
     #[error("this rank has no communicator {id}{}", if *is_freed { ": it was freed" } else { ": it was never made" })]
     UnknownCommunicator {
         /// The communicator.
         id: CommId,
-        /// Whether it was freed.
+        /// True if it was freed, false if it was never created.
         is_freed: bool,
     },
-    /// A communicator is made that this rank has, or the world is made or freed.
+    /// The new communicator exists on this rank already, or is the world.
     #[error("communicator {id} exists already")]
     CommunicatorExists {
         /// The communicator.
         id: CommId,
     },
-    /// The world is freed.
+    /// The world communicator is freed.
     #[error("communicator 0 is the world, which is never freed")]
     WorldFreed,
-    /// A communicator is made with other ranks than before, or than the one of which it is a duplicate.
+    /// A communicator is created again with other members, or as a duplicate with other members than its parent.
     #[error("communicator {id} was made before with other members, or duplicates one with other members")]
     OtherMembers {
         /// The communicator.
@@ -109,7 +109,7 @@ pub enum CallError {
         /// The communicator.
         id: CommId,
     },
-    /// A rank is in a communicator twice.
+    /// A rank occurs twice in the list of members.
     #[error("rank {rank} is a member twice")]
     MemberTwice {
         /// The rank.

@@ -1,44 +1,44 @@
-//! Amounts unpacked ahead of their use.
+//! Prefetch buffers of the columns of a rank: amounts are unpacked ahead of their use.
 
 use crate::archive::{Damage, Shard};
 use crate::column::block::NO_VALUE;
 use crate::column::{BLOCK, Column, ColumnReader, Place};
 
-/// Values of a column that are unpacked at once: half a block. With fewer, the processor mispredicts more of the branches
-/// that lead to unpacking; more take memory, and time where many ranks take turns.
+/// Number of values of a column that are unpacked at once: half a block. With fewer, the processor mispredicts more of the
+/// branches to unpacking; more take memory, and time when many ranks alternate.
 pub(crate) const AHEAD: usize = BLOCK as usize / 2;
 
-/// The next amounts of all columns of a rank.
+/// Prefetched amounts of all columns of a rank.
 ///
-/// A lane of places for each column: one for a constant, else up to [`AHEAD`], and behind the last value a mark,
-/// [`NO_VALUE`], so that taking a value does not ask whether there is one.
+/// Each column has a lane of the buffer: one place for a constant, else up to [`PREFETCHED_VALUES`]. After the last value stands a
+/// sentinel, [`NO_VALUE`], so that reading a value needs no test whether there is one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ahead<'a> {
     lanes: Box<[Lane]>,
     values: Box<[u64]>,
-    /// None where all columns are constant.
+    /// A reader for each column; empty if all columns are constant.
     readers: Box<[ColumnReader<'a>]>,
 }
 
-/// The places of a column.
+/// The lane of a column in the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// The next value, by its bits: whether an optional computation is there cannot be predicted, so that a cursor waits for
-    /// this, and should not have to look up the place before.
+    /// Bits of the next value. The processor cannot predict whether an optional computation is absent, so that a cursor waits
+    /// for this value; the copy here saves it one dependent load.
     value: u64,
-    /// The first place.
+    /// Index of the first place.
     first: u32,
-    /// The place of the next value.
+    /// Index of the next value.
     next: u32,
-    /// The place behind the last value, where the mark is.
+    /// Index after the last value, where the sentinel is.
     end: u32,
-    /// 1, or 0 for a constant.
+    /// Increment of `next` per value: 1, or 0 for a constant.
     step: u16,
-    /// Number of places, without that for the mark.
+    /// Number of places, without that of the sentinel.
     places: u16,
 }
 
-// What `Cursor` says of its size.
+// The documentation of `Cursor` promises this size.
 const _: () = assert!(size_of::<Lane>() + size_of::<ColumnReader<'_>>() + 8 <= 128);
 
 impl Lane {
@@ -54,7 +54,7 @@ impl Lane {
 }
 
 impl<'a> Ahead<'a> {
-    /// Makes lanes for the columns of a rank. Nothing is unpacked yet but constants.
+    /// Creates lanes for the columns of a rank. Blocks are not unpacked yet.
     pub(crate) fn new(columns: &'a [Column]) -> Self {
         let (mut lanes, mut values) = (Vec::with_capacity(columns.len()), Vec::new());
         for column in columns {
@@ -71,7 +71,7 @@ impl<'a> Ahead<'a> {
         Self { lanes: lanes.into(), values: values.into(), readers }
     }
 
-    /// Takes the next value of a column by its bits, or the mark where none is unpacked.
+    /// Takes the bits of the next value of a column, or the sentinel if no value is unpacked.
     #[inline]
     pub(crate) fn take(&mut self, column: u32) -> u64 {
         let Some(lane) = self.lanes.get_mut(column as usize) else { return NO_VALUE };
@@ -81,13 +81,13 @@ impl<'a> Ahead<'a> {
         value
     }
 
-    /// Returns how many values of a column in blocks were taken.
+    /// Returns the number of values taken from a column in blocks.
     pub(crate) fn used(&self, column: u32) -> u64 {
         let (lane, reader) = (&self.lanes[column as usize], &self.readers[column as usize]);
         reader.unpacked - u64::from(lane.end.saturating_sub(lane.next))
     }
 
-    /// Goes on, in a column in blocks, with the value that has this number, from 0.
+    /// Moves a column in blocks to the value `number`, from 0.
     pub(crate) fn seek(&mut self, column: u32, number: u64) {
         let (lane, reader) = (&mut self.lanes[column as usize], &mut self.readers[column as usize]);
         *reader = ColumnReader::at(reader.column, number);
@@ -95,10 +95,10 @@ impl<'a> Ahead<'a> {
         (lane.value, self.values[lane.first as usize]) = (NO_VALUE, NO_VALUE);
     }
 
-    /// Unpacks the next values of a column of which the mark was taken, and takes the first.
+    /// Unpacks the next values of a column whose sentinel was taken, and takes the first.
     ///
     /// # Errors
-    /// Where what was taken was not the mark but no amount either; where there is no further value.
+    /// Fails if the value taken was not the sentinel but a stored value that is not an amount, or if there is no further value.
     pub(crate) fn unpack(&mut self, column: u32, shard: &'a Shard, base: u64) -> Result<u64, Damage> {
         let index = column as usize;
         let (Some(lane), Some(reader)) = (self.lanes.get_mut(index), self.readers.get_mut(index)) else {

@@ -1,52 +1,52 @@
-//! Blocks of a column: how up to 256 amounts are packed.
+//! Blocks of a column: encoding of up to 256 values by frame of reference or by dictionary, with bit-packed codes.
 
 use std::collections::BTreeSet;
 
 use crate::column::{ABSENT, codes};
 
-/// Widest code that a read of eight bytes at any bit offset can hold; wider ones take 64 bits, at byte offsets.
+/// Widest code [bit] that a read of eight bytes at any bit offset holds; wider ones take 64 bits, at byte offsets.
 const MAX_PACKED_WIDTH: u8 = 56;
 
-/// Most amounts in a dictionary.
+/// Largest number of amounts in a dictionary.
 const MAX_DICTIONARY: usize = 64;
 
-/// The bits of no amount, nor of one that is left out.
+/// Value that is neither the bits of an amount nor [`ABSENT`].
 pub(crate) const NO_VALUE: u64 = ABSENT - 1;
 
-/// Integers below this are doubles, and so are their sums with a smaller code.
+/// Bound (2^53) below which integers are exact as doubles.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// How a block is packed: what the codes mean.
+/// Meaning of the codes of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Packing {
-    /// Added to the base they are the bits of the amounts. With a width of 0 all amounts are equal.
+    /// Differences of the bits of the amounts from the base. With a width of 0 all amounts are equal.
     #[default]
     Bits,
-    /// Added to the base they are the amounts, which are whole numbers.
+    /// Differences of the amounts, which are whole numbers, from the base.
     Integers,
-    /// Indices into the amounts that stand before the codes; the base is how many.
+    /// Indices into the dictionary, which precedes the codes; the base is its length.
     Dictionary,
 }
 
-/// An entry of the directory of a column: where and how a block is packed.
+/// An entry of the directory of a column: position and encoding of a block.
 ///
 /// | bytes | holds |
 /// |---|---|
 /// | 0-7 | base |
-/// | 8-13 | offset from the base of the rank's blocks, in bytes |
+/// | 8-13 | offset from the base of the rank's blocks [B] |
 /// | 14 | bits per code, 0 to 56, or 64 |
-/// | 15 | packing: 0 bits, 1 integers, 2 dictionary; plus 128 where code 0 is no amount and the others are one higher |
+/// | 15 | packing: 0 bits, 1 integers, 2 dictionary; plus 128 if code 0 stands for an absent value and the others are one higher |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) base: u64,
     pub(crate) offset: u64,
     pub(crate) width: u8,
     pub(crate) packing: Packing,
-    /// Whether code 0 is no amount.
+    /// Whether code 0 stands for an absent value.
     pub(crate) has_gaps: bool,
 }
 
-/// Where the parts of a block are in the data of its shard.
+/// Offsets of the parts of a block in the data of its shard [B].
 pub(crate) struct BlockPlace {
     pub(crate) dictionary: u64,
     pub(crate) codes: u64,
@@ -54,7 +54,7 @@ pub(crate) struct BlockPlace {
 }
 
 impl Block {
-    /// Unpacks an entry; `None` where it is not one.
+    /// Decodes a directory entry; returns `None` if it is malformed.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let base = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
         let word = u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?);
@@ -71,7 +71,7 @@ impl Block {
         is_width.then_some(Self { base, offset: word & ((1 << 48) - 1), width, packing, has_gaps })
     }
 
-    /// Packs the entry.
+    /// Encodes the directory entry.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         let packing = match self.packing {
             Packing::Bits => 0_u64,
@@ -86,7 +86,7 @@ impl Block {
         bytes
     }
 
-    /// Computes where a block of `len` amounts lies; `None` where that exceeds 64 bits.
+    /// Returns the position of a block of `len` values; `None` if it exceeds 64 bits.
     pub(crate) fn place(&self, len: u64, base: u64) -> Option<BlockPlace> {
         let dictionary = base.checked_add(self.offset)?;
         let entries = if self.packing == Packing::Dictionary { self.base } else { 0 };
@@ -95,8 +95,8 @@ impl Block {
         Some(BlockPlace { dictionary, codes, end })
     }
 
-    /// Unpacks values by their bits, from the `first`-th of the block on; `None` where the bytes end before them. Eight
-    /// bytes from the first of each code must be there. An index beyond the dictionary stands for [`NO_VALUE`].
+    /// Decodes the bits of values from number `first` of the block on; returns `None` if the bytes end before them. Eight
+    /// bytes must be readable from the first byte of each code. An index beyond the dictionary yields [`NO_VALUE`].
     pub(crate) fn unpack(&self, dictionary: &[u8], packed: &[u8], first: u64, out: &mut [u64]) -> Option<()> {
         let base = match self.packing {
             Packing::Dictionary => 0,
@@ -121,18 +121,18 @@ impl Block {
         Some(())
     }
 
-    /// Returns all bits, which is [`ABSENT`], where a sum is that of code 0, below the base, else none. Two arithmetic
-    /// instructions, where a comparison of 64 bits takes more, or a branch that is often mispredicted.
+    /// Returns [`ABSENT`] (all bits) if a sum is that of code 0, which is below the base; else 0. This takes two arithmetic
+    /// instructions; a comparison of 64 bits takes more, or a branch that is often mispredicted.
     #[inline]
     fn gap(&self, sum: u64) -> u64 {
         (sum.wrapping_sub(self.base) as i64 >> 63) as u64
     }
 
-    /// Turns sums of codes and a base into the bits of these whole numbers.
+    /// Converts whole numbers, the sums of codes and base, to the bits of doubles.
     fn make_doubles(&self, base: u64, sums: &mut [u64]) {
         let gap = self.has_gaps.then_some(base);
         let double = |sum: u64, bits: u64| if Some(sum) == gap { ABSENT } else { bits };
-        // As the mantissa of a number of this exponent, a number below 2^52 is one unit each: no conversion is needed.
+        // A number below 2^52 is put into the mantissa of 2^52, whose last bit counts one, instead of being converted.
         let unit = EXACT / 2.0;
         let is_short = self.base < 1 << 51 && self.width <= 51;
         let short = |sum: u64| (f64::from_bits(sum | unit.to_bits()) - unit).to_bits();
@@ -145,7 +145,7 @@ impl Block {
         }
     }
 
-    /// Packs values, by their bits, in the shortest way behind `out`, where the block then starts.
+    /// Encodes the bits of values in the shortest encoding and appends the block to `out`.
     pub(crate) fn pack(values: &[u64], out: &mut Vec<u8>) -> Self {
         if values.iter().all(|bits| *bits == values[0]) {
             return Self { base: values[0], ..Self::default() };
@@ -173,7 +173,7 @@ impl Block {
     }
 }
 
-/// The smallest of some numbers, and the bits of the largest difference from it.
+/// Frame of reference: the smallest number, and the width of the largest difference from it [bit].
 #[derive(Clone, Copy)]
 struct Frame {
     base: u64,
@@ -184,13 +184,13 @@ impl Frame {
     fn of(numbers: impl Iterator<Item = u64>, has_gaps: bool) -> Self {
         let (base, top) =
             numbers.fold((u64::MAX, 0), |(low, high), number| (low.min(number), high.max(number)));
-        // The bits of amounts are below 2^63, so that the sum stays within 64 bits.
+        // The bits of amounts are below 2^63, so that this sum cannot overflow.
         let codes = top.saturating_sub(base) + u64::from(has_gaps);
         Self { base, width: storable(bit_length(codes)) }
     }
 }
 
-/// Returns whether bits are those of a whole number that an integer can stand for.
+/// Returns whether bits are those of a whole number below 2^53, without minus zero.
 fn is_whole(bits: u64) -> bool {
     let value = f64::from_bits(bits);
     value.fract() == 0.0 && (0.0..EXACT).contains(&value) && value.is_sign_positive()
@@ -210,7 +210,7 @@ fn storable(width: u8) -> u8 {
 
 fn pack_dictionary(values: &[u64], dictionary: &[u64], width: u8, out: &mut Vec<u8>) -> Block {
     out.extend(dictionary.iter().flat_map(|bits| bits.to_le_bytes()));
-    // Each amount is in the dictionary, so that the search never misses.
+    // Each amount is in the dictionary, so that the search always succeeds.
     let code = |value: &u64| dictionary.partition_point(|bits| bits < value) as u64;
     append(values.iter().map(code), width, out);
     Block { base: dictionary.len() as u64, offset: 0, width, packing: Packing::Dictionary, has_gaps: false }
@@ -280,7 +280,7 @@ mod tests {
         let (block, _) = check(&fractions);
         assert_eq!((block.width <= 52, block.packing), (true, Packing::Bits));
         assert_eq!(check(&[0.0, f64::MAX, 1e-300, 2.5]).0.width, 64);
-        // No amount but now and then: 0 and 1 to 256 take 9 bits.
+        // Half of the values are absent: codes are 0 for those, else 1 to 255, and take 8 bits.
         let gaps: Vec<u64> = (0..256)
             .map(|index| if index % 2 == 0 { ABSENT } else { f64::from(1000 + index).to_bits() })
             .collect();

@@ -1,10 +1,10 @@
-//! Building columns while a rank is encoded.
+//! Builder of columns while a rank is encoded.
 
 use std::io::{self, Write};
 
 use crate::column::{ABSENT, BLOCK, Block, Column, ENTRY, Place};
 
-/// Collects the amounts of one column.
+/// Builder of one column.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnBuilder {
     len: u64,
@@ -13,7 +13,7 @@ pub(crate) struct ColumnBuilder {
     directory: Vec<Block>,
 }
 
-/// Writes packed blocks, and knows how many bytes they are.
+/// Writer of encoded blocks, with their total length [B].
 pub(crate) struct Blocks<W> {
     pub(crate) sink: W,
     pub(crate) len: u64,
@@ -39,7 +39,7 @@ impl ColumnBuilder {
         self.len == 0
     }
 
-    /// Adds an amount by its bits, or [`ABSENT`].
+    /// Adds the bits of an amount, or [`ABSENT`].
     #[inline]
     pub(crate) fn push(&mut self, value: u64, blocks: &mut Blocks<impl Write>) -> io::Result<()> {
         self.len += 1;
@@ -56,8 +56,8 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Ends the column. The directory is appended to `directories` where not all amounts are equal; its place is then
-    /// the offset in there.
+    /// Completes the column. If not all values are equal, or some are absent, appends its directory to `directories`; the column
+    /// then holds the offset there.
     pub(crate) fn finish(
         mut self,
         blocks: &mut Blocks<impl Write>,

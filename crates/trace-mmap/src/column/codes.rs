@@ -1,10 +1,10 @@
-//! Codes of some bits each, packed without gaps.
+//! Bit-packed codes of equal width, without gaps.
 
-/// Codes that are unpacked together: as they take whole bytes, each group starts at a byte.
+/// Number of codes that are unpacked together. They take whole bytes, so that each group starts at a byte.
 pub(super) const GROUP: usize = 8;
 
-/// Unpacks codes of `width` bits (at most 56, or 64), from the `first`-th on, and adds a base to each, modulo 2^64; `None` where the bytes end before them.
-/// Eight bytes from the first of each code must be there.
+/// Unpacks codes of `width` bits (at most 56, or 64) from number `first` on and adds `base` to each, modulo 2^64; returns `None`
+/// if the bytes end before them. Eight bytes must be readable from the first byte of each code.
 pub(crate) fn unpack(bytes: &[u8], first: u64, width: u8, base: u64, out: &mut [u64]) -> Option<()> {
     let bit = first.checked_mul(u64::from(width))?;
     let (groups, rest) = if bit % 8 == 0 { out.as_chunks_mut::<GROUP>() } else { (&mut [][..], out) };
@@ -14,7 +14,7 @@ pub(crate) fn unpack(bytes: &[u8], first: u64, width: u8, base: u64, out: &mut [
     unpack_each(bytes, bit + grouped, width, base, rest)
 }
 
-/// Unpacks codes at any bit.
+/// Unpacks codes from any bit on.
 fn unpack_each(bytes: &[u8], first: u64, width: u8, base: u64, out: &mut [u64]) -> Option<()> {
     let (mut bit, width, mask) = (usize::try_from(first).ok()?, usize::from(width), mask(width));
     for code in out {
@@ -25,7 +25,7 @@ fn unpack_each(bytes: &[u8], first: u64, width: u8, base: u64, out: &mut [u64]) 
     Some(())
 }
 
-/// Unpacks groups of codes. Places and shifts are constants once the width is one.
+/// Unpacks groups of codes. The width is a constant, so that all offsets and shifts are.
 fn unpack_groups<const WIDTH: usize>(bytes: &[u8], base: u64, out: &mut [[u64; GROUP]]) -> Option<()> {
     for (number, codes) in out.iter_mut().enumerate() {
         let group = bytes.get(number * WIDTH..)?.get(..(GROUP - 1) * WIDTH / 8 + 8)?;
@@ -62,7 +62,7 @@ fn by_width(width: u8) -> Unpack {
 mod tests {
     use super::*;
 
-    /// Sixteen codes in hexadecimal digits, and in groups of 12 bits: the digits come lowest first.
+    /// Reads sixteen hexadecimal digits as codes of 4, 12 and 64 bits; lower digits come first.
     #[test]
     fn codes_are_found_at_their_bits() {
         let bytes: Vec<u8> =

@@ -1,4 +1,4 @@
-//! Resolving calls to indices.
+//! Resolution of calls to indices.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::structure::{CallOp, Peer, RecvFrom, RequestName, SendTo};
 use crate::text::TextError;
 use crate::transfer::Transfer;
 
-/// Why a call cannot be resolved.
+/// A call cannot be resolved.
 pub(crate) enum Refusal {
     Call(CallError),
     Text(TextError),
@@ -32,7 +32,7 @@ impl From<TextError> for Refusal {
 }
 
 impl Refusal {
-    /// Says which action it was.
+    /// Adds the name of the action.
     pub(crate) fn of(self, action: &'static str) -> TextError {
         match self {
             Self::Call(kind) => TextError::Call { action, kind },
@@ -42,7 +42,7 @@ impl Refusal {
 }
 
 impl RankDraft {
-    /// Resolves a call that is no collective operation.
+    /// Resolves a call other than a collective operation.
     pub(crate) fn call(&mut self, op: &CallOp) -> Result<Action, TextError> {
         self.resolve(op).map_err(|refusal| refusal.of(op.name()))
     }
@@ -97,7 +97,7 @@ impl RankDraft {
         }
     }
 
-    /// Resolves a call that names requests.
+    /// Resolves a call that refers to existing requests.
     fn completion(&mut self, op: &CallOp) -> Result<Action, Refusal> {
         let requests = &mut self.requests;
         let call = match op {
@@ -157,7 +157,7 @@ impl RankDraft {
                 }
                 Call::Cancel { slot, from, cancelled: *cancelled }
             }
-            _ => unreachable!("all other calls name no request of old"),
+            _ => unreachable!("all other calls refer to no existing request"),
         };
         Ok(self.intern(call))
     }
@@ -234,7 +234,7 @@ impl RankDraft {
         from: RecvFrom,
         recv_bytes: Bytes,
     ) -> Result<Action, Refusal> {
-        // Nobody has neither tag nor communicator.
+        // Tag and communicator of a peer `MPI_PROC_NULL` do not matter.
         let zero = Tag::new(0);
         let is_plain = (to.peer.is_none() || (to.tag, to.communicator) == (zero, CommId::WORLD))
             && (from.peer == Peer::Nobody || (from.tag, from.communicator) == (Some(zero), CommId::WORLD));
@@ -255,7 +255,7 @@ impl RankDraft {
         })
     }
 
-    /// Starts persistent requests, each of which sends or receives a message.
+    /// Starts persistent requests; each start sends or receives a message.
     fn start(&mut self, requests: &[RequestName]) -> Result<Action, Refusal> {
         let slots = self.requests.places(requests)?;
         for request in requests {
@@ -285,7 +285,7 @@ impl RankDraft {
         self.communicators.make(self.rank(), id, Arc::clone(group))
     }
 
-    /// Resolves a collective operation that is stored.
+    /// Resolves a collective operation that is already stored.
     pub(crate) fn collective_call(
         &mut self,
         operation: CollectiveId,

@@ -1,4 +1,4 @@
-//! The communicators of a rank while its lines are read.
+//! Builder of a rank's table of communicators.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use rustc_hash::FxHashMap;
 use crate::call::CallError;
 use crate::communicator::{CommId, CommIdx, Communicator, Group};
 
-/// The communicators of a rank in the order of their first use; the first one is the world.
+/// The communicators of a rank, in the order of creation; the first one is the world.
 pub(crate) struct Communicators {
     list: Vec<Communicator>,
-    /// Whether each is there, and not freed.
+    /// True for each communicator that is created and not freed.
     is_live: Vec<bool>,
     by_id: FxHashMap<CommId, CommIdx>,
 }
 
 impl Communicators {
-    /// Starts with the world of so many ranks.
+    /// Starts with the world of `ranks` ranks.
     pub(crate) fn new(me: Rank, ranks: u32) -> Self {
         Self { list: vec![Communicator::world(me, ranks)], is_live: vec![true], by_id: FxHashMap::default() }
     }
 
-    /// Finds a communicator that was made and not freed.
+    /// Finds a live communicator.
     pub(crate) fn find(&self, id: CommId) -> Result<CommIdx, CallError> {
         if id == CommId::WORLD {
             return Ok(CommIdx::WORLD);
@@ -38,14 +38,14 @@ impl Communicators {
         &self.list[index.index()]
     }
 
-    /// Finds a communicator to which a rank belongs.
+    /// Finds a live communicator of which a rank is a member.
     pub(crate) fn with_member(&self, id: CommId, rank: Rank) -> Result<CommIdx, CallError> {
         let index = self.find(id)?;
         let is_member = index == CommIdx::WORLD || self.get(index).group.position(rank).is_some();
         if is_member { Ok(index) } else { Err(CallError::NotMember { rank, id }) }
     }
 
-    /// Adds a communicator, which this rank is in.
+    /// Adds a communicator of which rank `me` is a member, or revives a freed one with the same members.
     pub(crate) fn make(&mut self, me: Rank, id: CommId, group: Arc<Group>) -> Result<CommIdx, CallError> {
         let rank = group.position(me).ok_or(CallError::NotMember { rank: me, id })?;
         if id == CommId::WORLD {
@@ -77,7 +77,7 @@ impl Communicators {
         Ok(index)
     }
 
-    /// Returns which communicators are there.
+    /// Returns, for each communicator, whether it is live.
     pub(crate) fn live(&self) -> Vec<bool> {
         self.is_live.clone()
     }

@@ -1,4 +1,4 @@
-//! Requests that have names of their own.
+//! Named requests: those with a field `req=`, unlike those that SimGrid's format identifies by source, destination and tag.
 
 use crate::call::{CallError, Source};
 use crate::channel::Slot;
@@ -7,11 +7,11 @@ use crate::structure::RequestName;
 use crate::text::TextError;
 use crate::transfer::Transfer;
 
-/// A request with a name.
+/// The state of a named request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(super) slot: Slot,
-    /// What it sends or receives; `None` for nobody, and for collective operations.
+    /// The message sent or received; `None` for a send to `MPI_PROC_NULL` and for collective operations.
     transfer: Option<Transfer>,
     is_persistent: bool,
     pub(super) is_active: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Named {
 }
 
 impl Requests {
-    /// Adds a request that is pending.
+    /// Adds a pending request.
     pub(crate) fn post_named(
         &mut self,
         request: RequestName,
@@ -28,7 +28,7 @@ impl Requests {
         self.add(request, Named { transfer, is_active: true, ..Named::NEW })
     }
 
-    /// Adds a persistent request, which is not active.
+    /// Adds an inactive persistent request.
     pub(crate) fn init(
         &mut self,
         request: RequestName,
@@ -66,12 +66,12 @@ impl Requests {
         CallError::UnknownRequest { request, known, more }
     }
 
-    /// Returns the place of a request.
+    /// Returns the slot of a request.
     pub(crate) fn place(&self, request: RequestName) -> Result<Slot, CallError> {
         Ok(self.find(request)?.slot)
     }
 
-    /// Returns the places of requests that are all different.
+    /// Returns the slots of requests, which must all be different.
     pub(crate) fn places(&self, requests: &[RequestName]) -> Result<Box<[Slot]>, CallError> {
         let mut sorted = requests.to_vec();
         sorted.sort_unstable();
@@ -81,7 +81,7 @@ impl Requests {
         }
     }
 
-    /// Completes a request, if it is active, and returns its place, which is then free, but for that of a persistent one.
+    /// Completes a request, if it is active, and returns its slot. The slot is free afterwards, unless the request is persistent.
     pub(crate) fn complete_named(&mut self, request: RequestName) -> Result<Slot, CallError> {
         let named = self.find(request)?;
         if named.is_persistent {
@@ -98,7 +98,7 @@ impl Requests {
         requests.iter().try_for_each(|request| self.complete_named(*request).map(|_| ()))
     }
 
-    /// Completes requests of a list, as the recorded run did.
+    /// Completes those requests of a list that completed in the recorded run.
     pub(crate) fn complete_some(
         &mut self,
         requests: &[RequestName],
@@ -117,7 +117,7 @@ impl Requests {
         Ok(slots)
     }
 
-    /// Checks that none of some requests is active.
+    /// Checks that no listed request is active.
     pub(crate) fn check_inactive(&self, requests: &[RequestName]) -> Result<(), CallError> {
         let is_active = |request: &&RequestName| self.find(**request).is_ok_and(|named| named.is_active);
         match requests.iter().find(is_active) {
@@ -126,7 +126,7 @@ impl Requests {
         }
     }
 
-    /// Starts a persistent request; returns what that does.
+    /// Starts a persistent request and returns the message that this sends or receives.
     pub(crate) fn start(&mut self, request: RequestName) -> Result<Option<Transfer>, CallError> {
         let named = self.find(request)?;
         match named {
@@ -140,7 +140,7 @@ impl Requests {
         }
     }
 
-    /// Forgets a request. The place of an active one stays taken, because only a replay knows when it completes.
+    /// Frees a request. The slot of an active one stays occupied, because only the replay knows when it completes.
     pub(crate) fn forget(&mut self, request: RequestName) -> Result<Slot, CallError> {
         let named = self.find(request)?;
         self.named.remove(&request);
@@ -152,7 +152,7 @@ impl Requests {
         Ok(named.slot)
     }
 
-    /// Cancels a receive, or tries to; returns its place and where it was to receive from.
+    /// Applies `MPI_Cancel` to a receive and returns its slot and source. `cancelled` is the recorded outcome.
     pub(crate) fn cancel(
         &mut self,
         request: RequestName,
@@ -169,7 +169,7 @@ impl Requests {
         Ok((named.slot, source))
     }
 
-    /// Completes all requests.
+    /// Completes all named requests and frees the slots of those that are not persistent.
     pub(super) fn complete_all_named(&mut self) {
         let mut freed = std::mem::take(&mut self.forgotten);
         self.named.retain(|_, named| {
@@ -184,7 +184,7 @@ impl Requests {
 }
 
 impl Named {
-    /// What a new request starts from.
+    /// Initial state of a request.
     const NEW: Self = Self {
         slot: Slot::new(0),
         transfer: None,

@@ -1,4 +1,4 @@
-//! Pending requests of a rank, resolved to places.
+//! Pending requests of a rank, resolved to slots.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use crate::record::MAX_SLOTS;
 use crate::structure::RequestName;
 use crate::text::TextError;
 
-/// How a trace names a request: source, destination and tag, with the numbers of the text.
+/// Source, destination and tag by which SimGrid's format identifies a request, as the numbers in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RequestKey {
     src: i32,
@@ -21,11 +21,11 @@ pub(crate) struct RequestKey {
     tag: i32,
 }
 
-/// The number that stands for any tag in a trace.
+/// The number for `MPI_ANY_TAG` in a trace.
 const ANY_TAG: i32 = -444;
-/// The number that stands for any source in a trace.
+/// The number for `MPI_ANY_SOURCE` in a trace.
 const ANY_SOURCE: i32 = -555;
-/// The number that stands for nobody in a trace.
+/// The number for `MPI_PROC_NULL` in a trace.
 const PROC_NULL: i32 = -666;
 
 impl RequestKey {
@@ -34,17 +34,17 @@ impl RequestKey {
         Self { src, dst, tag }
     }
 
-    /// Makes the key of a send; nobody is `MPI_PROC_NULL`.
+    /// Makes the key of a send; `None` is `MPI_PROC_NULL`.
     pub(crate) fn send(me: Rank, to: Option<Rank>, tag: Option<Tag>) -> Self {
         Self::new(me.get() as i32, number(to), tag.map_or(ANY_TAG, Tag::get))
     }
 
-    /// Makes the key of a receive; nobody is `MPI_PROC_NULL`.
+    /// Makes the key of a receive; `None` is `MPI_PROC_NULL`.
     pub(crate) fn receive(me: Rank, from: Option<Rank>, tag: Option<Tag>) -> Self {
         Self::new(number(from), me.get() as i32, tag.map_or(ANY_TAG, Tag::get))
     }
 
-    /// Makes the key of a receive from any source.
+    /// Makes the key of a wildcard receive.
     pub(crate) fn receive_from_any(me: Rank, tag: Option<Tag>) -> Self {
         Self::new(ANY_SOURCE, me.get() as i32, tag.map_or(ANY_TAG, Tag::get))
     }
@@ -54,36 +54,38 @@ fn number(peer: Option<Rank>) -> i32 {
     peer.map_or(PROC_NULL, |rank| rank.get() as i32)
 }
 
-/// The requests of one key in their order, linked through [`Pending::next`].
+/// First-in, first-out queue of the requests of one key, linked through [`SlotEntry::next`].
 #[derive(Clone, Copy)]
 struct Queue {
     front: Slot,
     back: Slot,
 }
 
-/// What stands in a slot.
+/// The contents of a slot.
 #[derive(Clone, Copy)]
 struct Pending {
     /// The request behind this one in the queue of its key.
     next: Option<Slot>,
-    /// How many requests the rank posted before this one.
+    /// Number of requests that the rank posted or started before this one.
     posted: u64,
 }
 
-/// What is pending.
+/// Canonical description of the pending requests, for comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestState {
-    /// The requests of each key in the order in which they are served.
+    /// The queue of each key, sorted by key.
     queues: Vec<(RequestKey, Vec<Slot>)>,
-    /// The requests with names of their own, sorted.
+    /// The named requests, sorted by name.
     named: Vec<(RequestName, Named)>,
-    /// All requests in the order of their posting.
+    /// All pending requests, in posting order.
     by_age: Vec<Slot>,
-    /// Places of requests that were freed while they were pending.
+    /// Slots of requests that were freed while active.
     forgotten: Vec<Slot>,
 }
 
-/// The pending requests of a rank. Several of one key are served in their order.
+/// The requests of a rank. Requests of one key complete in posting order.
+///
+/// Always the lowest free slot is allocated, so that slots are deterministic and as few as possible.
 #[derive(Default)]
 pub(crate) struct Requests {
     queues: FxHashMap<RequestKey, Queue>,
@@ -91,21 +93,21 @@ pub(crate) struct Requests {
     free: BinaryHeap<Reverse<Slot>>,
     posted: u64,
     pub(super) named: FxHashMap<RequestName, Named>,
-    /// Whether some request had a name.
+    /// True if any request was named.
     pub(super) has_names: bool,
-    /// Places of requests that were freed while they were pending.
+    /// Slots of requests that were freed while active.
     pub(super) forgotten: Vec<Slot>,
 }
 
 impl Requests {
-    /// Adds a request at the lowest free slot.
+    /// Adds a pending request and returns its slot.
     pub(crate) fn post(&mut self, key: RequestKey) -> Result<Slot, TextError> {
         let slot = self.take_place()?;
         self.append(key, slot);
         Ok(slot)
     }
 
-    /// Takes the lowest free slot.
+    /// Allocates the lowest free slot.
     pub(super) fn take_place(&mut self) -> Result<Slot, TextError> {
         let pending = Pending { next: None, posted: self.posted };
         self.posted += 1;
@@ -128,7 +130,7 @@ impl Requests {
         self.free.push(Reverse(slot));
     }
 
-    /// Makes a request the youngest one.
+    /// Makes a request the last one in posting order.
     pub(super) fn touch(&mut self, slot: Slot) {
         self.slots[slot.index()].posted = self.posted;
         self.posted += 1;
@@ -145,14 +147,14 @@ impl Requests {
             .or_insert(Queue { front: slot, back: slot });
     }
 
-    /// Removes the first request of the key and frees its slot; `None` where none is pending.
+    /// Removes the first request of the key and frees its slot; `None` if none is pending.
     pub(crate) fn complete(&mut self, key: RequestKey) -> Option<Slot> {
         let slot = self.remove_front(key)?;
         self.free.push(Reverse(slot));
         Some(slot)
     }
 
-    /// Moves the first request of the key behind the others; `None` where none is pending.
+    /// Moves the first request of the key behind the others, as SimGrid's `test` does; `None` if none is pending.
     pub(crate) fn rotate(&mut self, key: RequestKey) -> Option<Slot> {
         let slot = self.remove_front(key)?;
         self.slots[slot.index()].next = None;
@@ -174,7 +176,7 @@ impl Requests {
 
     /// Removes all requests and frees their slots.
     pub(crate) fn complete_all(&mut self) {
-        // The order does not show: the heap yields the free slots by their numbers.
+        // The iteration order of the map has no effect: the heap yields the free slots by number.
         for (_, queue) in self.queues.drain() {
             let rest = iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next);
             self.free.extend(rest.map(Reverse));
@@ -184,7 +186,7 @@ impl Requests {
         }
     }
 
-    /// Describes what is pending, so that equal descriptions behave equally ever after.
+    /// Returns a description of the pending requests; equal descriptions have equal futures.
     pub(crate) fn state(&self) -> RequestState {
         let in_queue = |queue: &Queue| -> Vec<Slot> {
             iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next).collect()
@@ -196,7 +198,7 @@ impl Requests {
         RequestState { queues, named, by_age: self.all_pending(), forgotten: self.forgotten.clone() }
     }
 
-    /// Returns all pending requests in the order of their posting.
+    /// Returns all pending requests, in posting order.
     fn all_pending(&self) -> Vec<Slot> {
         let in_queue =
             |queue: &Queue| iter::successors(Some(queue.front), |slot| self.slots[slot.index()].next);
@@ -207,18 +209,18 @@ impl Requests {
         pending
     }
 
-    /// Returns whether some request had a name.
+    /// Returns whether any request was named.
     pub(crate) fn has_names(&self) -> bool {
         self.has_names
     }
 
-    /// Returns the largest number of requests that were pending at once.
+    /// Returns the number of slots: the largest number of requests that existed at once.
     pub(crate) fn slots(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Returns the last request of each key, in the order of posting, as SimGrid waits for them; but all where requests have
-    /// names.
+    /// Returns the requests to be waited for at the end: like SimGrid the last one of each key, in posting order; but all of them
+    /// if any request was named.
     pub(crate) fn pending_at_end(&self) -> Vec<Slot> {
         if self.has_names {
             return self.all_pending();
@@ -228,7 +230,7 @@ impl Requests {
         last
     }
 
-    /// Says that no request of the key is pending.
+    /// Makes the error that no request of the key is pending.
     #[cold]
     pub(crate) fn not_pending(&self, action: &'static str, key: RequestKey) -> TextError {
         const SHOWN: usize = 4;

@@ -1,4 +1,4 @@
-//! The bodies of loops, each stored once.
+//! Loop bodies, each stored once.
 
 use rustc_hash::FxHashMap;
 
@@ -6,17 +6,17 @@ use crate::archive::MAX_DEPTH;
 use crate::fold::as_loop;
 use crate::record::Record;
 
-/// A loop body: items, of which some may be loops.
+/// A loop body: items, some of which may be loops.
 struct Body {
     items: Box<[Record]>,
     hash: u64,
-    /// Records of one run where its loops are written in the shorter way.
+    /// Number of records of one run, with each loop in its shorter form.
     cost: u64,
-    /// Nesting of loops within.
+    /// Depth of the loops within.
     depth: usize,
 }
 
-/// The bodies of loops that were found.
+/// The stored bodies of loops.
 #[derive(Default)]
 pub(super) struct Bodies {
     bodies: Vec<Body>,
@@ -40,7 +40,8 @@ impl Bodies {
         self.bodies[body as usize].hash
     }
 
-    /// Stores a body; `None` where a loop of it would nest too deeply, or where its hash is that of another one.
+    /// Stores a body unless it is stored already; returns its number, or `None` if a loop of it would nest too deeply or its hash
+    /// collides with that of another body.
     pub(super) fn intern(&mut self, items: &[Record], hash: u64) -> Option<u32> {
         if let Some(&body) = self.by_hash.get(&hash) {
             return (self.items(body) == items).then_some(body);
@@ -61,7 +62,7 @@ impl Bodies {
         as_loop(item).map_or(0, |(body, _)| self.bodies[body as usize].depth + 1)
     }
 
-    /// Returns how many records an item takes, and whether a loop is then written as one.
+    /// Returns the number of records of an item, and whether it is written as a loop.
     fn cost(&self, item: Record) -> (u64, bool) {
         let Some((body, count)) = as_loop(item) else { return (1, false) };
         let once = self.bodies[body as usize].cost;

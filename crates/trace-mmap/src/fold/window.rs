@@ -1,34 +1,34 @@
-//! The items that may still become part of a loop.
+//! Window of the items that may still become part of a loop.
 
 use crate::fold::bodies::Bodies;
 use crate::fold::{KEPT, as_loop};
 use crate::record::Record;
 
-/// Places in the table of last items.
+/// Number of entries of the hash table of last items.
 const TABLE: usize = 1 << 16;
 
-/// No item: a window is shorter than this.
+/// Index that stands for no item; windows are shorter.
 const NONE: u32 = u32::MAX;
 
-/// Base of the rolling hash; odd, so that no factor is lost modulo 2^64.
+/// Base of the rolling hash; odd, so that multiplication by it is invertible modulo 2^64.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The window, a stack of items.
+/// The window: a stack of items, with hash chains.
 ///
-/// Both chains are stacks too: an item that leaves at the end is the head of its chains, because all behind it left
-/// before.
+/// The chains are stacks too: an item that is popped is the head of its chains, because all later items were popped before.
 pub(super) struct Window {
     items: Vec<Record>,
-    /// The hash of all items before each, and of all.
+    /// Prefix hashes: the hash of all items before each item, and of all items.
     hashes: Vec<u64>,
-    /// The item before with the same place in `last`.
+    /// Chain of each item: the previous item with the same entry in `last`.
     earlier: Vec<u32>,
-    /// The last item by a hash of it.
+    /// Last item with each hash.
     last: Box<[u32]>,
-    /// By the length of the window: the last loop of whose body there is one more run if the window has that length.
+    /// For each length of the window, the last loop that may be followed by exactly one run of its body at that length.
     due: Vec<u32>,
-    /// The loop before with the same place in `due`.
+    /// Chain of each loop: the previous loop with the same entry in `due`.
     due_earlier: Vec<u32>,
+    /// Powers of the base of the rolling hash.
     powers: Box<[u64]>,
 }
 
@@ -54,7 +54,7 @@ impl Window {
         &self.items
     }
 
-    /// Returns a hash of the items of a range.
+    /// Returns the hash of the items of a range.
     #[inline]
     pub(super) fn hash(&self, start: usize, end: usize) -> u64 {
         self.hashes[end].wrapping_sub(self.hashes[start].wrapping_mul(self.powers[end - start]))
@@ -71,7 +71,7 @@ impl Window {
             .filter(move |index| Some(self.items[*index]) == last)
     }
 
-    /// Returns the loops behind which stand as many items as their body has.
+    /// Returns the loops that are followed by as many items as their body has.
     #[inline]
     pub(super) fn due(&self) -> impl Iterator<Item = usize> + '_ {
         let next = |index: &u32| Some(self.due_earlier[*index as usize]).filter(|index| *index != NONE);
@@ -134,7 +134,7 @@ impl Window {
     }
 }
 
-/// Returns the length of the window at which there may be one more run of the body of a loop.
+/// Returns the length of the window at which one more run of the body of a loop may be complete; `None` for other items.
 fn due_at(index: u32, item: Record, bodies: &Bodies) -> Option<usize> {
     let (body, _) = as_loop(item)?;
     Some(index as usize + 1 + bodies.items(body).len())
@@ -147,7 +147,7 @@ fn mix(item: Record) -> u64 {
     (mixed ^ mixed >> 32).wrapping_mul(0xff51_afd7_ed55_8ccd)
 }
 
-/// Returns the place of an item in the table of last items.
+/// Returns the entry of an item in the table of last items.
 #[inline]
 fn place(mixed: u64) -> usize {
     (mixed >> 48) as usize

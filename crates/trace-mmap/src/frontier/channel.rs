@@ -1,53 +1,53 @@
-//! Which messages between two ranks are received.
+//! Matching of the messages between two ranks.
 
 use pdes_core::Rank;
 
 use super::{Ends, Posted, Rest};
 use crate::channel::Tag;
 
-/// The action that never comes.
+/// Index that stands for no action.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// A message that is sent.
+/// A send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) posted: Posted,
     pub(super) tag: Tag,
-    /// The action that relies on its end; [`NEVER`] where none does.
+    /// First action that depends on its completion; [`NO_ACTION`] if there is none.
     pub(super) ended: u64,
-    /// Whether it is the start of a persistent request, whose mode is that of all starts.
+    /// Whether it is a start of a persistent request, which cannot be made buffered: all starts have one mode.
     pub(super) is_persistent: bool,
 }
 
-/// A receive, or a look for a message.
+/// A receive or a probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) posted: Posted,
     pub(super) tag: Option<Tag>,
-    /// The action that relies on its message; [`NEVER`] where none does.
+    /// First action that depends on its message; [`NO_ACTION`] if there is none.
     pub(super) ended: u64,
-    /// The action that cancels it.
+    /// Action that cancels it; [`NO_ACTION`] if there is none.
     pub(super) cancelled: u64,
-    /// Whether it leaves the message where it is.
+    /// Whether it is a probe, which leaves the message.
     pub(super) peeks: bool,
 }
 
-/// All messages from one rank to another on a communicator, in the order of their sends, and of their receives.
+/// All sends from one rank to another on a communicator, and all receives for them, each in the order of posting.
 #[derive(Debug, Default)]
 pub(super) struct Channel {
     pub(super) sends: Vec<Sent>,
     pub(super) takes: Vec<Taken>,
 }
 
-/// What a channel lacks.
+/// Unmatched sends and receives of a channel.
 pub(super) struct Unmatched<'a> {
     pub(super) sends: Vec<&'a Sent>,
     pub(super) takes: Vec<&'a Taken>,
 }
 
 impl Channel {
-    /// Matches receives, in the order of their posting, with the first messages that fit, as MPI does: messages do not
-    /// overtake each other.
+    /// Matches receives, in the order of posting, with the first messages that fit. This is the matching of MPI, where messages
+    /// do not overtake each other.
     pub(super) fn unmatched(&self, sender_end: u64, receiver_end: u64) -> Unmatched<'_> {
         let sends = &self.sends[..self.sends.partition_point(|sent| sent.posted.0 < sender_end)];
         let takes = &self.takes[..self.takes.partition_point(|taken| taken.posted.0 < receiver_end)];
@@ -68,7 +68,7 @@ impl Channel {
         Unmatched { sends: left.collect(), takes: lacking }
     }
 
-    /// Ends both ranks before they rely on what is not there.
+    /// Cuts both ranks before actions that depend on missing sends or receives.
     pub(super) fn limit(&self, (from, to): (Rank, Rank), ends: &Ends, next: &mut Ends) {
         let (sender_end, receiver_end) = (ends[from.index()], ends[to.index()]);
         let Unmatched { sends, takes } = self.unmatched(sender_end, receiver_end);
@@ -80,7 +80,7 @@ impl Channel {
         }
     }
 
-    /// Marks what is left without its other side.
+    /// Marks the unmatched sends and receives in the results.
     pub(super) fn mark(&self, (from, to): (Rank, Rank), ends: &Ends, rests: &mut [Rest]) {
         let Unmatched { sends, takes } = self.unmatched(ends[from.index()], ends[to.index()]);
         let (persistent, others): (Vec<&Sent>, Vec<&Sent>) =

@@ -1,4 +1,4 @@
-//! What ranks send, receive and enter, and which of their actions rely on it.
+//! Sends, receives and collective operations of all ranks, with the actions that depend on their completion.
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ use crate::channel::{InIdx, OutIdx, Slot, Tag};
 use crate::communicator::{CommId, CommIdx, Group};
 use crate::trace::RankTrace;
 
-/// A channel: sender, receiver, communicator.
+/// Key of a channel: sender, receiver, communicator.
 type Key = (Rank, Rank, CommId);
 
-/// A sequence of operations that members of a group enter in the same order: those on a communicator, or, by the number of what it
-/// makes, a `comm_create_group`.
+/// Key of a sequence of operations that the members of a group enter in the same order: the operations on a communicator, or
+/// (flag set) the `comm_create_group` that creates it.
 type SequenceKey = (CommId, bool);
 
-/// Operations of a group, by rank: the action that enters each, and that which relies on its end.
+/// Operations of a group: for each rank, the action that enters each operation and the first that depends on its completion.
 #[derive(Debug)]
 struct Sequence {
     group: Arc<Group>,
     entered: FxHashMap<Rank, Vec<(Posted, u64)>>,
 }
 
-/// What all ranks do to each other.
+/// Communication of all ranks.
 ///
-/// The maps are iterated, but what comes out does not depend on the order: minima and sets.
+/// The maps are iterated, but the results (minima and sets) do not depend on the order.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     channels: FxHashMap<Key, Channel>,
     sequences: FxHashMap<SequenceKey, Sequence>,
-    /// Receives of a rank whose message the run did not record: those that had not completed, and starts of persistent ones.
+    /// Receives of a rank from an unrecorded source: those that had not completed, and starts of persistent ones.
     unknown: FxHashMap<(Rank, CommId), Vec<Taken>>,
 }
 
-/// Where an operation that a request stands for is noted.
+/// Reference to the operation of a request.
 #[derive(Clone, Copy)]
 enum Place {
     Sent(Key, usize),
@@ -47,7 +47,7 @@ enum Place {
     Entered(SequenceKey, usize),
 }
 
-/// What the start of a persistent request does.
+/// Operation that the start of a persistent request performs.
 #[derive(Clone, Copy)]
 enum Template {
     Send(OutIdx),
@@ -55,19 +55,19 @@ enum Template {
     Nothing,
 }
 
-/// Follows a rank.
+/// Collector of the communication of one rank.
 struct Follower<'a> {
     events: &'a mut Events,
     rank: Rank,
     trace: &'a RankTrace,
-    /// The action at hand.
+    /// Index of the current action.
     at: u64,
     pending: FxHashMap<Slot, Place>,
     persistent: FxHashMap<Slot, Template>,
 }
 
 impl Events {
-    /// Adds what a rank does.
+    /// Adds the communication of a rank.
     pub(super) fn add(&mut self, rank: Rank, trace: &RankTrace) {
         let (pending, persistent) = (FxHashMap::default(), FxHashMap::default());
         let mut follower = Follower { events: self, rank, trace, at: 0, pending, persistent };
@@ -77,8 +77,8 @@ impl Events {
         }
     }
 
-    /// Lowers the ends of ranks to before they rely on what is beyond the ends of others; only what has to do with ranks whose ends
-    /// have changed is looked at.
+    /// Lowers the ends of ranks to before actions that depend on actions beyond the ends of others. Only channels and groups with a
+    /// rank whose end has changed are examined, and receives from unrecorded sources.
     pub(super) fn limit(&self, ends: &Ends, is_changed: &[bool], next: &mut Ends) {
         for (&(from, to, _), channel) in &self.channels {
             if is_changed[from.index()] || is_changed[to.index()] {
@@ -99,7 +99,7 @@ impl Events {
         }
     }
 
-    /// Marks what is left without its other side.
+    /// Marks the unmatched operations in the results.
     pub(super) fn mark(&self, ends: &Ends, rests: &mut [Rest]) {
         for (&(from, to, _), channel) in &self.channels {
             channel.mark((from, to), ends, rests);
@@ -115,7 +115,8 @@ impl Events {
         }
     }
 
-    /// Returns the receives from an unknown source for which no message is left: those that the program relies on come first.
+    /// Returns the receives from an unrecorded source for which no message is left. Messages are given only to receives on which
+    /// kept actions depend; the others are all returned.
     fn lacking<'a>(
         &self,
         rank: Rank,
@@ -131,7 +132,7 @@ impl Events {
         let mut left: Vec<Tag> = left.map(|sent| sent.tag).collect();
         let alive = || takes.iter().filter(|taken| taken.posted.0 < end && taken.cancelled >= end);
         let (relied, idle): (Vec<&Taken>, Vec<&Taken>) = alive().partition(|taken| taken.ended < end);
-        // Those with a tag before those that take any, so that a message is not taken away from the only one that it fits.
+        // Receives with a tag come before those with any tag, which must not take the only message that fits the former.
         let (tagged, any): (Vec<&Taken>, Vec<&Taken>) =
             relied.into_iter().partition(|taken| taken.tag.is_some());
         let lacks = |taken: &&Taken| {
@@ -145,7 +146,7 @@ impl Events {
 }
 
 impl Sequence {
-    /// Returns the operations that not all members enter before their ends.
+    /// Returns the operations that some member does not enter before its end.
     fn lacking(&self, ends: &Ends) -> Vec<(Rank, (Posted, u64))> {
         let alive = |rank: Rank| {
             let entered = self.entered.get(&rank).map_or(&[][..], Vec::as_slice);
@@ -227,7 +228,7 @@ impl Follower<'_> {
             Call::NewCommunicator { parent, .. } => {
                 self.enter((self.trace.id(parent), false), parent, None);
             }
-            // Sends to nobody, tests that find nothing, and what only this rank knows of.
+            // Sends to nobody, tests without a completion, and calls that concern this rank only.
             _ => {}
         }
     }
@@ -255,7 +256,7 @@ impl Follower<'_> {
                 takes.push(taken);
                 Place::Taken(key, takes.len() - 1)
             }
-            // A look that says nothing of its message asks for nothing.
+            // A probe without a recorded source requires no particular message.
             None if peeks => return,
             None => {
                 let key = (self.rank, communicator);
@@ -304,7 +305,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Notes that the program relies on the end of a request from here on; one that is not active is complete.
+    /// Records that the current action depends on the completion of a request; does nothing for an inactive one.
     fn complete(&mut self, slot: Slot) {
         let at = self.at;
         match self.pending.remove(&slot) {

@@ -1,4 +1,4 @@
-//! Writing what is left of a rank.
+//! Writer of the kept actions of a rank.
 
 use std::io::{self, Write};
 
@@ -13,12 +13,12 @@ use crate::communicator::CommId;
 use crate::structure::{CallOp, Op, Peer, RecvFrom, RequestName, SendTo, TextLine};
 use crate::trace::{Ops, RankTrace};
 
-/// Writes the actions of a rank that are left, and leaves requests out that have no other side.
+/// Writer of the kept actions of a rank, without the dropped requests.
 pub(super) struct Rewrite<'a> {
     rank: Rank,
     trace: &'a RankTrace,
     rest: &'a Rest,
-    /// Names of the requests that were left out, and are named until the end.
+    /// Names of the dropped requests, to which later actions refer.
     gone: FxHashSet<RequestName>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Rewrite<'a> {
         Self { rank, trace, rest, gone: FxHashSet::default() }
     }
 
-    /// Writes the text; returns how many of the rank's actions are in it.
+    /// Writes the text; returns the number of actions of the rank that are kept in it.
     pub(super) fn write(mut self, out: &mut impl Write) -> io::Result<u64> {
         let (rank, trace, mut kept) = (self.rank, self.trace, 0);
         let mut measured = trace.measured();
@@ -35,13 +35,13 @@ impl<'a> Rewrite<'a> {
             let mut time = measured.as_mut().and_then(Iterator::next).and_then(|(_, time)| time);
             let ops = self.left(at, op);
             kept += u64::from(!ops.is_empty());
-            // The time of an action that is made two is that of the first.
+            // If an action is written as two, the first gets its time.
             ops.iter().try_for_each(|op| write_line(out, TextLine { rank, op }, time.take()))?;
         }
         Ok(kept)
     }
 
-    /// Returns what is left of an action.
+    /// Returns the operations that replace an action: none, one or two.
     fn left(&mut self, at: u64, op: Op) -> Vec<Op> {
         let op = match op {
             Op::Call(CallOp::Start { requests }) => {
@@ -64,11 +64,11 @@ impl<'a> Rewrite<'a> {
     }
 
     fn is_dropped(&self, at: u64, name: RequestName) -> bool {
-        // In a trace that was read, requests are named by their places.
+        // `Ops` names requests by their slots.
         self.rest.dropped.contains(&(at, Some(Slot::new(name.get()))))
     }
 
-    /// Leaves out the names of requests that are not there; `None` where nothing else is named.
+    /// Removes the names of dropped requests; returns `None` if no other request is named.
     fn without_gone(&self, op: Op) -> Option<Op> {
         let Op::Call(mut op) = op else { return Some(op) };
         let is_left = |name: &RequestName| !self.gone.contains(name);
@@ -105,7 +105,7 @@ fn posted(op: &Op) -> Option<RequestName> {
     }
 }
 
-/// Has a send end whether or not there is a receive.
+/// Makes a send buffered, so that it completes without a receive.
 fn buffered(op: Op) -> Vec<Op> {
     let mode = SendMode::Buffered;
     match op {

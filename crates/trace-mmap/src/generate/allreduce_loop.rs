@@ -14,11 +14,11 @@ pub struct AllreduceLoopParameters {
     pub ranks: u32,
     /// Number of iterations; default: 1000.
     pub iterations: u64,
-    /// Numbers of 8 bytes that are reduced, at most 2^45; default: 1.
+    /// Number of doubles in the reduction, at most 2^45; default: 1.
     pub count: u64,
-    /// Computation of a rank per iteration, in flop; default: 1e6.
+    /// Computation of a rank per iteration \[flop\]; default: 1e6.
     pub flops: f64,
-    /// Computation that a reduction charges to each rank, in flop; default: 0.
+    /// Computation of a reduction on each rank \[flop\]; default: 0.
     pub reduction_flops: f64,
 }
 

@@ -1,4 +1,4 @@
-//! A Fourier transform in three dimensions whose grid is cut along one: every transform transposes by an alltoall.
+//! A three-dimensional FFT with slab decomposition: every transform transposes the grid by an alltoall.
 
 use pdes_core::Rank;
 
@@ -9,7 +9,7 @@ use crate::{Collective, Datatype, Item, Op};
 
 /// Doubles in a complex number.
 const DOUBLES: u64 = 2;
-/// Most grid points per dimension: keeps the size of a block within 2^48 bytes.
+/// Largest number of grid points per dimension: keeps the size of a block within 2^48 bytes.
 const MOST_POINTS: u64 = 1 << 20;
 
 /// Parameters of [`AlltoallFft`].
@@ -17,15 +17,15 @@ const MOST_POINTS: u64 = 1 << 20;
 pub struct AlltoallFftParameters {
     /// Number of ranks; divides the first and the last extent of the grid. Default: 16.
     pub ranks: u32,
-    /// Grid points of 16 bytes along each dimension, at most 2^20; the last one is cut before the transposition, the first
-    /// one after it. Default: 256 x 256 x 128.
+    /// Grid points, of 16 B each, along each dimension, at most 2^20. The last dimension is distributed before the transposition, the
+    /// first one after it. Default: 256 x 256 x 128.
     pub grid: [u64; 3],
     /// Number of transforms; default: 20.
     pub steps: u64,
-    /// Computation per point and level of a transform along one dimension, which has log2(extent) levels, rounded up
-    ///, in flop; default: 5, the usual count.
+    /// Computation per point and level of a transform along one dimension \[flop\]; default: 5, the usual count. A transform has
+    /// log2(extent) levels, rounded up.
     pub flops_per_level: f64,
-    /// Computation per point and step outside the transform, in flop; default: 6, a complex product.
+    /// Computation per point and step outside the transform \[flop\]; default: 6, a complex product.
     pub flops_per_point: f64,
 }
 
@@ -72,18 +72,18 @@ impl AlltoallFft {
         Err(GenerateError::UnequalSlabs { ranks, extent, below, above })
     }
 
-    /// Computation of one rank along a dimension, in flop.
+    /// Returns the computation of one rank for the transform along a dimension \[flop\].
     fn transform(&self, dimension: usize) -> f64 {
         let extent = self.0.grid[dimension];
         self.0.flops_per_level * f64::from(extent.next_power_of_two().ilog2()) * self.points()
     }
 
-    /// Points of one rank.
+    /// Returns the number of points of one rank.
     fn points(&self) -> f64 {
         self.0.grid.iter().map(|extent| *extent as f64).product::<f64>() / f64::from(self.0.ranks)
     }
 
-    /// Doubles that a rank sends to each other one.
+    /// Returns the number of doubles that a rank sends to each other rank.
     fn block(&self) -> u64 {
         let ([first, middle, last], ranks) = (self.0.grid, u64::from(self.0.ranks));
         DOUBLES * (first / ranks) * middle * (last / ranks)

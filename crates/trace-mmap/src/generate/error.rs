@@ -1,21 +1,21 @@
-//! What can be wrong with the parameters of a generator.
+//! Errors in the parameters of a generator.
 
 use pdes_core::Bytes;
 
 use super::npb_lu::Class;
 
-/// Why a generator cannot be made from its parameters, or a program cannot be generated.
+/// The parameters of a generator are illegal, or a program cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GenerateError {
-    /// The number of ranks has no process grid in this benchmark.
+    /// The benchmark has no process grid for this number of ranks.
     #[error(
         "NPB LU class {class} does not run on {ranks} ranks: the nearest legal counts are {}",
         nearest(*below, *above)
     )]
     RankCount {
-        /// The class asked for.
+        /// The class requested.
         class: Class,
-        /// The number of ranks asked for.
+        /// The number of ranks requested.
         ranks: u32,
         /// The largest legal count below it.
         below: Option<u32>,
@@ -27,27 +27,27 @@ pub enum GenerateError {
     TooFewRanks {
         /// The generator.
         kind: &'static str,
-        /// The number of ranks asked for.
+        /// The number of ranks requested.
         ranks: u32,
-        /// The least number that makes sense.
+        /// The smallest legal number.
         least: u32,
     },
-    /// The process grid has more ranks than 32 bits can number.
+    /// The process grid has 2^32 ranks or more.
     #[error("a process grid of {} x {} x {} has more than 2^32 - 1 ranks", grid[0], grid[1], grid[2])]
     TooManyRanks {
         /// The process grid.
         grid: [u32; 3],
     },
-    /// A process grid has more processes than grid points along one dimension.
+    /// Along one dimension there are more processes than cells.
     #[error(
         "dimension {dimension} has {cells} cells for {processes} processes, expected one cell each or more"
     )]
     EmptySubdomain {
         /// The dimension, from 0.
         dimension: usize,
-        /// Cells of the grid along it.
+        /// Number of cells along it.
         cells: u64,
-        /// Processes along it.
+        /// Number of processes along it.
         processes: u32,
     },
     /// The ranks do not divide the grid into equal slabs.
@@ -56,9 +56,9 @@ pub enum GenerateError {
         nearest(*below, *above)
     )]
     UnequalSlabs {
-        /// The number of ranks asked for.
+        /// The number of ranks requested.
         ranks: u32,
-        /// Greatest common divisor of the extents that are cut, in points; legal counts divide it.
+        /// Greatest common divisor of the two distributed extents, in points; legal counts divide it.
         extent: u64,
         /// The largest legal count below.
         below: Option<u32>,
@@ -76,34 +76,34 @@ pub enum GenerateError {
     Amount {
         /// The name of the parameter.
         parameter: &'static str,
-        /// What was found.
+        /// The value found.
         value: f64,
     },
     /// The smallest message is larger than the largest one.
     #[error("messages of {min} to {max} bytes: the smallest is larger than the largest")]
     EmptyRange {
-        /// Smallest message, in bytes.
+        /// Smallest message \[B\].
         min: u64,
-        /// Largest message, in bytes.
+        /// Largest message \[B\].
         max: u64,
     },
-    /// A parameter is beyond what the generator can express.
+    /// A parameter is too large.
     #[error("{parameter} is {found}, expected at most {most}")]
     TooLarge {
         /// The name of the parameter.
         parameter: &'static str,
-        /// What was found.
+        /// The value found.
         found: u64,
         /// The largest legal value.
         most: u64,
     },
-    /// The spread of a jitter is not a fraction.
+    /// The spread of a jitter is not between 0 and 1.
     #[error("a jitter spreads by {spread}, expected a number from 0 to 1")]
     Spread {
-        /// What was found.
+        /// The value found.
         spread: f64,
     },
-    /// A jitter of every action must unroll the loops, and there are too many actions for that.
+    /// A jitter of every action unrolls the loops, but the rank has too many actions for that.
     #[error(
         "a jitter of every action unrolls the loops of rank {rank}: {actions} actions, at most {most}; \
          take fewer steps or one factor per rank"
@@ -113,18 +113,18 @@ pub enum GenerateError {
         rank: u32,
         /// Its number of actions.
         actions: u64,
-        /// The largest number that is unrolled.
+        /// The largest number of actions that may be unrolled.
         most: u64,
     },
-    /// The letter names no class.
+    /// The letter is not that of a class.
     #[error("class {found:?} is unknown, expected one of S W A B C D E F")]
     Class {
-        /// What was found.
+        /// The value found.
         found: String,
     },
 }
 
-/// Names the counts that exist.
+/// Formats the nearest legal counts.
 fn nearest(below: Option<u32>, above: Option<u32>) -> String {
     match (below, above) {
         (Some(below), Some(above)) => format!("{below} and {above}"),
@@ -133,27 +133,27 @@ fn nearest(below: Option<u32>, above: Option<u32>) -> String {
     }
 }
 
-/// Refuses zero.
+/// Checks that a parameter is not zero.
 pub(super) fn positive(parameter: &'static str, value: u64) -> Result<(), GenerateError> {
     if value == 0 { Err(GenerateError::Zero { parameter }) } else { Ok(()) }
 }
 
-/// Refuses what is no amount of computation.
+/// Checks that an amount of computation is finite and not negative.
 pub(super) fn amount(parameter: &'static str, value: f64) -> Result<(), GenerateError> {
     if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(GenerateError::Amount { parameter, value }) }
 }
 
-/// Refuses what is larger than `most`.
+/// Checks that a parameter is at most `most`.
 pub(super) fn at_most(parameter: &'static str, found: u64, most: u64) -> Result<(), GenerateError> {
     if found > most { Err(GenerateError::TooLarge { parameter, found, most }) } else { Ok(()) }
 }
 
-/// Refuses too few ranks.
+/// Checks that there are at least `least` ranks.
 pub(super) fn at_least(kind: &'static str, ranks: u32, least: u32) -> Result<(), GenerateError> {
     if ranks < least { Err(GenerateError::TooFewRanks { kind, ranks, least }) } else { Ok(()) }
 }
 
-/// Refuses a message that is larger than a trace can hold.
+/// Checks that a message has at most 2^48 bytes, the limit of traces.
 pub(super) fn message(parameter: &'static str, bytes: Bytes) -> Result<(), GenerateError> {
     at_most(parameter, bytes.get(), 1 << 48)
 }

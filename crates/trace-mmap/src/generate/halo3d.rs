@@ -1,4 +1,4 @@
-//! A stencil of seven points on a grid in three dimensions.
+//! Halo exchange of a seven-point stencil on a three-dimensional grid.
 
 use pdes_core::{Bytes, Rank};
 
@@ -7,9 +7,9 @@ use super::error::{GenerateError, amount, at_most, positive};
 use super::program::ProgramBuilder;
 use crate::{Item, Op, Tag};
 
-/// Most cells per dimension: keeps a face within 2^48 bytes.
+/// Largest number of cells per dimension: keeps a face within 2^48 bytes.
 const MOST_CELLS: u64 = 1 << 20;
-/// Most bytes per cell of a face.
+/// Largest size of a cell of a face \[B\].
 const MOST_CELL_BYTES: u64 = 1 << 8;
 
 /// Parameters of [`Halo3d`].
@@ -17,17 +17,17 @@ const MOST_CELL_BYTES: u64 = 1 << 8;
 pub struct Halo3dParameters {
     /// Cells of the whole grid along each dimension, at most 2^20; default: 256 x 256 x 256.
     pub cells: [u64; 3],
-    /// Processes along each dimension, no more than cells; the first dimension varies fastest with the rank. Where they do
-    /// not divide the cells, the first ones have one more. Default: 2 x 2 x 2.
+    /// Processes along each dimension, no more than cells; the first dimension varies fastest with the rank. If they do not
+    /// divide the cells evenly, the first processes have one cell more. Default: 2 x 2 x 2.
     pub processes: [u32; 3],
-    /// Whether the last process of a dimension is a neighbour of the first one; default: no. A dimension of one process
-    /// wraps around without messages.
+    /// Periodic boundaries: the last process of a dimension is a neighbour of the first one; default: no. A dimension of one
+    /// process wraps around without messages.
     pub periodic: bool,
     /// Number of iterations; default: 1000.
     pub iterations: u64,
-    /// Size of the message per cell of the face, at most 256; default: 8 bytes.
+    /// Size of a message per cell of the face \[B\], at most 256; default: 8.
     pub cell_bytes: Bytes,
-    /// Computation per cell and iteration, in flop; default: 8.
+    /// Computation per cell and iteration \[flop\]; default: 8.
     pub flops_per_cell: f64,
 }
 
@@ -94,7 +94,7 @@ impl Halo3d {
         Rank::new((z * second + y) * first + x)
     }
 
-    /// Returns the cells of a position along each dimension.
+    /// Returns the number of cells of a process along each dimension.
     fn extents(&self, position: [u32; 3]) -> [u64; 3] {
         std::array::from_fn(|dimension| {
             let cells = self.parameters.cells[dimension];
@@ -103,7 +103,7 @@ impl Halo3d {
         })
     }
 
-    /// Returns the neighbours along a dimension, before and after.
+    /// Returns the neighbours along a dimension: the one before and the one after.
     fn neighbours(&self, position: [u32; 3], dimension: usize) -> [Option<Rank>; 2] {
         let (here, processes) = (position[dimension], self.parameters.processes[dimension]);
         let wrap = self.parameters.periodic && processes > 1;
@@ -116,7 +116,7 @@ impl Halo3d {
         })
     }
 
-    /// Returns the faces of a position with a neighbour.
+    /// Returns the faces of a process that have a neighbour.
     fn faces(&self, position: [u32; 3]) -> Vec<Face> {
         let extents = self.extents(position);
         let mut faces = Vec::with_capacity(6);
@@ -132,7 +132,7 @@ impl Halo3d {
     }
 }
 
-/// A face with a neighbour behind it. The tag is the direction in which a message travels.
+/// A face between a process and a neighbour. The tag of a message is its direction.
 #[derive(Clone, Copy, Debug)]
 struct Face {
     peer: Rank,

@@ -1,4 +1,4 @@
-//! Noise on the computation of a generated program.
+//! Random noise on the computation of a generated program.
 
 use pdes_core::Rank;
 
@@ -6,23 +6,22 @@ use super::error::GenerateError;
 use super::random::fraction;
 use crate::{Item, Op, flatten};
 
-/// Most actions of a rank whose loops a jitter unrolls.
+/// Largest number of actions of a rank whose loops are unrolled.
 const MOST_UNROLLED: u64 = 1 << 23;
 
-/// What has a factor of its own.
+/// Scope of a random factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterScope {
-    /// Each rank: load imbalance. Loops stay loops.
+    /// One factor per rank: load imbalance. Loops are kept.
     Rank,
-    /// Each computation: noise. Loops are unrolled, because no iteration is like the other, so that it is for programs of
-    /// at most 2^23 actions per rank.
+    /// One factor per computation: noise. Loops are unrolled, because iterations differ; at most 2^23 actions per rank.
     Action,
 }
 
-/// Multiplies amounts of computation by factors drawn evenly from `1 - spread` to `1 + spread`.
+/// Multiplies amounts of computation by random factors, uniform between `1 - spread` and `1 + spread`.
 ///
-/// The factor depends on the seed, the rank and, by scope, the index of the computation among those of the rank: on
-/// nothing else, so that ranks can be generated in any order. Amounts stay whole operations.
+/// The factor depends only on the seed, the rank and, with [`JitterScope::Action`], the index of the computation within the rank, so
+/// that ranks can be generated in any order. Amounts are rounded to whole flops.
 ///
 /// ```
 /// use pdes_core::Rank;
@@ -45,7 +44,7 @@ impl Jitter {
     /// Makes a jitter.
     ///
     /// # Errors
-    /// [`GenerateError::Spread`] where the spread is not between 0 and 1.
+    /// [`GenerateError::Spread`] if the spread is not between 0 and 1.
     pub fn new(seed: u64, spread: f64, scope: JitterScope) -> Result<Self, GenerateError> {
         if (0.0..=1.0).contains(&spread) {
             Ok(Self { seed, spread, scope })
@@ -54,10 +53,10 @@ impl Jitter {
         }
     }
 
-    /// Returns the program with its computation multiplied.
+    /// Returns the program with its amounts of computation multiplied.
     ///
     /// # Errors
-    /// [`GenerateError::Unrolled`] where the scope is an action and the program has more than 2^23.
+    /// [`GenerateError::TooManyToUnroll`] if the scope is [`JitterScope::Action`] and the program has more than 2^23 actions.
     pub fn apply(&self, rank: Rank, mut program: Vec<Item>) -> Result<Vec<Item>, GenerateError> {
         match self.scope {
             JitterScope::Rank => scale(&mut program, self.factor(&[rank.get().into()])),

@@ -1,4 +1,4 @@
-//! A master that hands out tasks and takes results from any worker.
+//! Master and workers: the master sends tasks and receives results with wildcard receives.
 
 use pdes_core::{Bytes, Rank};
 
@@ -18,11 +18,11 @@ pub struct MasterWorkerParameters {
     pub ranks: u32,
     /// Number of tasks; default: 1000.
     pub tasks: u64,
-    /// Size of a task, at most 2^48; default: 1024 bytes.
+    /// Size of a task \[B\], at most 2^48; default: 1024.
     pub task_bytes: Bytes,
-    /// Size of a result, at most 2^48; default: 8192 bytes.
+    /// Size of a result \[B\], at most 2^48; default: 8192.
     pub result_bytes: Bytes,
-    /// Computation of a worker per task, in flop; default: 1e7. [`Jitter`](super::Jitter) makes it uneven.
+    /// Computation of a worker per task \[flop\]; default: 1e7. [`Jitter`](super::Jitter) makes it uneven.
     pub flops: f64,
 }
 
@@ -41,8 +41,8 @@ impl Default for MasterWorkerParameters {
 /// In each round rank 0 sends a task to every worker and receives as many results from any source; the last round may have
 /// fewer tasks than there are workers. Then an empty message ends each worker.
 ///
-/// A program that is fixed before it runs cannot give the next task to whoever was first, so that workers have their tasks in
-/// turn. What depends on time is the order in which the master takes the results.
+/// A trace is fixed before it is replayed, so that the next task cannot go to the first idle worker: tasks are distributed
+/// round-robin. Only the order in which the master receives the results depends on time.
 ///
 /// ```
 /// use pdes_core::Rank;
@@ -73,7 +73,7 @@ impl MasterWorker {
         self.0.ranks - 1
     }
 
-    /// Returns the number of rounds in which every worker has a task, and that of the tasks left.
+    /// Returns the number of full rounds, and the number of tasks in the last, partial one.
     fn rounds(&self) -> (u64, u32) {
         let workers = u64::from(self.workers());
         (self.0.tasks / workers, (self.0.tasks % workers) as u32)
@@ -86,7 +86,7 @@ impl MasterWorker {
         (1..self.0.ranks).for_each(|worker| program.send(Rank::new(worker), END, Bytes::ZERO));
     }
 
-    /// Writes a round of the master with tasks for the first workers.
+    /// Writes a round of the master, with tasks for the first `tasks` workers.
     fn write_round(&self, program: &mut ProgramBuilder, tasks: u32) {
         (1..=tasks).for_each(|worker| program.send(Rank::new(worker), TASK, self.0.task_bytes));
         program.repeat(tasks.into(), |body| body.recv_any(RESULT, self.0.result_bytes));

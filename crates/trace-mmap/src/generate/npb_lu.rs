@@ -1,4 +1,4 @@
-//! NPB LU: a solver that sweeps waves through a grid, the classic of fine-grained pipelines.
+//! NPB LU: wavefront sweeps through a grid (SSOR), the classic fine-grained pipeline.
 
 mod class;
 mod exchange;
@@ -16,11 +16,11 @@ use super::error::{GenerateError, amount, positive};
 use super::{Generator, count};
 use crate::Item;
 
-/// Which of the short computations between the calls of a sweep are recorded.
+/// Selection of the short computations between the calls of a sweep that are recorded.
 ///
-/// Per plane a rank receives, receives, computes, sends and sends. What it does between two receives or two sends takes
-/// about a microsecond; a tracer may leave it out. The acquired traces hold 0.2 to 98 % of those between receives and at
-/// most 3 % of those between sends.
+/// Per plane a rank receives, receives, computes, sends and sends. A computation between two receives or two sends takes about a
+/// microsecond, and a tracer may omit it. The acquired traces have 0.2 to 98 % of those between receives and at most 3 % of those
+/// between sends.
 ///
 /// | | actions per plane of an inner rank | class E on 16,384 ranks |
 /// |---|---|---|
@@ -29,13 +29,13 @@ use crate::Item;
 /// | `EveryGap` | 8 | 79.8e9 |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recording {
-    /// That between two receives, as in the acquired class A trace.
+    /// The one between two receives, as in the acquired class A trace.
     Receives,
-    /// Also that between two sends.
+    /// Also the one between two sends.
     #[default]
     ReceivesAndSends,
-    /// Also that between the last send and the next receive. This gives the action counts published for classes B and C
-    /// on 8 to 128 ranks within 0.3 %, but for class B on 8 ranks, where `ReceivesAndSends` does.
+    /// Also the one between the last send and the next receive. This reproduces the action counts published for classes B and C
+    /// on 8 to 128 ranks within 0.3 %, except for class B on 8 ranks, which `ReceivesAndSends` reproduces.
     EveryGap,
 }
 
@@ -44,18 +44,18 @@ pub enum Recording {
 pub struct NpbLuParameters {
     /// Problem class: the grid size.
     pub class: Class,
-    /// Number of processes. Legal are those with a process grid of r rows and c columns, c <= r <= 2 c, that leaves each
-    /// process 3 points per side or more.
+    /// Number of ranks. Legal are those with a process grid of r rows and c columns, c <= r <= 2 c, and at least 3 points per side
+    /// and process.
     pub ranks: u32,
-    /// Number of time steps, 1 or more; default: that of the class. One more step always runs before, to warm up.
+    /// Number of time steps, 1 or more; default: that of the class. A warm-up step always precedes them.
     pub steps: u32,
-    /// Computation of a time step per inner point of the grid, in flop; default: such that all ranks together compute
+    /// Computation of a time step per inner point of the grid \[flop\]; default: such that all ranks together compute
     /// [`Class::flops_per_step`].
     pub flops_per_point: f64,
-    /// Computation that copies a value into or out of a message, in flop; default: 8, which is to a step as in the acquired
-    /// class A trace. NPB counts none.
+    /// Computation of copying a value into or out of a message \[flop\]; default: 8, which has the same ratio to a step as in the
+    /// acquired class A trace. NPB does not count it.
     pub flops_per_value: f64,
-    /// Which short computations are recorded.
+    /// Selection of the short computations that are recorded.
     pub recording: Recording,
 }
 
@@ -76,12 +76,12 @@ impl NpbLuParameters {
 
 /// The program of NPB 3.4 LU, MPI version.
 ///
-/// The sequence of communication of each rank is, call by call, that of the acquired traces, from the broadcasts of the
-/// parameters to the surface integrals. Computation is a model: a cost per point and time step, spread over the phases in the
-/// proportions of the acquired class A trace (lower sweep 38 %, upper sweep 37 %, update 4 %, right-hand side 21 %), with
-/// each plane of a sweep alike, plus the copying of messages.
+/// The sequence of MPI calls of each rank is exactly that of the acquired traces, from the broadcasts of the parameters to the
+/// surface integrals. Computation is a model: a cost per point and time step, distributed over the phases in the proportions of
+/// the acquired class A trace (lower sweep 38 %, upper sweep 37 %, update 4 %, right-hand side 21 %) and evenly over the planes of
+/// a sweep, plus the copying of messages.
 ///
-/// A program is written in O(1): the time steps and the planes are loops.
+/// A program is generated in O(1): the time steps and the planes are loops.
 ///
 /// ```
 /// use pdes_core::Rank;
@@ -104,8 +104,8 @@ impl NpbLu {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`GenerateError::RankCount`] with the nearest legal counts; [`GenerateError::Zero`] where there are no steps;
-    /// [`GenerateError::Amount`] where a cost is no amount.
+    /// [`GenerateError::RankCount`] with the nearest legal counts; [`GenerateError::Zero`] if there are no steps;
+    /// [`GenerateError::Amount`] if a cost is negative or not finite.
     pub fn new(parameters: NpbLuParameters) -> Result<Self, GenerateError> {
         let NpbLuParameters { class, ranks, steps, .. } = parameters;
         positive("steps", steps.into())?;
@@ -134,7 +134,7 @@ impl Generator for NpbLu {
 
     /// Counts the actions of all ranks.
     ///
-    /// They depend only on which neighbours a rank has, so that nine ranks stand for all. O(1).
+    /// The number of a rank depends only on which neighbours it has, so that nine ranks represent all. O(1).
     fn actions(&self) -> u64 {
         let ProcessGrid { rows, columns } = self.grid;
         let mut sum = 0_u64;
@@ -149,7 +149,7 @@ impl Generator for NpbLu {
     }
 }
 
-/// Returns the first, an inner and the last position of a line, each with the number of positions like it.
+/// Returns the first, an inner and the last position of a row or column, each with the number of positions that it represents.
 fn representatives(length: u32) -> impl Iterator<Item = (u32, u32)> {
     let (inner, last) = (length.saturating_sub(2), u32::from(length > 1));
     [(0, 1), (1, inner), (length - 1, last)].into_iter().filter(|(_, alike)| *alike > 0)

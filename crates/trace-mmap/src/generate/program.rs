@@ -1,13 +1,13 @@
-//! Writing the program of a rank down.
+//! Builder of the program of a rank.
 
 use pdes_core::{Bytes, Rank};
 
 use crate::{CallOp, Collective, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, Tag};
 
-/// A program under construction.
+/// Builder of a program.
 ///
-/// Computation is kept back until the next operation and then becomes one action, as a tracer records it: two calls of MPI
-/// have at most one computation between them.
+/// Consecutive computation is merged into one action before the next operation, as a tracer records it: between two MPI calls there
+/// is at most one computation.
 #[derive(Debug, Default)]
 pub(super) struct ProgramBuilder {
     items: Vec<Item>,
@@ -15,7 +15,7 @@ pub(super) struct ProgramBuilder {
 }
 
 impl ProgramBuilder {
-    /// Writes a whole program: `MPI_Init`, its body, `MPI_Finalize`.
+    /// Builds a complete program: `MPI_Init`, its body, `MPI_Finalize`.
     pub(super) fn whole(body: impl FnOnce(&mut Self)) -> Vec<Item> {
         let mut program = Self::default();
         program.op(Op::Init);
@@ -24,12 +24,12 @@ impl ProgramBuilder {
         program.finish()
     }
 
-    /// Adds computation, in flop.
+    /// Adds computation \[flop\].
     pub(super) fn compute(&mut self, flops: f64) {
         self.pending += flops;
     }
 
-    /// Adds any operation but a computation.
+    /// Adds any operation other than a computation.
     pub(super) fn op(&mut self, op: Op) {
         self.flush();
         self.items.push(Item::Act(op));
@@ -71,13 +71,13 @@ impl ProgramBuilder {
         self.op(Op::Collective(Collective::Bcast { count, root: Rank::new(0), datatype }));
     }
 
-    /// Adds a reduction of doubles to all ranks, which charges `flops` to each.
+    /// Adds an allreduce of doubles with a computation of `flops` on each rank.
     pub(super) fn allreduce(&mut self, count: u64, flops: f64) {
         self.op(Op::Collective(Collective::Allreduce { count, flops, datatype: Datatype::DOUBLE }));
     }
 
-    /// Adds a loop. A body that only computes is one computation; what remains pending at the end of another one is
-    /// recorded there.
+    /// Adds a loop. A body without calls becomes a single computation; otherwise computation at the end of the body stays in the
+    /// body.
     pub(super) fn repeat(&mut self, count: u64, write: impl FnOnce(&mut Self)) {
         let mut body = Self::default();
         write(&mut body);
@@ -96,7 +96,7 @@ impl ProgramBuilder {
         self.items
     }
 
-    /// Records what is pending, in whole operations: amounts stay short in text, and exact in sums.
+    /// Adds the merged computation, rounded to whole flops: amounts are short in text and exact in sums.
     fn flush(&mut self) {
         if self.pending > 0.0 {
             self.items.push(Item::Act(Op::Compute { flops: self.pending.round() }));

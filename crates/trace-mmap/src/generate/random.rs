@@ -1,8 +1,8 @@
-//! Seeded numbers that depend on nothing but their arguments.
+//! Counter-based pseudo-random numbers, which depend only on their arguments.
 
-/// Returns a well-mixed number of a seed and a position: the same on every machine, in any order of calls.
+/// Returns a hash of a seed and a position: the same on every machine, in any order of calls.
 ///
-/// Each word passes the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+/// Each word passes through the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
 /// OOPSLA 2014).
 pub(super) fn mixed(seed: u64, position: &[u64]) -> u64 {
     position.iter().fold(finalise(seed), |state, word| finalise(state ^ finalise(*word)))
@@ -13,12 +13,12 @@ pub(super) fn fraction(seed: u64, position: &[u64]) -> f64 {
     (mixed(seed, position) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Returns a number in `0..bound`, each equally likely up to a share of bound / 2^64.
+/// Returns a number in `0..bound`, uniform up to a bias of bound / 2^64.
 pub(super) fn below(bound: u64, seed: u64, position: &[u64]) -> u64 {
     ((u128::from(mixed(seed, position)) * u128::from(bound)) >> 64) as u64
 }
 
-/// Mixes the bits of a word.
+/// Mixes the bits of a word (SplitMix64).
 fn finalise(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,8 +28,8 @@ fn finalise(word: u64) -> u64 {
 
 /// A pseudo-random permutation of `0..size`, computed point by point in both directions.
 ///
-/// A Feistel network permutes a power of four at least as large; a point that lands outside walks on until it is inside
-/// (Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). Cost: O(1) expected.
+/// A Feistel network permutes `0..n` for a power of four `n` that is at least as large. A point that leaves `0..size` is permuted
+/// again until it is inside (cycle walking: Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). Cost: O(1) expected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permutation {
     size: u32,
@@ -40,17 +40,17 @@ pub(super) struct Permutation {
 impl Permutation {
     const ROUNDS: u64 = 4;
 
-    /// Makes the permutation of `0..size` that belongs to the key.
+    /// Makes the permutation of `0..size` with this key.
     pub(super) fn new(size: u32, key: u64) -> Self {
         Self { size, key, half: (33 - size.saturating_sub(1).leading_zeros()).div_ceil(2).max(1) }
     }
 
-    /// Returns where `point` goes.
+    /// Returns the image of `point`.
     pub(super) fn image(self, point: u32) -> u32 {
         self.walk(point, |word| (0..Self::ROUNDS).fold(word, |word, round| self.forward(word, round)))
     }
 
-    /// Returns what goes to `point`.
+    /// Returns the preimage of `point`.
     pub(super) fn preimage(self, point: u32) -> u32 {
         self.walk(point, |word| (0..Self::ROUNDS).rev().fold(word, |word, round| self.backward(word, round)))
     }

@@ -1,4 +1,4 @@
-//! Sparse communication with random partners.
+//! Sparse communication with random peers.
 
 use pdes_core::{Bytes, Rank};
 
@@ -8,9 +8,9 @@ use super::program::ProgramBuilder;
 use super::random::{Permutation, below, mixed};
 use crate::{Item, Op, Tag};
 
-/// Most partners per step: each has a tag of its own.
+/// Largest number of partners per step: each has its own tag.
 const MOST_PARTNERS: u64 = 1 << 16;
-/// What a number is drawn for: the first word of its position.
+/// Purpose of a random number, the first word of its position.
 const PARTNER: u64 = 0;
 const SIZE: u64 = 1;
 
@@ -21,18 +21,18 @@ pub struct RandomSparseParameters {
     pub seed: u64,
     /// Number of ranks, 2 or more; default: 16.
     pub ranks: u32,
-    /// Number of different steps, each written down in the program; default: 16.
+    /// Number of different steps in the body of the loop; default: 16.
     pub steps: u32,
-    /// How often the sequence of steps runs, as a loop; default: 100.
+    /// Number of iterations of the loop over the steps; default: 100.
     pub rounds: u64,
-    /// Messages that a rank sends per step, and receives, at most 65,536; default: 4. One that would go to the rank itself
-    /// is left out.
+    /// Number of messages that a rank sends and receives per step, at most 65,536; default: 4. Messages to the rank itself are
+    /// omitted.
     pub partners: u32,
-    /// Smallest message; default: 8 bytes.
+    /// Smallest message \[B\]; default: 8.
     pub min_bytes: Bytes,
-    /// Largest message, at most 2^48; default: 65,536 bytes. Sizes between are equally likely.
+    /// Largest message \[B\], at most 2^48; default: 65,536. Sizes are uniform between the two.
     pub max_bytes: Bytes,
-    /// Computation of a rank per step, in flop; default: 1e6.
+    /// Computation of a rank per step \[flop\]; default: 1e6.
     pub flops: f64,
 }
 
@@ -53,9 +53,9 @@ impl Default for RandomSparseParameters {
 
 /// In each step a rank posts its receives, posts its sends, waits for all and computes.
 ///
-/// The partners of a step are random permutations of the ranks, so that a rank knows who sends to it without asking
-/// everybody: its program costs O(steps x partners) on any number of ranks. No step can deadlock, as nothing blocks before
-/// all is posted.
+/// The partners of a step are random permutations of the ranks, invertible point by point, so that a rank finds its senders without
+/// scanning all ranks: its program costs O(steps x partners) on any number of ranks. No step can deadlock, because nothing blocks
+/// before all requests are posted.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomSparse(RandomSparseParameters);
 
@@ -75,7 +75,7 @@ impl RandomSparse {
         if min > max { Err(GenerateError::EmptyRange { min, max }) } else { Ok(Self(parameters)) }
     }
 
-    /// Returns who sends to whom in a step, for one of its messages per rank.
+    /// Returns the permutation from senders to receivers for one message per rank in a step.
     fn partners(&self, step: u32, partner: u32) -> Permutation {
         Permutation::new(self.0.ranks, mixed(self.0.seed, &[PARTNER, step.into(), partner.into()]))
     }

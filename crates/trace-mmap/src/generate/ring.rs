@@ -1,4 +1,4 @@
-//! A ring: every rank passes a message to the next one, round after round.
+//! A ring: every rank sends a message to the next one, round after round.
 
 use pdes_core::{Bytes, Rank};
 
@@ -14,9 +14,9 @@ pub struct RingParameters {
     pub ranks: u32,
     /// Number of rounds; default: 1000.
     pub rounds: u64,
-    /// Size of a message, at most 2^48; default: 1024 bytes.
+    /// Size of a message \[B\], at most 2^48; default: 1024.
     pub bytes: Bytes,
-    /// Computation of a rank per round, in flop; default: 1e6.
+    /// Computation of a rank per round \[flop\]; default: 1e6.
     pub flops: f64,
 }
 
@@ -28,7 +28,7 @@ impl Default for RingParameters {
 
 /// In each round a rank posts a receive from the rank before, sends to the rank after, waits and computes.
 ///
-/// All messages of a round are on their way at the same time; the last rank is before the first one.
+/// All messages of a round are in flight at the same time; the last rank precedes the first one.
 ///
 /// ```
 /// use pdes_core::Rank;

@@ -1,4 +1,4 @@
-//! Comparing the communicators of all ranks.
+//! Comparison of the communicators of all ranks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,41 +8,41 @@ use pdes_core::Rank;
 use crate::communicator::{CommId, Group};
 use crate::draft::Linkable;
 
-/// Ranks do not agree on a communicator.
+/// Ranks disagree about a communicator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommunicatorConflict {
-    /// Two ranks list other members.
+    /// Two ranks list different members.
     #[error(
         "communicator {id} has other members on rank {second} than on rank {first}: all ranks that name it must list the same ones in the same order"
     )]
     Members {
         /// The communicator.
         id: CommId,
-        /// The first rank that makes it.
+        /// The first rank that creates it.
         first: Rank,
-        /// The first rank that makes it otherwise.
+        /// The first rank that creates it with other members.
         second: Rank,
     },
-    /// A member never makes the communicator.
+    /// A member never creates the communicator.
     #[error("rank {member} is in communicator {id}, as rank {rank} says, but never makes it")]
     NotMade {
         /// The communicator.
         id: CommId,
-        /// A rank that makes it.
+        /// A rank that creates it.
         rank: Rank,
         /// A member that does not.
         member: Rank,
     },
 }
 
-/// A communicator as the first rank has it that makes it.
+/// A communicator as created by its first rank, and the number of ranks that create it.
 struct Made {
     first: Rank,
     group: Arc<Group>,
     ranks: u32,
 }
 
-/// Checks that all members of each communicator make it alike; equal groups are then in memory once.
+/// Checks that all members of each communicator create it with the same group, and shares the group among them in memory.
 pub(super) fn unify(ranks: &mut [Linkable]) -> Result<(), CommunicatorConflict> {
     let mut made: BTreeMap<CommId, Made> = BTreeMap::new();
     for (rank, linkable) in (0..).map(Rank::new).zip(ranks.iter_mut()) {

@@ -1,4 +1,4 @@
-//! Loading the lines of all ranks from one stream.
+//! Loading of merged files, which have the lines of all ranks.
 
 use pdes_core::Rank;
 
@@ -11,10 +11,11 @@ use crate::text::{Fields, Line, Lines, TextError, read_action, read_rank};
 use crate::trace::Trace;
 use crate::warning::Tolerated;
 
-/// The drafts of the ranks that have had a line.
+/// The builders of all ranks; `None` before the first line of the rank.
 type Drafts = Vec<Option<Box<RankDraft>>>;
 
-/// Loads a merged trace. Reads it twice where the number of ranks is not given: fields depend on it.
+/// Loads a merged trace. If the number of ranks is not given, the text is read twice, because the fields of a line depend on that
+/// number.
 pub(super) fn load(origin: Origin, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     let ranks = match options.ranks {
         Some(ranks) => check_ranks(origin.file(Rank::new(0)), u64::from(ranks))?,
@@ -34,7 +35,7 @@ pub(super) fn load(origin: Origin, options: &LoadOptions<'_>) -> Result<Trace, T
     assemble(linkables, tolerated, store, origin)
 }
 
-/// Finds the highest rank that has a line, and adds one.
+/// Returns one more than the highest rank with a line.
 fn count_ranks(lines: &mut Lines<'_>) -> Result<u32, TraceError> {
     let mut ranks = 0;
     while let Some(line) = lines.next()? {

@@ -1,4 +1,4 @@
-//! Where the text of a trace is, to find a line again.
+//! The origin of a trace: its files, to locate the line of an action or to detect a change.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,19 +10,19 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::error::{Location, TraceError};
 use crate::text::{Fields, Lines, Source, read_rank};
 
-/// The name of a text that is no file.
+/// Displayed name of a text that is not in a file.
 const TEXT: &str = "<text>";
 
-/// Where the text of a trace is.
+/// The origin of a trace.
 #[derive(Debug)]
 pub(crate) enum Origin {
-    /// One file per rank.
+    /// A file per rank.
     PerRank(Vec<PathBuf>),
-    /// One file of all ranks.
+    /// A merged file.
     Merged(PathBuf),
-    /// The text itself, of all ranks.
+    /// A merged text in memory.
     Text(String),
-    /// An archive, which has no lines.
+    /// An archive, which has no lines of text.
     Archive(PathBuf),
 }
 
@@ -30,7 +30,7 @@ impl Origin {
     /// Returns the name of the file with the lines of a rank.
     ///
     /// # Panics
-    /// Where the rank is beyond those that have a file of their own.
+    /// If there is a file per rank, but none for this one.
     pub(super) fn file(&self, rank: Rank) -> &Path {
         match self {
             Self::PerRank(files) => &files[rank.index()],
@@ -39,10 +39,7 @@ impl Origin {
         }
     }
 
-    /// Opens the text that has the lines of all ranks.
-    ///
-    /// # Panics
-    /// Where each rank has its own file.
+    /// Opens the merged text. Not for [`Self::PerRank`].
     pub(super) fn merged_lines(&self) -> Result<Lines<'_>, TraceError> {
         self.lines(Rank::new(0))
     }
@@ -54,7 +51,7 @@ impl Origin {
         }
     }
 
-    /// Returns a hash of the files as they are.
+    /// Returns a hash of the present contents of the files.
     pub(crate) fn fingerprint(&self) -> Result<u64, TraceError> {
         let mut hash = Xxh3::new();
         match self {
@@ -65,7 +62,7 @@ impl Origin {
         Ok(hash.digest())
     }
 
-    /// Finds the line of an action by reading the text up to there.
+    /// Finds the line of an action by reading the text from the start.
     pub(crate) fn locate(&self, rank: Rank, action: u64) -> Result<Location, TraceError> {
         if let Self::Archive(file) = self {
             return Err(TraceError::NoLines { file: file.clone() });

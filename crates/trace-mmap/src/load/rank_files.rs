@@ -1,4 +1,4 @@
-//! Loading one file per rank, in parallel.
+//! Parallel loading of traces with a file per rank.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::text::{Fields, Line, Lines, TextError, read_action, read_rank};
 use crate::trace::Trace;
 use crate::warning::Tolerated;
 
-/// Loads a trace of one file per rank, in the order of the ranks.
+/// Loads a trace from `files`, one per rank, in rank order.
 pub(super) fn load(path: &Path, files: Vec<PathBuf>, options: &LoadOptions<'_>) -> Result<Trace, TraceError> {
     let ranks = count_ranks(path, &files, options)?;
     let store = super::store(options);
@@ -29,7 +29,7 @@ pub(super) fn load(path: &Path, files: Vec<PathBuf>, options: &LoadOptions<'_>) 
     assemble(linkables, tolerated, store, Origin::PerRank(files))
 }
 
-/// Returns the ranks of the run: those that have a file, or more where more are asked for.
+/// Returns the number of ranks of the run: that of the files, or more if requested.
 pub(crate) fn count_ranks(
     path: &Path,
     files: &[PathBuf],
@@ -45,7 +45,7 @@ pub(crate) fn count_ranks(
 
 type RankResult = Result<(Linkable, Tolerated), TraceError>;
 
-/// Reads the files in parallel; of several errors, that of the lowest rank counts.
+/// Reads the files in parallel. If several fail, the error of the lowest rank is returned, for any number of threads.
 pub(super) fn read_files(
     files: &[PathBuf],
     ranks: u32,

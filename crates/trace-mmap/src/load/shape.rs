@@ -1,4 +1,4 @@
-//! Telling the shapes of traces apart.
+//! Detection of the file layout of a trace.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,18 +9,18 @@ use crate::archive::MAGIC;
 use crate::error::{Location, TraceError};
 use crate::text::{Fields, Lines};
 
-/// The files of a trace.
+/// The file layout of a trace.
 pub(super) enum Shape {
-    /// The file of each rank.
+    /// A text file per rank.
     PerRank(Vec<PathBuf>),
-    /// The file of all ranks.
+    /// A merged text file.
     Merged(PathBuf),
     /// An archive.
     Archive,
 }
 
 impl Shape {
-    /// Finds the files of a trace: by name in a directory, else by the first bytes or the first line of the file.
+    /// Detects the layout: by the names of files in a directory, else by the first bytes or the first line of the file.
     pub(super) fn detect(path: &Path) -> Result<Self, TraceError> {
         if path.is_dir() {
             return rank_files(path).map(Self::PerRank);
@@ -37,7 +37,7 @@ impl Shape {
     }
 }
 
-/// Returns whether a file starts as archives do.
+/// Returns whether a file starts with the magic bytes of an archive.
 fn is_archive(path: &Path) -> Result<bool, TraceError> {
     let mut head = Vec::with_capacity(MAGIC.len());
     let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head));
@@ -45,14 +45,14 @@ fn is_archive(path: &Path) -> Result<bool, TraceError> {
     Ok(head == MAGIC)
 }
 
-/// Returns whether a line starts with a decimal number and goes on.
+/// Returns whether a line starts with a decimal number and has at least one more field.
 fn is_action(line: &[u8]) -> bool {
     let mut fields = Fields::new(line);
     let is_number = fields.next().is_some_and(|field| field.iter().all(u8::is_ascii_digit));
     is_number && fields.next().is_some()
 }
 
-/// Reads a list: a single file has the lines of all ranks, several are those of a rank each.
+/// Reads a list of files: a single one is a merged file, several ones are the files of the ranks.
 fn listed_files(list: &Path) -> Result<Shape, TraceError> {
     let dir = list.parent().unwrap_or(Path::new(""));
     let mut files = Vec::new();
@@ -71,7 +71,7 @@ fn listed_files(list: &Path) -> Result<Shape, TraceError> {
     })
 }
 
-/// Finds `rank-N.txt`, plain or compressed, for all ranks.
+/// Finds `rank-N.txt`, plain or compressed, of all ranks in a directory.
 fn rank_files(dir: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let error = |source| TraceError::Io { file: dir.to_path_buf(), source };
     let mut files = BTreeMap::new();
@@ -93,7 +93,7 @@ fn rank_files(dir: &Path) -> Result<Vec<PathBuf>, TraceError> {
     }
 }
 
-/// Returns the rank whose trace a file is by its name.
+/// Returns the rank in the name of a rank file.
 fn rank_of(file: &Path) -> Option<u32> {
     let name = file.file_name()?.to_str()?;
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);

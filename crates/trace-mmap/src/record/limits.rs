@@ -1,17 +1,17 @@
-//! What records of a rank may refer to.
+//! Limits of the fields of records, given by the tables of their rank.
 
 use crate::record::{
     CALL, COLLECTIVE, COLUMN, COMPUTE, IRECV, ISEND, LOCATION, LOOP_BEGIN, LOOP_END, NULL_REQUEST, OPTIONAL,
     RECORD_KINDS, RECV, Record, SEND, SEND_RECV, SLEEP, TEST, WAIT,
 };
 
-/// Bytes of the largest message.
+/// Size of the largest message [B].
 pub(crate) const MAX_BYTES: u64 = 1 << 48;
 
-/// Bits of the largest finite amount; the bits of larger ones, negative ones and NaN are greater.
+/// Bits of the largest finite amount. The bits of infinity, NaN and negative amounts are greater as integers.
 pub(crate) const MAX_AMOUNT_BITS: u64 = f64::MAX.to_bits();
 
-/// Sizes of the tables that the records of a rank refer to.
+/// Sizes of the tables to which the records of a rank refer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TableSizes {
     pub(crate) outgoing: usize,
@@ -23,7 +23,7 @@ pub(crate) struct TableSizes {
     pub(crate) calls: usize,
 }
 
-/// Bounds of the fields of one kind of record.
+/// Limits of the fields of one kind of record.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     max_amount: u64,
@@ -31,11 +31,11 @@ struct Limit {
     end_slot: u32,
 }
 
-/// What the records of a rank may refer to, by kind.
+/// Limits of the fields of the records of a rank, by kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits([Limit; RECORD_KINDS]);
 
-/// Bounds all actions alike, and admits no other record.
+/// Returns limits that are equal for all actions and admit no other record.
 const fn only_actions(limit: Limit) -> [Limit; RECORD_KINDS] {
     const NONE: Limit = Limit { max_amount: 0, end_index: 0, end_slot: 0 };
     let mut limits = [limit; RECORD_KINDS];
@@ -47,7 +47,7 @@ const fn only_actions(limit: Limit) -> [Limit; RECORD_KINDS] {
 }
 
 impl Limits {
-    /// Bounds the fields by the sizes of the tables.
+    /// Creates the limits for tables of these sizes.
     pub(crate) fn new(sizes: &TableSizes) -> Self {
         let mut limits = only_actions(Limit { max_amount: 0, end_index: 1, end_slot: 1 });
         let end = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
@@ -75,7 +75,7 @@ impl Limits {
         Self(limits)
     }
 
-    /// Returns whether the record is an action within the bounds.
+    /// Returns whether the record is an action within the limits.
     #[inline]
     pub(crate) fn admit(&self, record: Record) -> bool {
         self.0.get(usize::from(record.kind())).is_some_and(|limit| {
@@ -86,11 +86,11 @@ impl Limits {
     }
 }
 
-/// What the records of a program refer to, by kind.
+/// Largest fields of the records of a program, by kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Needs([Option<Need>; RECORD_KINDS]);
 
-/// The largest fields of the records of one kind.
+/// Largest fields of the records of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Need {
     amount: u64,
@@ -105,7 +105,7 @@ impl Default for Needs {
 }
 
 impl Needs {
-    /// Adds a record; `None` where its kind is unknown.
+    /// Adds a record; returns `None` if its kind is unknown.
     pub(crate) fn add(&mut self, record: Record) -> Option<()> {
         let need = self.0.get_mut(usize::from(record.kind()))?.get_or_insert_default();
         need.amount = need.amount.max(record.amount);
@@ -114,7 +114,7 @@ impl Needs {
         Some(())
     }
 
-    /// Returns whether the limits admit all actions.
+    /// Returns whether all actions are within the limits.
     pub(crate) fn fit(&self, limits: &Limits) -> bool {
         let is_action = |kind: u8| !matches!(kind, COLUMN | OPTIONAL);
         (0..).zip(&self.0).zip(&limits.0).filter(|((kind, _), _)| is_action(*kind)).all(

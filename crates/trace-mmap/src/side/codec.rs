@@ -1,4 +1,4 @@
-//! Side tables as 64-bit words.
+//! Codec of side tables as 64-bit words.
 //!
 //! Five lists follow each other, each preceded by its length: collectives on the world, those on other communicators, combined
 //! sends and receives, call sites, calls. A collective is a word with its number in the order of
@@ -18,7 +18,7 @@ use crate::record::{MAX_AMOUNT_BITS, MAX_BYTES};
 use crate::side::Side;
 
 impl Side {
-    /// Writes the tables.
+    /// Encodes the tables.
     pub(crate) fn to_words(&self) -> Vec<u64> {
         let mut words = Vec::new();
         for collectives in [&self.collectives, &self.group_collectives] {
@@ -40,7 +40,7 @@ impl Side {
         words
     }
 
-    /// Reads the tables of a rank among `ranks`; `None` where the words are not what [`Side::to_words`] writes.
+    /// Decodes the tables of a rank among `ranks`; returns `None` if [`SideTables::to_words`] cannot have written the words.
     pub(crate) fn from_words(words: &[u64], ranks: u32) -> Option<Self> {
         let mut reader = Reader { words, ranks };
         let collectives = reader.list(Reader::world_collective)?;
@@ -62,7 +62,7 @@ fn write_vector(words: &mut Vec<u64>, counts: &[u64]) {
     words.extend(counts);
 }
 
-/// Writes the length of a text in bytes, and the text.
+/// Writes the length of a text [B] and the text.
 fn write_text(words: &mut Vec<u64>, text: &str) {
     words.push(text.len() as u64);
     words.extend(text.as_bytes().chunks(8).map(|part| {
@@ -141,7 +141,7 @@ fn write_vector_collective(words: &mut Vec<u64>, collective: &Collective) {
     }
 }
 
-/// Takes words from the front.
+/// Reader of words, from the front.
 struct Reader<'a> {
     words: &'a [u64],
     ranks: u32,
@@ -156,7 +156,7 @@ impl Reader<'_> {
 
     fn list<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let len = self.word()?;
-        // Each entry takes a word at least: no length makes this reserve more than the words deserve.
+        // Each entry takes at least one word: this bounds the allocation for forged lengths.
         if len > self.words.len() as u64 {
             return None;
         }
@@ -189,7 +189,7 @@ impl Reader<'_> {
         Datatype::from_id(word as i32 - 1)
     }
 
-    /// Reads an operation with vectors as long as there are ranks.
+    /// Reads an operation on the world, whose vectors have one entry per rank.
     fn world_collective(&mut self) -> Option<Collective> {
         let ranks = self.ranks as usize;
         self.collective().filter(|operation| operation.vectors().iter().all(|vector| vector.len() == ranks))
@@ -292,7 +292,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns whether no count makes more bytes than a message may have.
+/// Returns whether no count amounts to more bytes than a message may have.
 pub(crate) fn is_of_legal_size(collective: &Collective) -> bool {
     let fits = |count: &u64, datatype: &Datatype| {
         datatype.size().checked_mul(*count).is_some_and(|bytes| bytes.get() <= MAX_BYTES)

@@ -1,4 +1,4 @@
-//! What calls ask of the tables of their rank.
+//! Table entries that the side tables of a rank refer to.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,23 @@ use crate::collective::Collective;
 use crate::communicator::{CommIdx, Communicator};
 use crate::side::Side;
 
-/// Entries that the tables of a rank must have for its side tables to make sense.
+/// Least sizes of the tables of a rank for its side tables to be valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SideNeeds {
     pub(crate) slots: u64,
     pub(crate) outgoing: u64,
     pub(crate) incoming: u64,
     pub(crate) communicators: u64,
-    /// Sizes of communicators on which there are collective operations.
+    /// Required sizes of the communicators with collective operations.
     sizes: BTreeMap<CommIdx, Size>,
     /// Whether some receive or probe is from any source, or some receive was cancelled.
     pub(crate) matches_by_time: bool,
-    /// Whether operations on the same communicator ask for different sizes, or on the world for those of another one.
+    /// Whether operations on one communicator require different sizes, or an operation is stored for the world but used on
+    /// another communicator, or the reverse.
     is_contradictory: bool,
 }
 
-/// The size of a communicator.
+/// Required size of a communicator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Size {
     at_least: u32,
@@ -41,7 +42,7 @@ impl SideNeeds {
         needs
     }
 
-    /// Returns whether the communicators of a rank have the sizes that its operations ask for.
+    /// Returns whether the communicators of a rank have the required sizes.
     pub(crate) fn fit(&self, communicators: &[Communicator]) -> bool {
         let fits = |(index, size): (&CommIdx, &Size)| {
             communicators.get(index.index()).is_some_and(|communicator| {

@@ -1,4 +1,4 @@
-//! The spill file: written while a trace loads, mapped read-only afterwards. The one place with unsafe code.
+//! The spill file: written while a trace loads, then mapped read-only. The only unsafe code of the store.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -19,7 +19,7 @@ pub(super) struct SpillFile {
 }
 
 impl SpillFile {
-    /// Creates the file in this directory, by default the system's for temporary files.
+    /// Creates the file in `dir`, by default the system's directory for temporary files.
     pub(super) fn create(dir: Option<&Path>) -> Result<Self, TraceError> {
         let dir = dir.map_or_else(std::env::temp_dir, Path::to_path_buf);
         match tempfile::tempfile_in(&dir) {
@@ -28,7 +28,7 @@ impl SpillFile {
         }
     }
 
-    /// Writes records behind the others and returns the number of the first of them.
+    /// Appends records; returns the index of the first.
     pub(super) fn append(&mut self, records: &[Record]) -> Result<usize, TraceError> {
         self.bytes.clear();
         self.bytes.extend(records.iter().flat_map(|record| record.to_bytes()));

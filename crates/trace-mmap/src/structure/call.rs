@@ -1,4 +1,4 @@
-//! Calls by the names of the program.
+//! Calls with ranks, tags and request names instead of indices.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::collective::Collective;
 use crate::communicator::{CommId, Group};
 use crate::unmodelled::Unmodelled;
 
-/// Names a request of a rank, as its tracer chose; free again once the request is complete, or freed.
+/// Name of a request of a rank, chosen by the tracer; may be reused once the request is complete or freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestName(u32);
 
@@ -33,10 +33,10 @@ impl fmt::Display for RequestName {
     }
 }
 
-/// Where a message goes.
+/// The envelope of a sent message: destination, tag and communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendTo {
-    /// The destination, by its number in the world; `None` is `MPI_PROC_NULL`.
+    /// The destination, as a world rank; `None` is `MPI_PROC_NULL`.
     pub peer: Option<Rank>,
     /// The tag.
     pub tag: Tag,
@@ -44,19 +44,19 @@ pub struct SendTo {
     pub communicator: CommId,
 }
 
-/// Where a receive or a probe takes messages from.
+/// The envelope that a receive or a probe matches: source, tag and communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecvFrom {
     /// The source.
     pub peer: Peer,
-    /// The tag asked for; `None` takes any.
+    /// The tag; `None` for `MPI_ANY_TAG`.
     pub tag: Option<Tag>,
     /// The communicator.
     pub communicator: CommId,
 }
 
 impl RecvFrom {
-    /// Receives on the world communicator.
+    /// Makes the envelope of a receive on the world communicator.
     pub const fn on_world(peer: Peer, tag: Option<Tag>) -> Self {
         Self { peer, tag, communicator: CommId::WORLD }
     }
@@ -67,33 +67,33 @@ impl RecvFrom {
 pub enum Peer {
     /// `MPI_PROC_NULL`.
     Nobody,
-    /// A rank, by its number in the world.
+    /// A world rank.
     Rank(Rank),
     /// `MPI_ANY_SOURCE`.
     Any {
-        /// Whose message it took in the recorded run; `None` where that was not recorded.
+        /// Sender of the message that it matched in the recorded run; `None` if not recorded.
         recorded: Option<Rank>,
     },
 }
 
-/// A call that [`Op`](crate::Op) has no shorter form for: with named requests, on communicators, persistent, and so on. Where a
-/// call is a plain one nevertheless, such as a standard send on the world communicator, it is the same action.
+/// A call for which [`Op`](crate::Op) has no shorter form: with named requests, on communicators, persistent, and so on. A call
+/// that has a shorter form nevertheless, such as a standard send on the world communicator, becomes the same action.
 ///
-/// Lists of requests leave out `MPI_REQUEST_NULL`. What depends on time is as in the recorded run.
+/// Lists of requests omit `MPI_REQUEST_NULL`. Outcomes that depend on timing are those of the recorded run.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are those of `Call` by the names of the program")]
 pub enum CallOp {
     /// `MPI_Send`, `MPI_Ssend`, `MPI_Bsend`, `MPI_Rsend`.
     Send { mode: SendMode, to: SendTo, bytes: Bytes },
-    /// `MPI_Isend` and its kin. A request without a name is waited for by [`Op::Wait`](crate::Op::Wait).
+    /// `MPI_Isend`, `MPI_Issend`, ... A request without a name is completed by [`Op::Wait`](crate::Op::Wait).
     Isend { mode: SendMode, to: SendTo, bytes: Bytes, request: Option<RequestName> },
     /// `MPI_Recv`.
     Recv { from: RecvFrom, bytes: Bytes },
-    /// `MPI_Irecv`. A request without a name is waited for by [`Op::Wait`](crate::Op::Wait).
+    /// `MPI_Irecv`. A request without a name is completed by [`Op::Wait`](crate::Op::Wait).
     Irecv { from: RecvFrom, bytes: Bytes, request: Option<RequestName> },
     /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`.
     SendRecv { to: SendTo, send_bytes: Bytes, from: RecvFrom, recv_bytes: Bytes },
-    /// `MPI_Send_init` and its kin.
+    /// `MPI_Send_init`, `MPI_Ssend_init`, ...
     SendInit { mode: SendMode, to: SendTo, bytes: Bytes, request: RequestName },
     /// `MPI_Recv_init`.
     RecvInit { from: RecvFrom, bytes: Bytes, request: RequestName },
@@ -109,7 +109,7 @@ pub enum CallOp {
     Waitany { requests: Vec<RequestName>, done: Option<RequestName> },
     /// `MPI_Waitsome`.
     Waitsome { requests: Vec<RequestName>, done: Vec<RequestName> },
-    /// `MPI_Test`; without an outcome the request is there afterwards, whether complete or not.
+    /// `MPI_Test`; without a recorded outcome the request keeps its name, whether complete or not.
     Test { request: RequestName, done: Option<bool> },
     /// `MPI_Testall`.
     Testall { requests: Vec<RequestName>, done: bool },
@@ -123,21 +123,20 @@ pub enum CallOp {
     Iprobe { from: RecvFrom, found: bool },
     /// `MPI_Cancel`.
     Cancel { request: RequestName, cancelled: bool },
-    /// A collective operation; its root and its vectors count by the ranks of the communicator. It does not block where it has
-    /// a request.
+    /// A collective operation; its root and its vectors are in ranks of the communicator. It is nonblocking if it has a request.
     Collective { operation: Collective, communicator: CommId, request: Option<RequestName> },
-    /// `MPI_Neighbor_alltoall(v)`; it does not block where it has a request. Ranks are those of the communicator.
+    /// `MPI_Neighbor_alltoall(v)`, nonblocking if it has a request. Ranks are those of the communicator.
     NeighborAlltoall {
         communicator: CommId,
         to: Vec<(u32, Bytes)>,
         from: Vec<(u32, Bytes)>,
         request: Option<RequestName>,
     },
-    /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`; of `MPI_Comm_dup` the group is that of the parent.
+    /// `MPI_Comm_split`, `MPI_Comm_dup`, `MPI_Comm_create`, `MPI_Comm_create_group`; the group of a duplicate is that of the parent.
     NewCommunicator { kind: CommunicatorCall, parent: CommId, new: Option<(CommId, Arc<Group>)> },
     /// `MPI_Comm_free`.
     FreeCommunicator { communicator: CommId },
-    /// A call that no replay models.
+    /// A call that the replay does not model.
     Unmodelled(Unmodelled),
 }
 

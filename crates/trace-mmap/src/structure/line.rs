@@ -1,4 +1,4 @@
-//! Writing operations as time-independent text.
+//! Formatting of operations as time-independent text.
 
 mod call;
 
@@ -11,14 +11,14 @@ use crate::collective::Collective;
 use crate::datatype::Datatype;
 use crate::structure::{Direction, Op, Request};
 
-/// Identifier of `MPI_BYTE`: every size is written in bytes, so that no line depends on the default type of its rank.
+/// Identifier of `MPI_BYTE`. Sizes of messages are written in bytes, so that no line depends on the default type of its rank.
 const BYTE: i32 = Datatype::BYTE.id();
 const ANY_TAG: i64 = -444;
 const ANY_SOURCE: i64 = -555;
 const PROC_NULL: i64 = -666;
 const MAX_COUNT: u64 = 1 << 48;
 
-/// A line of a trace, without its end: displays as text that a reader turns into the same operation again.
+/// A line of a trace, without the newline; its `Display` text parses to the same operation.
 ///
 /// ```
 /// use pdes_core::{Bytes, Rank};
@@ -30,7 +30,7 @@ const MAX_COUNT: u64 = 1 << 48;
 pub struct TextLine<'a> {
     /// The rank.
     pub rank: Rank,
-    /// What it does.
+    /// The operation.
     pub op: &'a Op,
 }
 
@@ -75,7 +75,7 @@ impl TextLine<'_> {
     }
 }
 
-/// An amount, so short that it is read back to the same bits.
+/// An amount, formatted with the fewest digits that parse to the same bits.
 struct Amount(f64);
 
 impl fmt::Display for Amount {
@@ -156,7 +156,7 @@ fn vector_arguments(f: &mut Formatter<'_>, collective: &Collective) -> fmt::Resu
     }
 }
 
-/// Adds up the size of the buffer that an `alltoallv` names before its counts.
+/// Returns the buffer size, in elements, that an `alltoallv` has before its counts. The replay ignores it.
 fn buffer(counts: &[u64]) -> u64 {
     counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count)).min(MAX_COUNT)
 }

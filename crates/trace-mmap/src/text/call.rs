@@ -1,4 +1,4 @@
-//! Reading calls beyond those of SimGrid's format, and named fields.
+//! Parsing of lines with named fields, and of actions beyond SimGrid's format.
 
 mod values;
 
@@ -24,9 +24,9 @@ const MEMBERS: Field = Field::new("list of members (members=)");
 const SEND_TAG: Field = Field::new("tag of the send (stag=)");
 const RECV_TAG: Field = Field::new("tag of the receive (rtag=)");
 
-/// Reads a line that has named fields, or whose action is none of SimGrid's. Also returns whether it has extra fields.
+/// Reads a line that has named fields or whose action is not in SimGrid's format. Also returns whether it has extra fields.
 pub(super) fn read_call(mut reader: Reader<'_, '_>) -> Result<(Action, bool), TextError> {
-    // What SimGrid leaves free stays free, but for named fields that are known.
+    // These actions ignore all their fields in SimGrid's format: only known named fields make a difference.
     if reader.verb.takes_anything() && !{ reader.fields }.any(|field| Key::of(field).is_some()) {
         return Ok((reader.action()?, false));
     }
@@ -70,7 +70,7 @@ impl CallLine<'_, '_> {
                 None => self.completion()?,
             },
         };
-        // Checked before the call leaves traces in the draft, so that the error is about the line.
+        // Checked before the call changes the builder, so that an unused field is reported first.
         self.keys.finish()?;
         self.reader.rank.call(&op)
     }
@@ -126,7 +126,7 @@ impl CallLine<'_, '_> {
         })
     }
 
-    /// Reads a call that names requests.
+    /// Reads a call that refers to existing requests.
     fn completion(&mut self) -> Result<CallOp, TextError> {
         Ok(match self.reader.verb {
             Verb::Start => CallOp::Start { requests: vec![self.mandatory_request()?] },
@@ -153,7 +153,7 @@ impl CallLine<'_, '_> {
         })
     }
 
-    /// Reads a collective operation, or finds it among those of the rank by its text without the request.
+    /// Reads a collective operation, or finds it by its text (without the request) among those read before.
     fn collective(&mut self) -> Result<Action, TextError> {
         let id = self.communicator()?;
         let communicator = self.reader.rank.communicators.find(id).map_err(|kind| self.refuse(kind))?;
@@ -179,8 +179,8 @@ impl CallLine<'_, '_> {
         action.map_err(|refusal| refusal.of(self.reader.verb.name()))
     }
 
-    /// Returns the text of a collective operation as it is without named fields and request, and with its communicator where
-    /// that is not the world.
+    /// Returns the canonical text of a collective operation: blocking name, positional fields, and the communicator if it is not
+    /// the world. Equal operations with different requests thus have the same text.
     fn canonical_text(&self, communicator: CommId) -> Vec<u8> {
         let verb = self.reader.verb;
         let mut text = verb.blocking().unwrap_or(verb).name().as_bytes().to_vec();
@@ -260,7 +260,7 @@ impl CallLine<'_, '_> {
         }
         let members = self.keys.take(Key::Members);
         let new = match (new, members) {
-            // Whoever gets none does not call it.
+            // Only members call `MPI_Comm_create_group`, so that it always returns a communicator.
             (None, None) if kind == CommunicatorCall::CreateGroup => return Err(self.missing(NEW)),
             (None, None) => None,
             (None, Some(_)) => return Err(self.missing(NEW)),
@@ -278,7 +278,7 @@ impl CallLine<'_, '_> {
     }
 }
 
-/// How a send is called.
+/// Form of a send.
 #[derive(Clone, Copy)]
 enum Form {
     Blocking,
@@ -286,7 +286,7 @@ enum Form {
     Persistent,
 }
 
-/// Returns mode and form of a send.
+/// Returns the mode and the form of a send; `None` for other actions.
 fn send_form(verb: Verb) -> Option<(SendMode, Form)> {
     Some(match verb {
         Verb::Send => (SendMode::Standard, Form::Blocking),

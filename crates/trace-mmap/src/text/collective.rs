@@ -1,4 +1,4 @@
-//! Reading collective operations.
+//! Parsing of collective operations.
 
 use pdes_core::Rank;
 
@@ -15,7 +15,7 @@ const SEND_COUNT: &str = "send count";
 const RECV_COUNT: &str = "receive count";
 const FLOPS: &str = "amount of computation";
 
-/// The fields of `gather`, `scatter`, `allgather` and `alltoall`, but for the root.
+/// The fields of `gather`, `scatter`, `allgather` and `alltoall`, except the root.
 struct Exchange {
     send_count: u64,
     recv_count: u64,
@@ -31,8 +31,8 @@ struct Reduction {
 }
 
 impl Reader<'_, '_> {
-    /// Reads a collective, or finds it among those of the rank: programs repeat them, so that the text (under one default
-    /// datatype) is remembered. Also returns whether the line has extra fields.
+    /// Reads a collective, or finds it by its text among those read before: programs repeat their collectives, so that parsing each
+    /// text once (per default datatype) pays. Also returns whether the line has extra fields.
     pub(super) fn collective(&mut self, text: &[u8]) -> Result<(Action, bool), TextError> {
         if let Some((id, has_extra)) = self.rank.known_collective(text) {
             return Ok((Action::Collective(id), has_extra));
@@ -146,9 +146,9 @@ impl Reader<'_, '_> {
         Ok(Collective::Scatterv { send_counts, recv_count, root, send_type, recv_type })
     }
 
-    /// Reads the count to send and the counts to receive, then optionally types, or displacements, or both. The number
-    /// of fields left tells them apart: up to two are types, up to one per rank displacements, more are both; but a
-    /// single one on one rank is a displacement. Displacements take no time.
+    /// Reads the send count and the receive counts, then optionally types, or displacements, or both. The number of remaining fields
+    /// distinguishes them: up to two are types, up to one per rank displacements, more are both; but a single one on one rank is a
+    /// displacement. Displacements are ignored.
     fn allgatherv(&mut self) -> Result<Collective, TextError> {
         let send_count = self.count(Field::new(SEND_COUNT))?;
         let recv_counts = self.counts(RECV_COUNT)?;
@@ -177,7 +177,7 @@ impl Reader<'_, '_> {
         (0..self.size).map(|rank| self.count(Field::element(name, rank))).collect()
     }
 
-    /// Takes a root if there is a field left, else rank 0.
+    /// Takes the root, by default rank 0.
     fn root(&mut self) -> Result<Rank, TextError> {
         if !self.has_more() {
             return Ok(Rank::new(0));

@@ -1,25 +1,25 @@
-//! What can be wrong with a line.
+//! Errors in a line of text.
 
 use std::fmt;
 
 use crate::call::CallError;
 
-/// A field of a line, by its name.
+/// Name of a field of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// The name, such as `receive count`.
     pub name: &'static str,
-    /// The place (from 0) in a vector of such fields.
+    /// Index (from 0) in a vector of such fields.
     pub element: Option<u32>,
 }
 
 impl Field {
-    /// Names a field that is no vector.
+    /// Makes the name of a scalar field.
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, element: None }
     }
 
-    /// Names an element of a vector.
+    /// Makes the name of an element of a vector.
     pub(crate) const fn element(name: &'static str, element: u32) -> Self {
         Self { name, element: Some(element) }
     }
@@ -34,36 +34,36 @@ impl fmt::Display for Field {
     }
 }
 
-/// What is wrong with a line of a trace.
+/// An error in a line of a trace.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TextError {
-    /// The action has a name that no replay knows.
+    /// The name of the action is unknown.
     #[error("unknown action \"{found}\"{}", nearest.map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default())]
     UnknownAction {
         /// The name found.
         found: String,
-        /// A known name that resembles it.
+        /// A similar known name.
         nearest: Option<&'static str>,
     },
-    /// The action is one that programs and tracers know and the trace format cannot replay.
+    /// The action is known to MPI or to tracers, but is not part of the trace format.
     #[error("action \"{found}\" is no part of this trace format: {advice}")]
     NotReplayable {
         /// The name found.
         found: String,
-        /// What to do.
+        /// Advice on how to avoid it.
         advice: &'static str,
     },
-    /// A named field has a name that the action does not know.
+    /// The name of a named field is unknown.
     #[error("{action}: unknown field \"{found}=\"{}", nearest.map(|name| format!("; did you mean \"{name}=\"?")).unwrap_or_default())]
     UnknownKey {
         /// The action.
         action: &'static str,
         /// The name found.
         found: String,
-        /// A name of a field that resembles it.
+        /// A similar known name.
         nearest: Option<&'static str>,
     },
-    /// A named field is there twice.
+    /// A named field occurs twice.
     #[error("{action}: the field \"{key}=\" is there twice")]
     RepeatedKey {
         /// The action.
@@ -71,7 +71,7 @@ pub enum TextError {
         /// The name.
         key: &'static str,
     },
-    /// An action has a named field that it does not take here.
+    /// The action does not take this named field.
     #[error("{action}: there is no place for the field \"{key}=\" here")]
     UnusedKey {
         /// The action.
@@ -79,7 +79,7 @@ pub enum TextError {
         /// The name.
         key: &'static str,
     },
-    /// Two lists of a line do not have the same length.
+    /// Two lists of a line differ in length.
     #[error("{action}: \"{key}=\" has {found} entries, expected {expected}, one for each neighbour")]
     ListLength {
         /// The action.
@@ -91,15 +91,15 @@ pub enum TextError {
         /// The length of the other one.
         expected: usize,
     },
-    /// A call names a request or a communicator that it cannot.
+    /// A call uses a request or a communicator illegally.
     #[error("{action}: {kind}")]
     Call {
         /// The action.
         action: &'static str,
-        /// What is wrong.
+        /// The error.
         kind: CallError,
     },
-    /// The line has a rank and nothing else.
+    /// The line has only a rank.
     #[error("the line ends after the rank, expected the name of an action")]
     MissingAction,
     /// The line ends too early.
@@ -110,17 +110,17 @@ pub enum TextError {
         /// The first field that is missing.
         field: Field,
     },
-    /// A field is not the number that is expected there.
+    /// A field is not a number of the expected kind.
     #[error("the {field} is \"{found}\", expected {expected}")]
     InvalidNumber {
         /// The field.
         field: Field,
-        /// What was found.
+        /// The text found.
         found: String,
-        /// What was expected.
+        /// Description of the expected number.
         expected: &'static str,
     },
-    /// The line is of a rank that the run does not have.
+    /// The rank of the line is not below the number of ranks of the run.
     #[error("the line is of rank {found}, expected a rank below {ranks}")]
     RankOutOfRange {
         /// The rank found.
@@ -128,15 +128,15 @@ pub enum TextError {
         /// Number of ranks.
         ranks: u32,
     },
-    /// The line is of another rank than the file.
+    /// The line belongs to another rank than the file.
     #[error("the line is of rank {found} in the file of rank {expected}")]
     WrongRank {
         /// The rank found.
         found: u64,
-        /// The rank whose file this is.
+        /// The rank of the file.
         expected: u32,
     },
-    /// A peer or root is no rank of the run.
+    /// A peer or root is not a rank of the run.
     #[error("the {field} is {found}, expected a rank below {ranks}")]
     PeerOutOfRange {
         /// The field.
@@ -146,7 +146,7 @@ pub enum TextError {
         /// Number of ranks.
         ranks: u32,
     },
-    /// A datatype has an identifier that is not in the table.
+    /// The identifier of a datatype is unknown.
     #[error("the {field} is {found}, which is no datatype (-1 to 59)")]
     UnknownDatatype {
         /// The field.
@@ -154,7 +154,7 @@ pub enum TextError {
         /// The identifier found.
         found: i64,
     },
-    /// The line names no datatype and the rank has no default yet.
+    /// The line has no datatype and the rank has no default yet.
     #[error("{action}: no {field} is given, and before init there is no default one")]
     NoDefaultDatatype {
         /// The action.
@@ -162,7 +162,7 @@ pub enum TextError {
         /// The field.
         field: Field,
     },
-    /// A count of elements makes too many bytes.
+    /// A count of elements exceeds 2^48 bytes.
     #[error("the {field} is {count} elements of {size} bytes, more than 2^48 bytes")]
     TooManyBytes {
         /// The field.
@@ -172,45 +172,45 @@ pub enum TextError {
         /// Bytes per element.
         size: u64,
     },
-    /// A `wait` or `test` names a request that is not pending.
+    /// A `wait` or `test` refers to a request that is not pending.
     #[error("{action}: no request (source {src}, destination {dst}, tag {tag}) is pending; {}", describe(pending, *more))]
     NoPendingRequest {
         /// The action.
         action: &'static str,
-        /// Source asked for.
+        /// Source of the request.
         src: i32,
-        /// Destination asked for.
+        /// Destination of the request.
         dst: i32,
-        /// Tag asked for.
+        /// Tag of the request.
         tag: i32,
-        /// Some of the requests that are pending: source, destination, tag; sorted.
+        /// Some of the pending requests: source, destination, tag; sorted.
         pending: Vec<(i32, i32, i32)>,
-        /// How many more (source, destination, tag) are pending.
+        /// Number of further pending (source, destination, tag).
         more: usize,
     },
     /// A rank has too many requests pending at once.
     #[error("more than {limit} requests of the rank are pending at once")]
     TooManyRequests {
-        /// How many are allowed.
+        /// Largest number allowed.
         limit: u32,
     },
     /// A line is too long.
     #[error("the line is longer than {limit} bytes")]
     LineTooLong {
-        /// How many bytes are allowed.
+        /// Largest length \[B\].
         limit: usize,
     },
-    /// The line is legal, but its meaning is not implemented.
+    /// The line is legal, but not supported.
     #[error("{action}: {feature}")]
     Unsupported {
         /// The action.
         action: &'static str,
-        /// What is not implemented.
+        /// The unsupported feature.
         feature: Unsupported,
     },
 }
 
-/// What is legal in a trace but cannot be replayed.
+/// A feature that is legal in a trace but cannot be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Unsupported {
     /// A receive of unknown size (a negative count).

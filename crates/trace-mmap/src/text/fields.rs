@@ -1,15 +1,15 @@
-//! Splitting a line into fields, and fields into numbers.
+//! Splitting of lines into fields, and parsing of numbers.
 
 use memchr::memchr;
 
-/// Largest integer up to which every integer is a double.
+/// 2^53: every integer up to it is exact as a double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The fields of a line, separated by spaces and tabs.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
-    /// Whether fields with a name, as `comm=3`, are passed over.
+    /// True if named fields, such as `comm=3`, are skipped.
     is_positional: bool,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Fields<'a> {
         Self { rest: line, is_positional: false }
     }
 
-    /// Passes over fields with a name from here on.
+    /// Skips named fields from here on.
     pub(crate) fn positional(self) -> Self {
         Self { is_positional: true, ..self }
     }
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
         if self.is_positional { { *self }.next().is_some() } else { !self.rest().is_empty() }
     }
 
-    /// Returns what follows the fields returned so far.
+    /// Returns the rest of the line, after the fields returned so far.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest.trim_ascii_start()
     }
@@ -55,8 +55,8 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Reads a whole number, in any notation (`50`, `5e1`), or returns `None` where the field is none, or so large that a
-/// double would not tell it from its neighbours.
+/// Parses a whole number, in any notation (`50`, `5e1`); `None` if the field is not one, or if it has more than 18 digits or an
+/// exponent and is not exact as a double.
 #[inline]
 pub(crate) fn integer(field: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match field.strip_prefix(b"-") {
@@ -72,7 +72,7 @@ pub(crate) fn integer(field: &[u8]) -> Option<i64> {
     }
 }
 
-/// Reads a number, or returns `None` where the field is none.
+/// Parses a number; `None` if the field is not one.
 #[inline]
 pub(crate) fn real(field: &[u8]) -> Option<f64> {
     match short_decimal(field) {
@@ -81,7 +81,7 @@ pub(crate) fn real(field: &[u8]) -> Option<f64> {
     }
 }
 
-/// Reads up to 18 decimal digits.
+/// Parses 1 to 18 decimal digits, which fit into an `i64`: the fast path.
 #[inline]
 fn short_decimal(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 18 {

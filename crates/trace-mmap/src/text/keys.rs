@@ -1,11 +1,11 @@
-//! Named fields of a line: `key=value`.
+//! Named fields of a line, `key=value`.
 
 use crate::text::verb::nearest;
 use crate::text::{Fields, TextError};
 
 macro_rules! keys {
     ($($variant:ident = $name:literal,)*) => {
-        /// The name of a field.
+        /// The key of a named field.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Key {
             $($variant,)*
@@ -18,7 +18,7 @@ macro_rules! keys {
                 Self::ALL.iter().find(|key| key.name().as_bytes() == name).copied()
             }
 
-            /// Returns the name that a field has, if it has a known one.
+            /// Returns the key of a field, if it has a known one.
             pub(super) fn of(field: &[u8]) -> Option<Self> {
                 let equals = field.iter().position(|byte| *byte == b'=')?;
                 Self::find(&field[..equals])
@@ -49,7 +49,7 @@ keys! {
     Rcounts = "rcounts",
 }
 
-/// The named fields of a line.
+/// The values of the named fields of a line.
 pub(super) struct Keys<'a> {
     action: &'static str,
     values: [Option<&'a [u8]>; Key::ALL.len()],
@@ -74,12 +74,12 @@ impl<'a> Keys<'a> {
         Ok(Self { action, values })
     }
 
-    /// Returns whether a field is there that was not taken.
+    /// Returns whether the line has a field that was not yet taken.
     pub(super) fn has(&self, key: Key) -> bool {
         self.values[key as usize].is_some()
     }
 
-    /// Takes a field.
+    /// Takes the value of a field.
     pub(super) fn take(&mut self, key: Key) -> Option<&'a [u8]> {
         self.values[key as usize].take()
     }

@@ -1,4 +1,4 @@
-//! Splitting a stream of text into lines.
+//! Splitting of a stream of text into lines.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::measured::MOST_NANOS;
 use crate::text::fields::integer;
 use crate::text::{Field, Source, TextError};
 
-/// Bytes read at once; the buffer grows to the longest line.
+/// Initial size of the buffer \[B\]; it grows with the longest line.
 const BUFFER: usize = 256 << 10;
 
-/// Bytes of the longest line: an `alltoallv` of a million ranks fits.
+/// Length of the longest line \[B\]: an `alltoallv` of a million ranks fits.
 const MAX_LINE: usize = 64 << 20;
 
 /// A line that is neither empty nor a comment, without white space at its ends.
@@ -23,18 +23,18 @@ pub(crate) struct Line<'a> {
     pub(crate) number: u64,
     /// Its text.
     pub(crate) text: &'a [u8],
-    /// Whether there is an equals sign in it, as only named fields have.
+    /// True if it contains an equals sign, and therefore may have named fields.
     pub(crate) has_equals: bool,
 }
 
-/// How a time begins, the last field of a line.
+/// Key of the measured time, the last field of a line.
 const TIME: &[u8] = b"time=";
 
 impl<'a> Line<'a> {
-    /// Takes the time off the end of the line, where it has one \[ns\].
+    /// Splits the measured time off the end of the line, if there is one \[ns\].
     ///
     /// # Errors
-    /// Where it is no whole number of nanoseconds, or one of more than eleven days.
+    /// The time is not a whole number of nanoseconds, or exceeds eleven days.
     #[inline]
     pub(crate) fn split_time(self) -> Result<(Self, Option<u64>), TextError> {
         if self.has_equals { self.find_time() } else { Ok((self, None)) }
@@ -60,11 +60,11 @@ impl<'a> Line<'a> {
 pub(crate) struct Lines<'a> {
     source: Source<'a>,
     buffer: Vec<u8>,
-    /// What is read of the stream and not yet returned as a line.
+    /// Part of the buffer that was read and not yet returned as a line.
     unread: Range<usize>,
-    /// Bytes of `unread` known to hold no newline.
+    /// Length of the start of `unread` that is known to contain no newline \[B\].
     scanned: usize,
-    /// Whether there is an equals sign in the line.
+    /// True if the current line, as far as it is scanned, contains an equals sign.
     has_equals: bool,
     number: u64,
     has_ended: bool,
@@ -79,7 +79,7 @@ impl<'a> Lines<'a> {
     /// Starts at the first line of a stream.
     ///
     /// # Errors
-    /// Where the stream cannot be read or is not text.
+    /// The stream cannot be read or is not text.
     pub(crate) fn new(source: Source<'a>) -> Result<Self, TraceError> {
         let buffer = vec![0; BUFFER];
         let mut lines =
@@ -144,7 +144,7 @@ impl<'a> Lines<'a> {
         line
     }
 
-    /// Reads more behind what is unread.
+    /// Reads more of the stream after the unread part.
     #[cold]
     fn fill(&mut self) -> Result<(), TraceError> {
         self.buffer.copy_within(self.unread.clone(), 0);

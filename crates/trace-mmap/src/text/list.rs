@@ -1,4 +1,4 @@
-//! Lists in the value of a field: `3`, `0-7`, `0-28:4`, `7-0:-1`, and several of these separated by commas; `-` is none.
+//! Lists of numbers in named fields: `3`, `0-7`, `0-28:4`, `7-0:-1`, and several of these separated by commas; `-` is the empty list.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::communicator::Run;
 use crate::load::MAX_RANKS;
 use crate::text::fields::integer;
 
-/// Entries of the longest list.
+/// Length of the longest list.
 const MAX_ENTRIES: u64 = MAX_RANKS as u64;
 
-/// Reads a list of numbers from 0 to `max`; `None` where it is none.
+/// Parses a list of numbers from 0 to `max`; `None` if it is invalid.
 pub(super) fn numbers(field: &[u8], max: u64) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
     for part in parts(field, max)? {
@@ -24,7 +24,7 @@ pub(super) fn numbers(field: &[u8], max: u64) -> Option<Vec<u64>> {
     Some(numbers)
 }
 
-/// Reads a list of ranks below `ranks` as runs; `None` where it is none.
+/// Parses a list of ranks below `ranks` as strided ranges; `None` if it is invalid or has more than `ranks` entries.
 pub(super) fn runs(field: &[u8], ranks: u32) -> Option<Vec<Run>> {
     let parts = parts(field, u64::from(ranks).checked_sub(1)?)?;
     let run = |part: &Part| Run {
@@ -36,7 +36,7 @@ pub(super) fn runs(field: &[u8], ranks: u32) -> Option<Vec<Run>> {
     is_short.then(|| parts.iter().map(run).collect())
 }
 
-/// Numbers `first`, `first + stride`, ...
+/// A strided range: `first`, `first + stride`, ...
 struct Part {
     first: i64,
     stride: i64,
@@ -71,7 +71,7 @@ fn part(text: &[u8], max: u64) -> Option<Part> {
     Some(Part { first, stride: if len == 1 { 1 } else { stride }, len })
 }
 
-/// Numbers as a list.
+/// Formats numbers as a list.
 pub(crate) struct List<I>(pub(crate) I);
 
 impl<I: Iterator<Item = u64> + Clone> fmt::Display for List<I> {
@@ -87,7 +87,7 @@ impl<I: Iterator<Item = u64> + Clone> fmt::Display for List<I> {
     }
 }
 
-/// Runs of ranks as a list.
+/// Formats strided ranges of ranks as a list.
 pub(crate) struct Runs<'a>(pub(crate) &'a [Run]);
 
 impl fmt::Display for Runs<'_> {

@@ -1,4 +1,4 @@
-//! Reading sends, receives and what completes them.
+//! Parsing of sends, receives, waits and tests.
 
 use pdes_core::{Bytes, Rank};
 
@@ -37,7 +37,7 @@ pub(super) struct Receiving {
     pub(super) bytes: Bytes,
 }
 
-/// The fields of `sendRecv`, but for the tags.
+/// The fields of `sendRecv`, except the tags.
 pub(super) struct Exchanging {
     pub(super) to: Option<Rank>,
     pub(super) send_bytes: Bytes,
@@ -107,7 +107,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads `send count, destination, receive count, source, send type, receive type`, all of them mandatory.
+    /// Reads `send count, destination, receive count, source, send type, receive type`, all mandatory.
     pub(super) fn send_recv(&mut self) -> Result<Action, TextError> {
         let Exchanging { to, send_bytes, from, recv_bytes } = self.exchanging()?;
         let tag = Tag::new(0);
@@ -201,7 +201,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Reads the tag of a receive: `None` within where it takes any.
+/// Parses the tag of a receive: `Some(None)` is `MPI_ANY_TAG`, `None` an invalid tag.
 pub(super) fn any_or_tag(found: &[u8]) -> Option<Option<Tag>> {
     match integer(found)? {
         ANY_TAG => Some(None),

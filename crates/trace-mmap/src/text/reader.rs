@@ -1,4 +1,4 @@
-//! Reading the action of a line.
+//! Parsing of the action of a line.
 
 use pdes_core::{Bytes, Rank};
 
@@ -13,7 +13,7 @@ use crate::text::{Field, Fields, Line, TextError};
 use crate::unmodelled::Unmodelled;
 use crate::warning::Tolerated;
 
-/// Bytes of the largest message, and the largest count.
+/// Size of the largest message \[B\], and the largest count.
 const MAX_BYTES: u64 = 1 << 48;
 
 /// Reads the rank at the start of a line.
@@ -24,7 +24,7 @@ pub(crate) fn read_rank(fields: &mut Fields<'_>) -> Result<u64, TextError> {
     rank.ok_or_else(|| invalid(Field::new("rank"), found, "a whole number that is not negative"))
 }
 
-/// Reads what follows the rank of a line.
+/// Reads the action of a line, after its rank. `fields` is positioned behind the rank.
 pub(crate) fn read_action(
     mut fields: Fields<'_>,
     line: Line<'_>,
@@ -55,12 +55,12 @@ pub(crate) fn read_action(
     Ok(action)
 }
 
-/// Reads the fields of one line into the draft of its rank.
+/// Parser of one line, which adds to the builder of its rank.
 pub(super) struct Reader<'a, 'r> {
     pub(super) verb: Verb,
     pub(super) fields: Fields<'a>,
     pub(super) rank: &'r mut RankDraft,
-    /// Ranks of the communicator.
+    /// Number of ranks of the communicator.
     pub(super) size: u32,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Reader<'a, '_> {
             Verb::SendRecv => self.send_recv(),
             Verb::Sleep => Ok(Action::Sleep { seconds: self.amount("time to sleep")? }),
             Verb::Location => self.location(),
-            // Only the communicators are left: collectives are read elsewhere.
+            // The calls on communicators; collectives and other calls are read elsewhere.
             _ => Ok(Action::Communicator),
         }
     }
@@ -99,7 +99,7 @@ impl<'a> Reader<'a, '_> {
         Ok(Action::Location(self.rank.location(&String::from_utf8_lossy(file), line)))
     }
 
-    /// Reads name and arguments of a call that no replay models.
+    /// Reads the name and the arguments of a call that the replay does not model.
     fn unmodelled(&mut self) -> Result<Action, TextError> {
         let words: Vec<_> = self.fields.by_ref().map(String::from_utf8_lossy).collect();
         self.rank.call(&CallOp::Unmodelled(Unmodelled::new(&words.join(" "))?))
@@ -138,19 +138,19 @@ impl<'a> Reader<'a, '_> {
         self.whole(field, 0, MAX_BYTES as i64, "a whole number from 0 to 2^48").map(|count| count as u64)
     }
 
-    /// Takes an amount that is finite and not negative.
+    /// Takes a finite amount that is not negative.
     #[inline]
     pub(super) fn amount(&mut self, name: &'static str) -> Result<f64, TextError> {
         let field = Field::new(name);
         let found = self.required(field)?;
         match real(found) {
-            // Adding zero turns -0 into 0.
+            // Adding zero turns -0 into 0, so that equal amounts have equal bits.
             Some(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount + 0.0),
             _ => Err(invalid(field, found, "a finite number that is not negative")),
         }
     }
 
-    /// Takes a datatype if there is a field left, else the rank's default.
+    /// Takes a datatype, by default that of the rank.
     #[inline]
     pub(super) fn datatype(&mut self, name: &'static str) -> Result<Datatype, TextError> {
         if !self.has_more() {
@@ -168,13 +168,13 @@ impl<'a> Reader<'a, '_> {
         self.rank.default_type().ok_or(TextError::NoDefaultDatatype { action, field })
     }
 
-    /// Makes a rank of the world of a number that was found.
+    /// Converts a number to a world rank.
     #[inline]
     pub(super) fn rank_of(&self, field: Field, found: i64) -> Result<Rank, TextError> {
         Self::rank_below(self.rank.ranks(), field, found)
     }
 
-    /// Makes a rank below `ranks` of a number that was found.
+    /// Converts a number to a rank below `ranks`.
     #[inline]
     pub(super) fn rank_below(ranks: u32, field: Field, found: i64) -> Result<Rank, TextError> {
         match u32::try_from(found) {
@@ -194,7 +194,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Says what was found in place of a number.
+/// Makes the error that a field is not the expected number.
 #[cold]
 pub(super) fn invalid(field: Field, found: &[u8], expected: &'static str) -> TextError {
     TextError::InvalidNumber { field, found: String::from_utf8_lossy(found).into_owned(), expected }

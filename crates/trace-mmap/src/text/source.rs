@@ -1,4 +1,4 @@
-//! Bytes of a trace file, decompressed, or made of the records of a shard.
+//! Byte streams of trace files: plain, decompressed, or converted from the records of a tracer's shard.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use crate::error::TraceError;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// A stream of text, and the name under which errors mention it.
+/// A stream of text with its name for error messages.
 pub(crate) struct Source<'a> {
     file: PathBuf,
     reader: Box<dyn Read + 'a>,
@@ -20,7 +20,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens a file; whether it is compressed, or a shard, shows in its first bytes.
+    /// Opens a file; detects compression, or a shard, by its first bytes.
     pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
         let (reader, compression) =
             open(path).map_err(|source| TraceError::Io { file: path.to_path_buf(), source })?;
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         &self.file
     }
 
-    /// Reads some bytes, none only at the end.
+    /// Reads at least one byte, or none at the end. Retries interrupted reads.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, TraceError> {
         loop {
             match self.reader.read(buffer) {
@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
     fn error(&self, source: io::Error) -> TraceError {
         let file = self.file.clone();
         match self.compression {
-            // What the system says about the file below the decoder keeps its error number.
+            // An error with a number is of the operating system, not of the decoder.
             Some(format) if source.raw_os_error().is_none() => {
                 TraceError::Compressed { file, format, source }
             }

@@ -1,10 +1,10 @@
-//! The names of actions.
+//! Names of actions.
 
 use crate::text::TextError;
 
 macro_rules! verbs {
     ($($variant:ident = $name:literal $(| $also:literal)?,)*) => {
-        /// What a line tells its rank to do.
+        /// The action that a line names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Verb {
             $($variant,)*
@@ -30,8 +30,8 @@ macro_rules! verbs {
     };
 }
 
-// The frequent ones first; then the collectives, those that do not block in the same order, and all other calls:
-// `Verb::is_collective`, `Verb::blocking` and `Verb::is_call` rely on it.
+// SimGrid's actions, frequent ones first; then the blocking collectives, the nonblocking ones in the same order, and all other
+// calls: `Verb::is_collective`, `Verb::blocking` and `Verb::is_call` rely on this order.
 verbs! {
     Compute = "compute",
     Send = "send",
@@ -112,8 +112,8 @@ verbs! {
     Unmodelled = "unmodelled",
 }
 
-/// Names of calls that are no part of the format, beyond those of one-sided communication on windows (`Win_...`), and what to
-/// do about them.
+/// Names of calls that are not part of the format, each with advice. Calls on windows of one-sided communication (`Win_...`) are
+/// recognized by their prefix.
 const REFUSED: [(&str, &str); 9] = [
     ("intercomm_create", INTERCOMMUNICATOR),
     ("intercomm_merge", INTERCOMMUNICATOR),
@@ -139,35 +139,35 @@ impl Verb {
         }
     }
 
-    /// Returns whether the rest of the line is free.
+    /// Returns whether the rest of the line is ignored without a warning.
     pub(super) fn takes_anything(self) -> bool {
         self.makes_communicator() || matches!(self, Self::Init | Self::CommSize | Self::WaitAll)
     }
 
-    /// Returns whether a communicator is made.
+    /// Returns whether the action creates a communicator in SimGrid's format.
     pub(super) fn makes_communicator(self) -> bool {
         matches!(self, Self::CommSplit | Self::CommDup | Self::CommCreate)
     }
 
-    /// Returns whether this is a collective operation that blocks.
+    /// Returns whether this is a blocking collective operation.
     pub(super) fn is_collective(self) -> bool {
         (Self::Barrier as u8..=Self::Exscan as u8).contains(&(self as u8))
     }
 
-    /// Returns the collective operation which this one is but for not blocking.
+    /// Returns the blocking counterpart of a nonblocking collective operation; `None` for other actions.
     pub(super) fn blocking(self) -> Option<Self> {
         let number = (self as usize).checked_sub(Self::Ibarrier as usize)?;
         let blocking = *Self::ALL.get(Self::Barrier as usize + number)?;
         blocking.is_collective().then_some(blocking)
     }
 
-    /// Returns whether this is an action beyond those of SimGrid.
+    /// Returns whether this action is not in SimGrid's format.
     #[inline]
     pub(super) fn is_call(self) -> bool {
         self as u8 >= Self::Ibarrier as u8
     }
 
-    /// Returns whether this has named fields.
+    /// Returns whether this action takes named fields.
     pub(super) fn takes_keys(self) -> bool {
         !matches!(
             self,
@@ -189,9 +189,9 @@ fn unknown(name: &str) -> TextError {
     }
 }
 
-/// Finds the known name that needs the fewest changes, at most two and less than half the letters.
+/// Finds the known name at the least edit distance (Levenshtein), which is at most two and less than half of its length.
 pub(super) fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    // A name of any length may stand in a hostile file; none that long resembles a known one.
+    // The distance is quadratic, and a hostile file may have names of any length; no known name is that long.
     if name.len() > 32 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Reading the actions of a rank in order.
+//! Cursor over the actions of a rank, in order.
 
 use std::slice;
 
@@ -11,54 +11,53 @@ use crate::record::{COLUMN, Limits, MAX_AMOUNT_BITS, OPTIONAL, Record};
 use crate::store::{CHUNK, Records};
 use crate::trace::Mark;
 
-/// Records are fetched into the caches so many before they are read: where many ranks take turns, the processor does not find out
-/// by itself that each reads on.
+/// Prefetch distance in records: when many ranks alternate, the hardware prefetcher does not recognize their streams.
 const AHEAD: usize = 8;
 
-/// Reads the actions of a rank in order.
+/// Cursor over the actions of a rank, in order.
 ///
-/// A step takes constant time and never allocates. A clone goes on from the same place. A cursor takes 40 bytes and a box of 192, over an
-/// archive 24 for each nested loop, and for each column of amounts 32, or where some amounts differ 128, and 8 for
-/// each of up to 128 amounts.
+/// A step takes constant time and never allocates. A clone continues from the same position. A cursor takes 40 bytes and a box of
+/// 192. Over an archive it takes another 24 bytes for each nested loop, and for each column 32 bytes if all columns are constant;
+/// else 128, and 8 for each of up to 128 amounts.
 ///
-/// Where the actions are found to be damaged, which only those of an archive can be, the cursor ends early and
-/// [`Trace::integrity`](crate::Trace::integrity) tells.
+/// If the actions of an archive are damaged, the cursor ends early and [`Trace::integrity`](crate::Trace::integrity) reports
+/// the damage.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     rest: slice::Iter<'a, Record>,
-    /// Bounds of the actions; `None` where they are known to be within.
+    /// Limits to check actions against; `None` if all are known to be within them.
     limits: Option<&'a Limits>,
-    /// Records up to the end of `rest`, but for begins and ends of loops before `rest`.
+    /// Number of records up to the end of `rest`, without loop begins and ends before `rest`.
     behind: u64,
-    /// All that most steps leave alone. Nothing borrows what is beside it but for a step, so that a loop over a cursor
-    /// keeps that in registers: through memory, a step could not begin before the last one has ended.
+    /// State that most steps do not touch. The other fields are borrowed only within a step, so that a loop over a cursor keeps
+    /// them in registers: in memory, they would make each step wait for the stores of the last one.
     state: Box<State<'a>>,
 }
 
-/// Where the records and amounts come from.
+/// Source of records and amounts.
 #[derive(Clone, Debug)]
 struct State<'a> {
     ahead: Ahead<'a>,
     source: Source<'a>,
-    /// Computations that were left out, less those that were inserted, modulo 2^64.
+    /// Number of absent computations minus that of inserted ones, modulo 2^64.
     absent: u64,
     inserts: Inserts,
-    /// The records that follow `rest`, which ends before them because something is to be inserted there.
+    /// Records after `rest`, which was cut off before them because a computation is inserted there.
     following: &'a [Record],
-    /// The bits of the amount that is to be yielded where the cursor stops, or [`ABSENT`].
+    /// Bits of the amount to yield before `rest`, or [`ABSENT`].
     inserted: u64,
 }
 
-/// Where a cursor goes on.
+/// Records with which a cursor continues.
 struct Next<'a> {
     rest: &'a [Record],
     behind: u64,
-    /// Whether it yields nothing before.
+    /// Whether `next` returns before it reads them: an inserted computation or `None`.
     stops: bool,
 }
 
 impl Next<'_> {
-    /// Ends a cursor that has read so many records.
+    /// Returns the end of a cursor that has read `behind` records.
     fn end(behind: u64) -> Self {
         Self { rest: &[], behind, stops: true }
     }
@@ -82,7 +81,7 @@ impl<'a> Cursor<'a> {
         Self::walking(rank, Walk::new(rank))
     }
 
-    /// Makes a cursor that stops at heads.
+    /// Creates a cursor that stops at iteration boundaries.
     pub(crate) fn by_iterations(rank: &'a ArchivedRank) -> Self {
         Self::walking(rank, Walk::by_iterations(rank))
     }
@@ -102,19 +101,19 @@ impl<'a> Cursor<'a> {
         self.state.actions(self.records())
     }
 
-    /// Returns the records read, but for begins and ends of loops.
+    /// Returns the number of records read, without loop begins and ends.
     fn records(&self) -> u64 {
         self.behind - self.rest.len() as u64
     }
 
-    /// Goes on; returns whether it yields something.
+    /// Continues with the given records; returns whether `next` reads them at once.
     #[inline]
     fn goes_on(&mut self, next: Next<'a>) -> bool {
         (self.rest, self.behind) = (next.rest.iter(), next.behind);
         !next.stops
     }
 
-    /// Goes on, after so many actions, with these records, and with something to be inserted behind so many of them.
+    /// Repositions the cursor after `position` actions and before `records`; the next insertion is `due` records later.
     fn go_on(&mut self, position: u64, records: Result<&'a [Record], Damage>, due: u64) {
         self.state.absent = 0;
         self.state.inserts.due = position.saturating_add(due);
@@ -128,8 +127,8 @@ impl<'a> Cursor<'a> {
         self.goes_on(next);
     }
 
-    /// Returns where the cursor is, to go on from there with [`RankTrace::cursor_at`](crate::RankTrace::cursor_at); `None` for
-    /// one that stops at heads, and for one that has met damage.
+    /// Returns the position of the cursor, for [`RankTrace::cursor_at`](crate::RankTrace::cursor_at); `None` for a cursor that
+    /// stops at iteration boundaries or has found damage.
     pub fn mark(&self) -> Option<Mark> {
         let place = match &self.state.source {
             Source::Memory { .. } => None,
@@ -143,9 +142,9 @@ impl<'a> Cursor<'a> {
         Some(Mark { position: self.position(), place })
     }
 
-    /// Goes on, from before the first action, at a mark of a cursor of the same rank.
+    /// Moves a new cursor to a position of a cursor of the same rank.
     ///
-    /// Where the trace has no such place the cursor ends as where it is damaged.
+    /// If the trace has no such position, the cursor ends as over a damaged archive.
     pub(crate) fn go_on_at(&mut self, mark: &Mark) {
         let State { ahead, source, inserts, following, .. } = &mut *self.state;
         (*inserts, *following) = (Inserts::default(), &[]);
@@ -165,8 +164,8 @@ impl<'a> Cursor<'a> {
         self.go_on(mark.position, records, due);
     }
 
-    /// Returns the head at which the cursor has stopped: see
-    /// [`RankTrace::cursor_by_iterations`](crate::RankTrace::cursor_by_iterations).
+    /// Returns the iteration boundary at which the cursor has stopped; see
+    /// [`RankTrace::cursor_with_boundaries`](crate::RankTrace::cursor_with_boundaries).
     pub fn head(&self) -> Option<Head> {
         match &self.state.source {
             Source::Archive(walk) => walk.heads.as_ref()?.at(self.position()),
@@ -174,7 +173,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Does not stop at so many heads, unless another loop begins before.
+    /// Makes the cursor pass over the next `heads` iteration boundaries without stopping, unless another loop begins before.
     pub fn pass_heads(&mut self, heads: u64) {
         if let Source::Archive(walk) = &mut self.state.source
             && let Some(known) = &mut walk.heads
@@ -183,13 +182,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over iterations that repeat the last one, at the head of one.
+    /// Skips iterations that equal the last one.
     ///
     /// # Panics
-    /// Where the cursor has not stopped at a head that as many iterations alike follow.
+    /// Panics unless the cursor has stopped at a boundary that is followed by at least this many equal iterations.
     pub fn skip_iterations(&mut self, iterations: u64) {
         let alike = self.head().map_or(0, |head| head.alike);
-        assert!(iterations <= alike, "{iterations} iterations to pass over, of {alike} that are alike");
+        assert!(iterations <= alike, "{iterations} iterations to skip, of {alike} that are equal");
         let read = self.records();
         let State { ahead, source, inserts, following, .. } = &mut *self.state;
         let Source::Archive(walk) = source else { return };
@@ -203,20 +202,20 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> State<'a> {
-    /// Returns the actions that so many records are.
+    /// Returns the number of actions for a number of records read.
     fn actions(&self, records: u64) -> u64 {
         records.wrapping_sub(self.absent)
     }
 
-    /// Goes on to the next records, none at the end, or inserts what is due behind those that were read.
+    /// Advances to the next records (none at the end), or yields the inserted computation that is due.
     ///
-    /// Where the next computation is to be inserted cannot be predicted: up to there is no branch on it.
+    /// The position of the next insertion is unpredictable, so `rest` is cut off there instead of testing for it at each step.
     #[inline(never)]
     fn advance(&mut self, behind: u64) -> Next<'a> {
         if self.inserts.due == behind { self.insert(behind) } else { self.go_further(behind) }
     }
 
-    /// Yields the computation that is due behind so many records.
+    /// Yields the inserted computation that is due.
     #[inline]
     fn insert(&mut self, behind: u64) -> Next<'a> {
         let Some(bits) = self.take(self.inserts.amounts()) else { return Next::end(behind) };
@@ -229,7 +228,7 @@ impl<'a> State<'a> {
         self.limit(Next { rest, behind: behind + rest.len() as u64, stops: true })
     }
 
-    /// Goes on to the next records, none at the end.
+    /// Advances to the next records; none at the end.
     #[cold]
     fn go_further(&mut self, behind: u64) -> Next<'a> {
         self.look_up_first(behind);
@@ -249,15 +248,14 @@ impl<'a> State<'a> {
         self.limit(Next { rest, behind: behind + rest.len() as u64, stops: rest.is_empty() })
     }
 
-    /// Finds where the first computation is due, if that was not done yet.
+    /// Reads the distance to the next insertion unless it is known.
     fn look_up_first(&mut self, read: u64) {
         if self.inserts.due == Inserts::NEVER {
             self.look_up(read);
         }
     }
 
-    /// Finds behind how many records, so many of which were read, the next computation is due that the program does not have;
-    /// returns whether that is not damaged.
+    /// Reads the distance to the next insertion, if there is one, after `read` records; returns false on damage.
     #[inline]
     fn look_up(&mut self, read: u64) -> bool {
         self.inserts.due = Inserts::NEVER;
@@ -269,14 +267,14 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Takes the next value of a column that the program does not use; `None` where it is damaged.
+    /// Takes the next value of a column of inserted computations; returns `None` on damage.
     #[inline]
     fn take(&mut self, column: u32) -> Option<u64> {
         let bits = self.ahead.take(column);
         if bits <= MAX_AMOUNT_BITS { Some(bits) } else { self.unpack(Record::column(column)) }
     }
 
-    /// Ends the records to follow where something is to be inserted.
+    /// Cuts the records off at the next insertion.
     #[inline]
     fn limit(&mut self, Next { rest, behind, stops }: Next<'a>) -> Next<'a> {
         let room = self.inserts.due.saturating_sub(behind - rest.len() as u64);
@@ -285,7 +283,7 @@ impl<'a> State<'a> {
         Next { rest, behind: behind - following.len() as u64, stops }
     }
 
-    /// Returns all records to follow.
+    /// Returns `rest` with the records that were cut off.
     fn whole(&self, rest: &'a [Record]) -> &'a [Record] {
         match &self.source {
             Source::Archive(walk) if !self.following.is_empty() => walk.whole(rest, self.following.len()),
@@ -293,7 +291,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Goes on at the begin of a loop or at the end of an iteration, with `rest` behind that.
+    /// Executes the begin of a loop or the end of an iteration, after which `rest` follows.
     #[inline(never)]
     fn turn(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
         let before = behind - rest.len() as u64 - 1;
@@ -330,7 +328,7 @@ impl<'a> State<'a> {
         Ok((turned, walk.look_ahead(record, depth, behind, reached, &self.ahead)?))
     }
 
-    /// Takes an amount, by its bits, of a column of which none is unpacked; `None` where it is damaged.
+    /// Unpacks the next values of a column and takes the bits of the first; returns `None` on damage.
     #[cold]
     fn unpack(&mut self, record: Record) -> Option<u64> {
         let Source::Archive(walk) = &self.source else { return None };
@@ -345,7 +343,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns records, or none where there is damage.
+    /// Returns the records, or none on damage.
     fn or_stop(&mut self, records: Result<&'a [Record], Damage>) -> &'a [Record] {
         records.unwrap_or_else(|damage| {
             self.stop(damage);
@@ -353,7 +351,7 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Remembers damage, behind which there is nothing.
+    /// Reports damage and ends the source.
     #[cold]
     fn stop(&mut self, damage: Damage) {
         if let Source::Archive(walk) = &self.source {
@@ -363,14 +361,14 @@ impl<'a> State<'a> {
         (self.inserts, self.following) = (Inserts::default(), &[]);
     }
 
-    /// Ends the cursor before a record that is no action of the rank.
+    /// Ends the cursor before a record that is not an action of the rank.
     #[cold]
     fn refuse(&mut self, record: Record, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
         self.stop(Damage::of(record));
         self.end(behind, rest)
     }
 
-    /// Ends the cursor before a record with `rest` behind it.
+    /// Ends the cursor before the record that precedes `rest`.
     #[cold]
     fn end(&mut self, behind: u64, rest: slice::Iter<'a, Record>) -> Next<'a> {
         Next::end(behind - rest.len() as u64 - 1)
@@ -392,7 +390,7 @@ impl Iterator for Cursor<'_> {
                 return (bits != ABSENT).then(|| Action::Compute { flops: f64::from_bits(bits) });
             };
             prefetch(self.rest.as_slice().as_ptr().wrapping_add(AHEAD));
-            // One comparison tells actions from all that is in programs of archives only, and that the kind is known.
+            // One comparison separates actions from the kinds that occur only in archives, and from unknown kinds.
             if record.kind() < COLUMN {
                 if self.limits.is_none_or(|limits| limits.admit(record)) {
                     return Some(record.decode());
@@ -425,7 +423,7 @@ impl Iterator for Cursor<'_> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // Damage ends an archive's cursor early, so that only memory promises its length.
+        // Damage may end a cursor over an archive early, so that only a cursor over memory has an exact length.
         let left = |len: u64| usize::try_from(len.saturating_sub(self.position())).ok();
         match &self.state.source {
             Source::Memory { records, .. } => {

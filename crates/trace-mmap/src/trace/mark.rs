@@ -1,18 +1,18 @@
-//! Places of cursors, to go on from there in another process.
+//! Serializable positions of cursors, from which another process can resume.
 
 use serde::{Deserialize, Serialize};
 
 use crate::archive::Place;
 
-/// Where a cursor is in the actions of its rank.
+/// Position of a cursor in the actions of its rank.
 ///
-/// It means something for the same trace and the same version of this crate only. To go on from it takes time in the depth of
-/// loops and the number of columns, whatever lies before.
+/// It is valid only for the same trace and the same version of this crate. The time to resume from it depends on the depth of
+/// loops and the number of columns, not on the number of actions before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Actions read.
+    /// Number of actions read.
     pub(crate) position: u64,
-    /// `None` where the actions are in memory.
+    /// Position in the program of an archive; `None` if the actions are in memory.
     pub(crate) place: Option<Place>,
 }
 

@@ -1,4 +1,4 @@
-//! Actions by the names of the program.
+//! Operations of a rank in terms of the program: the inverse of compilation.
 
 mod call;
 
@@ -10,16 +10,16 @@ use crate::channel::{Slot, Tag};
 use crate::structure::{CallOp, Direction, Op, Request};
 use crate::trace::{Cursor, RankTrace};
 
-/// Yields what a rank does by the names of the program: ranks and tags instead of indices.
+/// Iterator over the operations of a rank in terms of the program: with ranks and tags instead of indices.
 ///
-/// Read as a trace, these operations are the same actions again. Tag and size of messages to and from `MPI_PROC_NULL` are
-/// not kept; the tags of such requests are chosen so that each is waited for by its own name. Where requests of the rank have names, all
-/// are named by their places.
+/// Read as a trace, these operations yield the same actions again. Tag and size of messages to and from `MPI_PROC_NULL` are
+/// lost; tags of such requests are chosen so that each request can be waited for unambiguously. If the rank has named
+/// requests, all its requests are named by their slots.
 #[derive(Clone, Debug)]
 pub struct Ops<'a> {
     rank: &'a RankTrace,
     cursor: Cursor<'a>,
-    /// The name of the last request at each place.
+    /// Last request posted to each slot.
     requests: Vec<Option<Request>>,
 }
 
@@ -32,8 +32,8 @@ impl<'a> Ops<'a> {
         self.requests[slot.index()] = Some(Request { direction, peer, tag });
     }
 
-    /// Returns the name of the request at a place. One that was never posted, which only a forged archive waits for, gets
-    /// a name that no posted request has.
+    /// Returns the request in a slot. A slot that was never posted to, which only a forged archive waits for, yields a request
+    /// that is never posted.
     fn request(&self, slot: Slot) -> Request {
         let nobody = Request { direction: Direction::Receive, peer: None, tag: None };
         self.requests[slot.index()].unwrap_or(nobody)
@@ -113,7 +113,7 @@ impl Iterator for Ops<'_> {
     }
 }
 
-/// Splits `file:line`; what is no line number, in a forged archive, belongs to the file.
+/// Splits `file:line`. Without a valid line number, as in a forged archive, the whole text is the file and the line is 0.
 fn location(name: &str) -> Op {
     let parts = name.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
     let (file, line) = parts.unwrap_or((name, 0));

@@ -14,12 +14,12 @@ use crate::side::Side;
 use crate::store::Records;
 use crate::trace::{Cursor, Mark};
 
-/// Where the actions of a rank are.
+/// Storage of the actions of a rank.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// In memory, or in a temporary file.
+    /// One record per action, in memory or in a temporary file.
     Memory(Records),
-    /// In an archive.
+    /// Program and columns in an archive.
     Archive(ArchivedRank),
 }
 
@@ -32,7 +32,7 @@ impl Body {
         }
     }
 
-    /// Returns a cursor before the first action that stops at heads.
+    /// Returns a cursor before the first action that stops at iteration boundaries.
     pub(crate) fn cursor_by_iterations(&self) -> Cursor<'_> {
         match self {
             Self::Memory(_) => self.cursor(),
@@ -42,7 +42,7 @@ impl Body {
 }
 
 impl Body {
-    /// Returns the actions with their times; `None` where these are of another body.
+    /// Returns the actions with their measured times; `None` if `times` is of the other kind of storage.
     pub(crate) fn measured<'a>(&'a self, times: &'a Times) -> Option<Measured<'a>> {
         match (self, times) {
             (_, Times::Memory(times)) => Some(Measured::in_memory(self.cursor(), times)),
@@ -53,7 +53,7 @@ impl Body {
         }
     }
 
-    /// Returns the records: of an archive those of its program, else one per action.
+    /// Returns the records: those of the program for an archive, else one per action.
     pub(crate) fn records(&self) -> Box<dyn Iterator<Item = Result<Record, Damage>> + '_> {
         match self {
             Self::Memory(records) => {
@@ -71,7 +71,7 @@ impl Default for Body {
     }
 }
 
-/// What one rank does, with the tables to which its actions refer.
+/// The actions of one rank, with the tables to which they refer.
 #[derive(Debug, Default)]
 pub struct RankTrace {
     pub(crate) body: Body,
@@ -81,16 +81,16 @@ pub struct RankTrace {
     pub(crate) slots: u32,
     pub(crate) pending_at_end: Box<[Slot]>,
     pub(crate) matches_by_time: bool,
-    /// Whether some requests had names of their own: text then names all of them, by their places.
+    /// Whether some requests are named: text then names all requests, by their slots.
     pub(crate) names_requests: bool,
-    /// The first one is the world.
+    /// Communicators of the rank, the world first.
     pub(crate) communicators: OwnCommunicators,
     pub(crate) side: Arc<Side>,
     pub(crate) times: Option<Times>,
 }
 
 impl RankTrace {
-    /// Returns a copy of the tables, without actions and their times.
+    /// Returns a copy of the tables, without actions and measured times.
     pub(crate) fn tables(&self) -> Self {
         Self {
             body: Body::default(),
@@ -112,23 +112,23 @@ impl RankTrace {
         self.body.cursor()
     }
 
-    /// Returns a cursor before the first action that stops at the heads of iterations which others like them follow, for
-    /// whoever wants to pass over these: it yields `None` where [`Cursor::head`] is some, and then goes on. Only loops of an
-    /// archive have heads, those that are in no other loop.
+    /// Returns a cursor before the first action that stops at iteration boundaries, for a caller that skips equal iterations:
+    /// at a boundary the cursor yields `None` once, while [`Cursor::iteration_boundary`] is `Some`, and then continues. Only outermost loops
+    /// of an archive have boundaries.
     pub fn cursor_by_iterations(&self) -> Cursor<'_> {
         self.body.cursor_by_iterations()
     }
 
-    /// Returns a cursor that goes on at a [mark](Cursor::mark) of a cursor of this rank.
+    /// Returns a cursor that resumes at a [position](Cursor::saved_position) of a cursor of this rank.
     ///
-    /// A mark that is of another trace makes a cursor that is wrong, and may end early as over a damaged archive.
+    /// With a position of another trace the cursor yields wrong actions, or ends early as over a damaged archive.
     pub fn cursor_at(&self, mark: &Mark) -> Cursor<'_> {
         let mut cursor = self.cursor();
         cursor.go_on_at(mark);
         cursor
     }
 
-    /// Returns the actions, and their times, where they are in memory.
+    /// Returns the records of actions and of measured times that are in memory.
     pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = &mut Records> {
         let actions = match &mut self.body {
             Body::Memory(records) => Some(records),
@@ -141,7 +141,7 @@ impl RankTrace {
         actions.into_iter().chain(times)
     }
 
-    /// Returns the actions with the times that they took when the program was recorded; `None` where no times were kept.
+    /// Returns the actions with the times that they took when the program was traced; `None` if no times were kept.
     ///
     /// ```
     /// use trace_mmap::{Action, Trace};
@@ -163,7 +163,7 @@ impl RankTrace {
         }
     }
 
-    /// Returns whether the rank does nothing at all.
+    /// Returns whether the rank has no actions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -178,7 +178,7 @@ impl RankTrace {
         &self.incoming
     }
 
-    /// Returns the number of ports: queues that messages to this rank arrive in.
+    /// Returns the number of ports, the queues in which messages to this rank arrive.
     pub fn ports(&self) -> u32 {
         self.ports
     }
@@ -188,9 +188,8 @@ impl RankTrace {
         self.slots
     }
 
-    /// Returns the requests that the end of the trace waits for, in the order of their posting: the last pending one of
-    /// each (source, destination, tag); all pending ones where some request of the rank has a name of its own, but for those that
-    /// were freed.
+    /// Returns the requests for which the end of the trace waits, in the order of their posting: the last pending one of each
+    /// (source, destination, tag); if the rank has named requests, all pending ones except freed ones.
     pub fn pending_at_end(&self) -> &[Slot] {
         &self.pending_at_end
     }
@@ -198,7 +197,7 @@ impl RankTrace {
     /// Returns a collective operation.
     ///
     /// # Panics
-    /// Where the identifier is not from this rank.
+    /// Panics if the identifier is not from this rank.
     pub fn collective(&self, id: CollectiveId) -> &Collective {
         self.side.collective(id).expect("the identifier is from this rank")
     }
@@ -206,7 +205,7 @@ impl RankTrace {
     /// Returns a call.
     ///
     /// # Panics
-    /// Where the identifier is not from this rank.
+    /// Panics if the identifier is not from this rank.
     pub fn call(&self, id: CallId) -> &Call {
         &self.side.calls[id.index()]
     }
@@ -216,9 +215,8 @@ impl RankTrace {
         &self.communicators
     }
 
-    /// Returns whether it depends on time which receive of the rank gets which message, because some receive or probe is
-    /// from any source, or some receive was cancelled: messages to it then arrive in its
-    /// [mailbox](crate::Arrival::Mailbox).
+    /// Returns whether the matching of messages and receives of the rank depends on time: some receive or probe is from any
+    /// source, or some receive was cancelled. Messages to the rank then arrive in its [mailbox](crate::Arrival::Mailbox).
     pub fn matches_by_time(&self) -> bool {
         self.matches_by_time
     }
@@ -231,7 +229,7 @@ impl RankTrace {
     /// Returns a combined send and receive.
     ///
     /// # Panics
-    /// Where the identifier is not from this rank.
+    /// Panics if the identifier is not from this rank.
     pub fn send_recv(&self, id: SendRecvId) -> &SendRecv {
         &self.side.send_recvs[id.index()]
     }
@@ -239,7 +237,7 @@ impl RankTrace {
     /// Returns a call site as `file:line`.
     ///
     /// # Panics
-    /// Where the identifier is not from this rank.
+    /// Panics if the identifier is not from this rank.
     pub fn location(&self, id: LocationId) -> &str {
         &self.side.locations[id.index()]
     }

@@ -1,4 +1,4 @@
-//! Cursors that stop at the heads of iterations, and pass over those that are alike.
+//! Cursors that stop at iteration boundaries and skip equal iterations.
 
 use std::path::Path;
 
@@ -9,14 +9,13 @@ use trace_mmap::{Action, Cursor, Item, Op, RankTrace, Trace, convert};
 use super::steps::{RANKS, program, step, text};
 use super::{load, options, write_structured};
 
-/// Reads on to the next head; `None` at the end.
+/// Reads up to the next iteration boundary; `None` at the end.
 fn read_on(cursor: &mut Cursor<'_>, out: &mut Vec<Action>) -> Option<()> {
     out.extend(cursor.by_ref());
     cursor.head().map(drop)
 }
 
-/// Reads a rank with some iterations passed over, as `picks` say, and expects the actions that there are; returns how many
-/// iterations went.
+/// Reads a rank, skips iterations according to `picks`, and checks the actions; returns the number of skipped iterations.
 fn check_rank(rank: &RankTrace, picks: &[u64]) -> u64 {
     let all: Vec<Action> = rank.cursor().collect();
     let (mut cursor, mut read) = (rank.cursor_by_iterations(), Vec::new());
@@ -39,7 +38,7 @@ fn check_rank(rank: &RankTrace, picks: &[u64]) -> u64 {
         skipped += iterations;
         let passed = &all[place..cursor.position() as usize];
         if iterations > 0 {
-            // What went is what came before, over and over.
+            // Skipped iterations repeat the one before them.
             let one = passed.len() / iterations as usize;
             assert!(passed.iter().zip(&all[place - one..]).all(|(now, before)| now == before));
         }

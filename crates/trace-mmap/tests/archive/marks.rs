@@ -1,4 +1,4 @@
-//! Marks of cursors, and cursors that go on from there.
+//! Saved positions of cursors, and cursors that resume there.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use trace_mmap::{Action, Item, Mark, Op, RankTrace, Trace, convert};
 use super::steps::{RANKS, program, step, text};
 use super::{load, options, write_structured};
 
-/// Marks a rank after so many actions, and expects those that follow from a mark that was written and read.
+/// Saves the position after some actions, and checks that a cursor restored from its serialized form yields the remaining ones.
 fn check_mark(rank: &RankTrace, all: &[Action], after: usize) {
     let mut cursor = rank.cursor();
     assert_eq!(cursor.by_ref().take(after).collect::<Vec<_>>(), all[..after]);
@@ -35,7 +35,7 @@ fn everywhere(actions: usize) -> Vec<usize> {
     (0..=actions).collect()
 }
 
-/// Amounts that are never the same, in more than two blocks of a column.
+/// Amounts that are all different, in more than two blocks of a column.
 fn noise(path: &Path) -> Trace {
     let line = |n: u32| format!("0 compute {}\n0 send 1 0 8\n1 recv 0 0 8\n", f64::from(n * n % 1009) + 0.5);
     let lines: String = (0..700).map(line).collect();
@@ -52,14 +52,14 @@ fn columns_go_on_in_the_middle_of_their_blocks() {
     check_trace(&trace, |actions| everywhere(actions).into_iter().step_by(13).chain([actions]).collect());
 }
 
-/// A text has more actions than a chunk of memory holds, and an end that is that of a chunk.
+/// A text with more actions than fit into a chunk of memory; positions at its end and at the end of a chunk.
 #[test]
 fn actions_in_memory_go_on_anywhere() {
     let trace = Trace::from_text(&"0 compute 1e6\n0 compute 2e6\n".repeat(4096)).expect("a trace");
     check_trace(&trace, |actions| vec![0, 1, 4095, 4096, 4097, actions - 1, actions]);
 }
 
-/// A mark of another rank, or of an archive for a text, ends the cursor and does no harm.
+/// A position of another rank, or of an archive in a text, ends the cursor and is harmless.
 #[test]
 fn marks_of_other_traces_are_no_places() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -67,7 +67,7 @@ fn marks_of_other_traces_are_no_places() {
     let memory = Trace::from_text("0 compute 1e6\n0 compute 2e6\n").expect("a trace");
     let mark = archive.rank(Rank::new(0)).cursor().mark().expect("the trace is whole");
     assert_eq!(memory.rank(Rank::new(0)).cursor_at(&mark).next(), None);
-    // The same place, but after more actions than there are: 0 is one byte, 2^64 - 1 are ten.
+    // The same position, but after more actions than exist: 0 takes one byte, 2^64 - 1 takes ten.
     let bytes = postcard::to_stdvec(&mark).expect("there is memory");
     let far: Mark = postcard::from_bytes(&[&[0xff; 9], &[1][..], &bytes[1..]].concat()).expect("a mark");
     assert_eq!(far.position(), u64::MAX);
@@ -87,7 +87,7 @@ proptest! {
         let programs: Vec<Vec<Item>> = (0..RANKS).map(whole).collect();
         let path = directory.path().join("loops.pdt");
         write_structured(&path, &programs);
-        // All places of long programs would take long.
+        // Testing all positions of a long program would take long.
         let places = |actions: usize| (0..=actions).step_by(1 + actions / 200).chain([actions]).collect();
         check_trace(&load(&path), places);
         let lines = directory.path().join("flat.txt");

@@ -1,4 +1,4 @@
-//! Computations that tracers leave out nearly always: they are no part of the program, but stand between its records.
+//! Rare computations, which tracers nearly always omit: they are stored between the records of the folded program.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,13 +14,13 @@ use super::{assert_good, assert_same, heads, load, marks, options};
 /// Places in an iteration where a computation may be.
 const PLACES: u32 = 6;
 
-/// Iterations of two ranks that send each other a message thrice. Few of them, one in nine at most, have a computation at a place.
+/// Iterations in which two ranks exchange three messages. At each place at most one iteration in nine has a computation.
 #[derive(Clone, Debug)]
 struct Program {
     iterations: u32,
     /// Computations by iteration, place and rank.
     seldom: BTreeMap<(u32, u32, u32), f64>,
-    /// Whether the computation that each iteration has is never the same.
+    /// True if the regular computation differs in each iteration.
     is_noisy: bool,
 }
 
@@ -79,7 +79,7 @@ fn lines(trace: &Trace) -> Vec<String> {
     ranks.flat_map(|rank| trace.ops(rank).map(move |op| TextLine { rank, op: &op }.to_string())).collect()
 }
 
-/// The iteration that has the only one is like no other: not even where no further one comes.
+/// The iteration with the only rare computation equals no other one, even if no further rare computation follows.
 #[test]
 fn the_iteration_of_the_last_computation_is_not_repeated() {
     for (iteration, place) in [(0, 2), (1, 5), (3, 0), (7, 3)] {
@@ -116,7 +116,7 @@ proptest! {
 
         let info = Info::of(&folded).expect("small sums");
         let storage = info.storage.expect("an archive");
-        // No other place is like that behind the first send of a rank, which no barrier precedes: what is there is part of its program.
+        // The place after the first send of a rank, which no barrier precedes, is unique: a computation there is part of the program.
         let inserted = program.seldom.keys().filter(|(iteration, place, _)| (*iteration, *place) != (0, 0)).count();
         prop_assert_eq!((storage.inserted, storage.gaps), (inserted as u64, 0));
         let flat_info = Info::of(&flat).expect("small sums");

@@ -9,7 +9,7 @@ use trace_mmap::{
 
 pub(crate) const RANKS: u32 = 3;
 
-/// Something that some ranks do together, so that every message is received.
+/// A joint step of some ranks, in which every message is received.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Compute {
@@ -23,7 +23,7 @@ pub(crate) enum Step {
         bytes: u64,
         is_blocking: bool,
     },
-    /// A message that nobody waits for by its name.
+    /// A message whose request is not waited for by its key.
     Later {
         from: u32,
         to: u32,
@@ -42,7 +42,7 @@ pub(crate) enum Step {
     SendRecv {
         bytes: u64,
     },
-    /// A call that no replay models.
+    /// A call that the replay does not model.
     Unmodelled {
         rank: u32,
         bytes: u64,
@@ -80,7 +80,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Returns what one rank does of some steps.
+/// Returns the part of one rank in some steps.
 pub(crate) fn program(steps: &[Step], me: u32) -> Vec<Item> {
     steps.iter().flat_map(|step| part(step, me)).collect()
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 pub(crate) const RANKS: u32 = 3;
 
-/// Something that some ranks do together, so that every message is received.
+/// A joint step of some ranks, in which every message is received.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// A message of some mode, posted with or without names, received from a named or any source.
@@ -27,7 +27,7 @@ pub(crate) enum Step {
         form: u8,
         picks: u8,
     },
-    /// Both ends of persistent requests, started so often.
+    /// Persistent requests of sender and receiver, started several times.
     Persistent {
         from: u32,
         to: u32,
@@ -67,7 +67,7 @@ pub(crate) enum Step {
     },
 }
 
-/// How a message is posted.
+/// Form of posting a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Posting {
     Blocking,
@@ -118,7 +118,7 @@ pub(crate) fn text(steps: &[Step]) -> String {
 #[derive(Default)]
 struct Writer {
     text: String,
-    /// The names of each rank that are taken.
+    /// Request names in use, by rank.
     taken: [BTreeMap<u32, ()>; RANKS as usize],
     communicators: u32,
 }
@@ -128,7 +128,7 @@ impl Writer {
         writeln!(self.text, "{rank} {line}").expect("a string takes all");
     }
 
-    /// Takes a name that is free. Names are not places.
+    /// Allocates a free name. Names differ from slots.
     fn name(&mut self, rank: u32) -> u32 {
         let taken = &mut self.taken[rank as usize];
         let name = (100..).find(|name| !taken.contains_key(name)).expect("few are taken");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns a path below `../shared`, or says that it is absent.
+/// Returns a path below `../shared`, or prints that it is absent.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
     if path.exists() {

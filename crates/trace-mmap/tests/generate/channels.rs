@@ -1,4 +1,4 @@
-//! Whether what is sent is received, counted by loops.
+//! Checks that every message is received, by counting with loops.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use pdes_core::Rank;
 use trace_mmap::generate::Generator;
 use trace_mmap::{CallOp, Item, Op, RecvFrom};
 
-/// Source, destination, tag, size. The source is `None` where the destination receives such messages from any.
+/// Source, destination, tag, size. The source is `None` if the destination has wildcard receives for such messages.
 type Channel = (Option<u32>, u32, i32, u64);
 
 /// Asserts that for every source, destination, tag and size as many messages are received as sent.

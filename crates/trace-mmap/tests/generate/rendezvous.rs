@@ -1,4 +1,4 @@
-//! Whether programs run to their end where no message is ever buffered.
+//! Checks that programs do not deadlock if every send uses the rendezvous protocol.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use trace_mmap::{CallOp, Op, RecvFrom, flatten};
 /// Source, destination, tag.
 type Channel = (usize, usize, i32);
 
-/// Messages of a channel whose one end has come so far.
+/// Numbers of sends and receives posted on a channel.
 #[derive(Clone, Copy, Default)]
 struct Posted {
     sends: u64,
     receives: u64,
 }
 
-/// A call that is not over: the place of its message on the channel.
+/// An incomplete call: the index of its message on the channel.
 type Pending = (Channel, u64);
 
 #[derive(Default)]
 struct Process {
     next: usize,
-    /// What the current call waits for, posted once.
+    /// Messages that the current call waits for; posted once.
     blocked: Option<Vec<Pending>>,
     requests: Vec<Pending>,
 }
 
-/// Asserts that the programs end where a send is over only when its receive is posted, and the same the other way round.
+/// Asserts that the programs terminate if a send completes only once its receive is posted, and vice versa.
 pub(crate) fn assert_runs_without_buffers(generator: &dyn Generator) {
     let programs: Vec<Vec<Op>> = (0..generator.ranks())
         .map(|rank| flatten(&generator.rank(Rank::new(rank))).cloned().collect())
@@ -76,7 +76,7 @@ impl World {
         over
     }
 
-    /// Takes the message of the lowest rank that sends one, or returns false where nobody does.
+    /// Receives the message of the lowest rank that sends one, or returns false if there is none.
     fn receive_from_any(&mut self, rank: usize, process: &mut Process, tag: i32) -> bool {
         let mut channels = self.posted.iter_mut();
         let sent = channels
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// Comes to a collective, which is over for all when all have come: no rank is ever two of them ahead.
+    /// Enters a collective, which completes when all ranks have entered it: no rank is ever two collectives ahead.
     fn meet(&mut self) -> Pending {
         let channel = (usize::MAX, usize::MAX, 0);
         let posted = self.posted.entry(channel).or_default();

@@ -1,4 +1,4 @@
-//! Comparing the collective operations of ranks, however often loops repeat them.
+//! Comparison of the collective operations of ranks, at a cost that does not depend on iteration counts but by a logarithm.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,12 +12,12 @@ use crate::record::{CALL, COLLECTIVE, LOOP_BEGIN, LOOP_END, Record};
 use crate::side::Side;
 use crate::trace::RankTrace;
 
-/// A prime, modulo which sequences are hashed.
+/// The Mersenne prime modulo which sequences are hashed.
 const PRIME: u128 = (1 << 61) - 1;
 const BASE: u64 = 0x1d87_2b41_9a53_c0e7;
 
-/// A sequence as a number: its elements are the digits to a base, modulo a prime. Sequences are appended by arithmetic,
-/// so that a repetition costs the logarithm of its count.
+/// Polynomial (Karp-Rabin) hash of a sequence: its elements are the digits of a number to a base, modulo a prime. Hashes are
+/// concatenated by arithmetic, so that a repetition costs the logarithm of its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
     digits: u64,
@@ -51,17 +51,17 @@ impl Digest {
 #[derive(Debug)]
 pub(super) struct Sequence {
     digests: Vec<Digest>,
-    /// What was before each open loop, and its count.
+    /// Digests before each open loop, and its number of iterations.
     outer: Vec<(Vec<Digest>, u64)>,
 }
 
 impl Sequence {
-    /// Starts for a rank with so many communicators.
+    /// Creates the empty sequences of a rank with this number of communicators.
     pub(super) fn new(communicators: usize) -> Self {
         Self { digests: vec![Digest::EMPTY; communicators], outer: Vec::new() }
     }
 
-    /// Takes the next record.
+    /// Adds the next record.
     pub(super) fn push(&mut self, record: Record, side: &Side) {
         match record.kind() {
             LOOP_BEGIN => {
@@ -95,18 +95,18 @@ impl Sequence {
         *digest = digest.then(Digest { digits, power: BASE });
     }
 
-    /// Returns whether the operations on a communicator are those on one of another rank.
+    /// Returns whether the operations on a communicator equal those of another rank on its communicator `other_on`.
     pub(super) fn is_same(&self, on: CommIdx, (other, other_on): (&Self, CommIdx)) -> bool {
         self.digests.get(on.index()) == other.digests.get(other_on.index())
     }
 }
 
-/// What the ranks of an operation must agree on.
+/// The properties of an operation on which its ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Signature {
     name: &'static str,
     root: Option<u32>,
-    /// Bytes, where all ranks have the same.
+    /// Size [B], for operations in which all ranks must have the same.
     bytes: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl Signature {
         Self { name: collective.name(), root: collective.root().map(|root| root.get()), bytes }
     }
 
-    /// Returns the communicator and the signature of a call that is collective.
+    /// Returns communicator and signature of a collective call.
     fn of_call(call: &Call, side: &Side) -> Option<(CommIdx, Self)> {
         let named = |name| Self { name, root: None, bytes: None };
         match *call {

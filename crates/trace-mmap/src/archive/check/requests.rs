@@ -1,4 +1,4 @@
-//! Following the requests of a program: which are pending where.
+//! Tracker of the requests of a program: finds slots that are misused.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use crate::channel::Slot;
 use crate::record::{CALL, IRECV, ISEND, LOOP_BEGIN, LOOP_END, NULL_REQUEST, Record, TEST, WAIT, WAIT_ALL};
 use crate::side::Side;
 
-/// What is at a place.
+/// State of a request slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
     Free,
     Pending,
-    /// A persistent request that is not started.
+    /// Persistent request that is not started.
     Inactive,
-    /// A persistent request that is started.
+    /// Persistent request that is started.
     Active,
-    /// Freed before it was complete: nothing names it again.
+    /// Request that was freed before it was complete; nothing refers to it again.
     Forgotten,
 }
 
-/// What a stretch of a program does to a place, by what is there before; `None` where that makes no sense.
+/// Effect of a part of a program on a slot: the new state for each old one, or `None` if the part is invalid for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Effect([Option<Place>; Place::ALL.len()]);
 
 /// The requests of a rank.
 ///
-/// One pass over a loop stands for all its iterations: the places change as the first one has it, and the effect of the body on
-/// each place that it uses, repeated, tells of the others. The cost of a loop does not depend on its iterations but by a logarithm.
+/// One pass over a loop stands for all its iterations: the slots change as in the first iteration, and the effect of the body on
+/// each slot that it uses, raised to a power, gives the others. The cost is logarithmic in the number of iterations.
 #[derive(Debug)]
 pub(super) struct Pending {
     places: Vec<Place>,
@@ -40,7 +40,7 @@ pub(super) struct Pending {
 struct Level {
     count: u64,
     effects: BTreeMap<u32, Effect>,
-    /// The effect on all other places.
+    /// Effect on all other slots.
     on_others: Effect,
 }
 
@@ -49,7 +49,7 @@ impl Pending {
         Self { places: vec![Place::Free; slots as usize], loops: Vec::new() }
     }
 
-    /// Follows the next record; returns whether it makes sense.
+    /// Executes the next record; returns whether it is valid.
     pub(super) fn push(&mut self, record: Record, side: &Side) -> bool {
         match record.kind() {
             ISEND | IRECV | NULL_REQUEST => self.post(record.slot(), Place::Pending),
@@ -76,7 +76,7 @@ impl Pending {
         }
     }
 
-    /// Ends a loop, whose first iteration the places have seen; returns whether the others make sense.
+    /// Ends a loop whose first iteration was executed; returns whether the others are valid.
     fn leave(&mut self, level: Level) -> bool {
         let Level { count, mut effects, on_others } = level;
         let mut makes_sense = true;
@@ -135,7 +135,7 @@ impl Pending {
         })
     }
 
-    /// Returns whether a place has a request that can be named.
+    /// Returns whether a slot has a request that can be referred to.
     fn is_named(&mut self, slot: Slot) -> bool {
         self.change(slot, |place| place.is_named())
     }
@@ -167,13 +167,13 @@ impl Level {
         Self { count, effects: BTreeMap::new(), on_others: Effect::nothing() }
     }
 
-    /// Adds what follows at a place.
+    /// Appends an effect on a slot.
     fn then(&mut self, slot: u32, next: Effect) {
         let effect = self.effects.entry(slot).or_insert(self.on_others);
         *effect = effect.then(next);
     }
 
-    /// Adds what follows at all places but some.
+    /// Appends an effect on all slots except `some`.
     fn then_on_others(&mut self, next: Effect, some: &BTreeMap<u32, Effect>) {
         let others = self.effects.iter_mut().filter(|(slot, _)| !some.contains_key(slot));
         others.for_each(|(_, effect)| *effect = effect.then(next));
@@ -186,7 +186,7 @@ impl Effect {
         Self(Place::ALL.map(Some))
     }
 
-    /// Returns the effect of a change, which says whether it makes sense.
+    /// Returns the effect of a change that returns whether it is valid.
     fn of(change: impl Fn(&mut Place) -> bool) -> Self {
         Self(Place::ALL.map(|mut place| change(&mut place).then_some(place)))
     }
@@ -213,7 +213,7 @@ impl Effect {
 }
 
 impl Place {
-    /// All, in the order of their declaration.
+    /// All states, in the order of their declaration.
     const ALL: [Self; 5] = [Self::Free, Self::Pending, Self::Inactive, Self::Active, Self::Forgotten];
 
     fn is_active(&self) -> bool {
@@ -228,7 +228,7 @@ impl Place {
         self.is_active() || self.is_persistent()
     }
 
-    /// Completes what is there.
+    /// Completes the request, if any.
     fn wait(&mut self) {
         *self = if self.is_persistent() { Self::Inactive } else { Self::Free };
     }
@@ -239,7 +239,7 @@ impl Place {
         was_named
     }
 
-    /// Puts something in place of something else; returns whether that was there.
+    /// Changes the state to `to`; returns whether it was `from`.
     fn becomes(&mut self, from: Self, to: Self) -> bool {
         std::mem::replace(self, to) == from
     }
@@ -306,12 +306,12 @@ mod tests {
         assert_eq!(follow(&[init, start, start]), Some(2));
         assert_eq!(follow(&[init, begin, start, end]), Some(3));
         assert_eq!(follow(&[init, start, free, post(0)]), Some(3));
-        // It is there in the second iteration, where the first one made it.
+        // The second iteration finds the request that the first one created.
         assert_eq!(follow(&[begin, wait_all, init, end]), Some(3));
         assert_eq!(follow(&[init, start, begin, wait_all, start, end]), None);
         // The first iteration finds it started, the others not, and neither minds.
         assert_eq!(follow(&[init, start, begin, wait(0), free, init, end]), None);
-        // What is freed before it is complete goes with the next completion of all.
+        // A request that is freed before it is complete vanishes with the next wait for all.
         assert_eq!(follow(&[init, start, free, begin, wait_all, begin, init, free, end, end]), None);
         assert_eq!(follow(&[begin, wait_all, begin, init, free, end, init, start, free, end]), None);
         assert_eq!(follow(&[begin, begin, init, free, end, init, start, free, end]), Some(8));

@@ -1,4 +1,4 @@
-//! Compiling calls.
+//! Compiler of calls.
 
 use pdes_core::{Bytes, Rank};
 
@@ -12,7 +12,7 @@ impl Compiler {
         if let CallOp::Collective { operation, communicator, request } = call {
             let refuse = |kind| TextError::Call { action: call.name(), kind };
             let index = self.draft.communicators.find(*communicator).map_err(refuse)?;
-            // Which request it is does not belong to the operation.
+            // Operations are deduplicated by their text, from which the request is left out.
             let (operation_only, communicator) = (operation.clone(), *communicator);
             let text =
                 Op::Call(CallOp::Collective { operation: operation_only, communicator, request: None });
@@ -24,7 +24,7 @@ impl Compiler {
         Ok(self.draft.call(call)?)
     }
 
-    /// Checks numbers that text cannot have.
+    /// Checks for numbers that the text parser would have refused.
     fn check_call(&self, call: &CallOp) -> Result<(), StructureError> {
         match call {
             CallOp::Send { to, bytes, .. }

@@ -1,4 +1,4 @@
-//! What is left of the calls of a rank where other ranks go.
+//! Restriction of the calls and communicators of a rank to the kept ranks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,23 +16,23 @@ use crate::communicator::{CommIdx, Communicator, Group};
 use crate::side::Side;
 use crate::trace::RankTrace;
 
-/// What is left of calls and communicators.
+/// Calls and communicators restricted to the kept ranks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeptCalls {
-    /// `None` of messages to and from ranks that go.
+    /// Calls; `None` for messages to and from removed ranks.
     pub(super) calls: Vec<Option<Call>>,
-    /// Of each call, the slot of the request that it posts, if it does.
+    /// Slot of the request that each call posts, if any.
     pub(super) posted_slots: Vec<Option<Slot>>,
     pub(super) collectives: Vec<Collective>,
     pub(super) communicators: Vec<Communicator>,
 }
 
 impl KeptCalls {
-    /// Restricts communicators and calls to ranks that stay.
+    /// Restricts communicators and calls to the kept ranks.
     ///
     /// # Errors
-    /// Where calls name requests and there are messages to or from ranks that go: which requests stay is then not known call by
-    /// call.
+    /// Fails if calls name requests and there are messages to or from removed ranks: it is then not known call by call which
+    /// requests are kept.
     pub(super) fn new(
         rank: Rank,
         trace: &RankTrace,
@@ -52,7 +52,7 @@ impl KeptCalls {
     }
 }
 
-/// Returns whether a call names requests of old, or makes one that others name.
+/// Returns whether a call names earlier requests, or creates one that later calls name.
 fn names_requests(call: &Call) -> bool {
     match call {
         Call::Start { .. }
@@ -82,7 +82,7 @@ fn names_requests(call: &Call) -> bool {
     }
 }
 
-/// Returns the places of the members that stay.
+/// Returns the group ranks of the kept members.
 fn kept_places(group: &Group, ranks: &Range<u32>) -> Vec<u32> {
     let stays = |(place, rank): (u32, Rank)| ranks.contains(&rank.get()).then_some(place);
     (0..).zip(group.members()).filter_map(stays).collect()
@@ -91,7 +91,7 @@ fn kept_places(group: &Group, ranks: &Range<u32>) -> Vec<u32> {
 fn keep_communicator(communicator: &Communicator, ranks: &Range<u32>) -> Communicator {
     let members = communicator.group.members().filter(|rank| ranks.contains(&rank.get()));
     let group = Group::new(members.map(|rank| Rank::new(rank.get() - ranks.start)));
-    // A group has no rank twice, and nor has a part of it.
+    // A group has no rank twice, so neither has a part of it: this cannot fail.
     let group = group.unwrap_or_else(|_| (*communicator.group).clone());
     let before =
         kept_places(&communicator.group, ranks).into_iter().filter(|place| *place < communicator.rank);
@@ -119,7 +119,7 @@ impl Keeper<'_> {
             | Call::Probe { from }
             | Call::Iprobe { from, .. }
             | Call::Cancel { from, .. } => *from = self.source(*from)?,
-            // What is left of one that loses a half is the other half, as of a plain one.
+            // If one half is removed the other half is kept, as for the plain action.
             Call::SendRecv { to, from, .. } => {
                 *to = to.and_then(|to| self.names.out(to));
                 *from = self.source(*from).unwrap_or(Source::Nobody);

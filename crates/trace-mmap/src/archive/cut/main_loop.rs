@@ -1,4 +1,4 @@
-//! The main loop of a rank, and whether those of all ranks go together.
+//! Main loops of the ranks, and the check that they are the same loop of the program.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,19 +14,20 @@ use crate::record::{COLLECTIVE, LOOP_BEGIN, LOOP_END};
 use crate::side::Side;
 use crate::trace::{RankTrace, Trace};
 
-/// Of the loops that are in no other one that with most actions, of equals the first.
+/// The outermost loop of a rank with most actions; of equals the first.
 #[derive(Clone, Debug)]
 pub(super) struct MainLoop {
-    /// The record of its begin.
+    /// Index of the record of its begin.
     pub(super) begin: u64,
+    /// Number of iterations.
     pub(super) count: u64,
-    /// Values of each column used before it.
+    /// Number of values of each column used before the loop.
     pub(super) before: Vec<u64>,
-    /// What all its iterations add up to.
+    /// Sums over all iterations.
     all: Sums,
 }
 
-/// What a stretch of a program adds up to.
+/// Sums over a part of a program.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     actions: u64,
@@ -49,11 +50,11 @@ impl Sums {
         }
     }
 
-    /// Returns what was added since.
+    /// Returns the sums since `before`.
     fn since(mut self, before: &Self) -> Self {
         self.actions -= before.actions;
         self.collectives -= before.collectives;
-        // Iterations may cancel receives of before.
+        // Iterations may cancel receives posted before the loop.
         self.receives_from_any = self.receives_from_any.saturating_sub(before.receives_from_any);
         for (all, before) in [
             (&mut self.columns, &before.columns),
@@ -66,7 +67,7 @@ impl Sums {
     }
 }
 
-/// Counts the calls that all ranks make together.
+/// Counts the collective calls on the world.
 fn on_world(tally: &Tally, side: &Side) -> u64 {
     let is_on_world = |call: &Call| match *call {
         Call::Collective { communicator, .. } | Call::NeighborAlltoall { communicator, .. } => {
@@ -106,12 +107,12 @@ impl MainLoop {
         Ok(best)
     }
 
-    /// Returns what so many iterations of `all` add up to.
+    /// Returns the share of `iterations` iterations in `all`, the sum over all iterations.
     fn part(&self, all: u64, iterations: u64) -> u64 {
         all / self.count * iterations
     }
 
-    /// Returns the values of a column that this number of iterations at the end of the loop uses.
+    /// Returns the range of values of a column that the last `iterations` iterations use.
     pub(super) fn used_by_last(&self, column: usize, iterations: u64) -> Range<u64> {
         let used = self.all.columns.get(column).copied().unwrap_or_default();
         let end = self.before.get(column).copied().unwrap_or_default() + used;
@@ -119,17 +120,17 @@ impl MainLoop {
     }
 }
 
-/// How many iterations of each main loop go.
+/// Iterations to remove from the main loops.
 #[derive(Debug)]
 pub(super) struct Removal {
     pub(super) iterations: u64,
-    /// The main loop of each rank that stays; `None` of one that does nothing.
+    /// Main loop of each kept rank; `None` if the rank has no actions.
     pub(super) loops: Vec<Option<MainLoop>>,
 }
 
 impl Removal {
-    /// Plans to keep so many iterations. As folding may begin a loop at any place of its body, and so leave an iteration or
-    /// two before and behind it, the longest main loop counts, and of all as many iterations go as of that one.
+    /// Plans to keep `kept` iterations. Folding may begin a loop at any place of its body, and so leave an iteration or two
+    /// before and after it. So the number to remove is that of the longest main loop, for all ranks.
     pub(super) fn new(trace: &Trace, ranks: &Range<u32>, kept: u64) -> Result<Self, WriteError> {
         let mut loops = Vec::new();
         for rank in ranks.clone().map(Rank::new) {
@@ -146,8 +147,8 @@ impl Removal {
         Ok(removal)
     }
 
-    /// Checks that what goes of all ranks goes together: as many collective operations of each, and as many messages as
-    /// receives between any two.
+    /// Checks that the removed iterations match: the same number of collective operations in each rank, and as many messages
+    /// as receives between any two ranks.
     fn check(&self, trace: &Trace, ranks: &Range<u32>) -> Result<(), WriteError> {
         let removed = self.iterations;
         let mut collectives = None;
@@ -173,7 +174,7 @@ impl Removal {
                 pairs.entry((rank, channel.peer.get())).or_default().1 += main.part(*all, removed);
             }
         }
-        // Where messages are left over anyway, or taken from anybody, the numbers say nothing.
+        // The numbers prove nothing if the trace has unreceived messages anyway or the receiver receives from any source.
         let is_named = |to: &u32| from_any.get(to) == Some(&false);
         let wrong = pairs.iter().find(|((to, from), (sends, receives))| {
             sends != receives && is_named(to) && ranks.contains(from)

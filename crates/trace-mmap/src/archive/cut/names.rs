@@ -1,4 +1,4 @@
-//! What the records of a rank refer to, among the ranks that stay.
+//! Renumbering of the channels, slots and calls of a rank after ranks are removed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::record::{CALL, IRECV, ISEND, NULL_REQUEST, RECV, Record, SEND, TEST, 
 use crate::side::{Side, SideNeeds};
 use crate::trace::RankTrace;
 
-/// The new numbers of channels, those to and from ranks that go having none, and what is left of the calls.
+/// New numbers of channels, `None` for those to and from removed ranks, and the kept calls.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     outgoing: Vec<Option<u32>>,
@@ -24,7 +24,7 @@ pub(super) struct Names {
     kept: KeptCalls,
 }
 
-/// Which pending requests went, by their slots.
+/// Removed pending requests, by their slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Gone(Vec<bool>);
 
@@ -45,10 +45,10 @@ impl Gone {
 }
 
 impl Names {
-    /// Numbers what stays of the tables of a rank, and returns those tables but for the side tables.
+    /// Renumbers the kept entries of the tables of a rank; returns these tables without the side tables.
     ///
     /// # Errors
-    /// As [`KeptCalls::new`].
+    /// Fails as [`KeptCalls::new`].
     pub(super) fn new(
         rank: Rank,
         trace: &RankTrace,
@@ -77,7 +77,7 @@ impl Names {
         Ok((names, tables))
     }
 
-    /// Returns whether there are channels to or from ranks that go.
+    /// Returns whether there are channels to or from removed ranks.
     pub(super) fn has_gone(&self) -> bool {
         self.outgoing.iter().chain(&self.incoming).any(Option::is_none)
     }
@@ -90,7 +90,7 @@ impl Names {
         self.incoming[from.index()].map(InIdx::new)
     }
 
-    /// Adds the side tables to the tables of the rank, with the calls that are used.
+    /// Adds the side tables, with the calls that are used, to the tables of the rank.
     pub(super) fn add_side(&self, tables: &mut RankTrace, side: &Side, ranks: &Range<u32>, used: &Used) {
         let send_recv = |both: &SendRecv| SendRecv {
             to: both.to.and_then(|to| self.out(to)),
@@ -114,7 +114,7 @@ impl Names {
         self.kept.calls.get(record.index() as usize)?.as_ref()
     }
 
-    /// Returns what is left of a record: nothing of messages of ranks that go, and of the requests for them.
+    /// Returns the renumbered record; `None` for messages to and from removed ranks and for their requests.
     pub(super) fn keep(&self, record: Record, gone: &mut Gone) -> Option<Record> {
         let index = record.index() as usize;
         let channel = match record.kind() {
@@ -137,7 +137,7 @@ impl Names {
         Some(record.with_index(channel?))
     }
 
-    /// Returns whether a call is left.
+    /// Returns whether a call is kept.
     fn keep_call(&self, record: Record, gone: &mut Gone) -> bool {
         match self.call(record) {
             Some(call) => {
@@ -153,12 +153,12 @@ impl Names {
     }
 }
 
-/// Returns whether a record names a slot.
+/// Returns whether a record has a slot.
 fn has_slot(record: Record) -> bool {
     matches!(record.kind(), ISEND | IRECV | NULL_REQUEST | WAIT | TEST)
 }
 
-/// The new numbers of slots and calls: those in use have no gaps.
+/// New numbers of slots and calls: those in use are numbered consecutively.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used {
     slots: Vec<Option<u32>>,
@@ -190,7 +190,7 @@ impl Used {
         self.slots.iter().flatten().count() as u32
     }
 
-    /// Returns the new numbers of those of some pending requests that did not go.
+    /// Returns the new slots of the pending requests that were not removed.
     pub(super) fn pending(&self, slots: &[Slot], gone: &Gone) -> Vec<Slot> {
         slots.iter().filter(|slot| !gone.has(**slot)).filter_map(|slot| self.get(*slot)).collect()
     }
@@ -209,7 +209,7 @@ impl Used {
         slot.map_or(record, |slot| record.with_slot(slot))
     }
 
-    /// Returns the calls that are used, with the new numbers of their slots.
+    /// Returns the used calls with renumbered slots.
     fn renumbered(&self, calls: &[Option<Call>]) -> Vec<Call> {
         let used = calls.iter().zip(&self.calls).filter(|(_, number)| number.is_some());
         let mut used: Vec<Call> = used.filter_map(|(call, _)| call.clone()).collect();
@@ -227,7 +227,7 @@ fn mark(numbers: &mut Vec<Option<u32>>, index: usize) {
     numbers[index] = Some(0);
 }
 
-/// Returns the slot of a request that a call posts.
+/// Returns the slot of the request that a call posts, if any.
 pub(super) fn posted_slot(call: &Call) -> Option<Slot> {
     match *call {
         Call::Isend { slot, .. }
@@ -244,7 +244,7 @@ fn numbers(peers: impl Iterator<Item = Rank>, ranks: &Range<u32>) -> Vec<Option<
     peers.map(|peer| ranks.contains(&peer.get()).then(|| next.next()).flatten()).collect()
 }
 
-/// Restricts an operation to ranks at some places of its communicator; a root that goes is replaced by the first rank.
+/// Restricts an operation to the ranks `places` of its communicator; a removed root is replaced by the first rank.
 pub(super) fn keep_collective(collective: &Collective, places: &[u32]) -> Collective {
     let mut kept = collective.clone();
     let part = |counts: &mut Box<[u64]>| {

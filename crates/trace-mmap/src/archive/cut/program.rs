@@ -1,4 +1,4 @@
-//! Cutting a program with loops: its structure, and the columns of its amounts.
+//! Cutter of folded programs: loops and columns are cut in their folded form.
 
 use std::io::BufWriter;
 
@@ -14,10 +14,10 @@ use crate::record::{COLUMN, LOOP_BEGIN, LOOP_END, OPTIONAL, Record};
 use crate::side::Side;
 use crate::trace::RankTrace;
 
-/// Bytes of blocks that are kept in memory.
+/// Size up to which blocks are kept in memory [B].
 const IN_MEMORY: usize = 1 << 20;
 
-/// The iterations of a main loop that go.
+/// Main loop and number of its iterations to remove, if any.
 pub(super) type Less<'a> = Option<(&'a MainLoop, u64)>;
 
 /// A part of a program.
@@ -26,7 +26,7 @@ enum Node {
     Loop { count: u64, body: Vec<Node> },
 }
 
-/// Reads a program as a tree; the main loop has fewer iterations.
+/// Parses a program as a tree, without the removed iterations of the main loop.
 fn tree(records: &[Record], body: &ArchivedRank, less: Less<'_>) -> Result<Vec<Node>, Damage> {
     let bad_loop = Damage::Loop { limit: MAX_DEPTH as u64 };
     let mut open: Vec<(u64, Vec<Node>)> = Vec::new();
@@ -54,7 +54,7 @@ fn tree(records: &[Record], body: &ArchivedRank, less: Less<'_>) -> Result<Vec<N
     if open.is_empty() { Ok(nodes) } else { Err(bad_loop) }
 }
 
-/// Checks that each column has as many values as the records use, which only forged ones have not.
+/// Checks that each column has as many values as the records use; only forged archives fail.
 fn check_columns(records: &[Record], body: &ArchivedRank, side: &Side) -> Result<(), Damage> {
     let mut tally = Tally::new();
     for record in records {
@@ -66,7 +66,7 @@ fn check_columns(records: &[Record], body: &ArchivedRank, side: &Side) -> Result
     if body.form.columns.iter().zip(uses).all(is_right) { Ok(()) } else { Err(Damage::Column) }
 }
 
-/// Writes what is left of a program.
+/// Writer of the kept records of a program.
 struct Keeper<'a> {
     names: &'a Names,
     gone: Gone,
@@ -85,8 +85,8 @@ impl Keeper<'_> {
         }
     }
 
-    /// Keeps a loop. Where its first iteration finds other requests gone than the next ones do, which find those that an
-    /// iteration posts, it stands before the loop.
+    /// Writes a loop. If the first iteration finds other removed requests than the next ones, which find those posted by an
+    /// iteration, it is written out before the loop.
     fn keep_loop(&mut self, count: u64, body: &[Node]) {
         let (begin, before) = (self.records.len(), self.gone.clone());
         self.keep_body(count, body);
@@ -111,7 +111,7 @@ impl Keeper<'_> {
     }
 }
 
-/// What is left of a program.
+/// The kept part of a program.
 pub(super) struct KeptProgram {
     pub(super) records: Vec<Record>,
     pub(super) used: Used,
@@ -137,7 +137,7 @@ impl KeptProgram {
         Ok(Self { records, used, gone })
     }
 
-    /// Encodes the program, with the amounts that it still uses.
+    /// Encodes the kept program with the amounts that it still uses.
     pub(super) fn encode(
         &self,
         body: &ArchivedRank,

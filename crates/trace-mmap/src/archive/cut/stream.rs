@@ -1,4 +1,4 @@
-//! Cutting a trace with a record per action: what is left of the actions of a rank, one by one.
+//! Cutter of unfolded ranks: filters and renumbers the actions one by one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::archive::cut::names::{Gone, Names, Used};
 use crate::record::Record;
 use crate::trace::{Cursor, RankTrace};
 
-/// Yields what is left of the actions of a rank.
+/// Iterator over the kept actions of a rank.
 #[derive(Clone)]
 pub(super) struct Kept<'a> {
     cursor: Cursor<'a>,
@@ -17,7 +17,7 @@ pub(super) struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Reads the rank once to see which requests and calls are left, and adds them to the tables.
+    /// Reads the rank once to find the kept requests and calls, and adds them to the tables.
     pub(super) fn new(
         trace: &'a RankTrace,
         names: Arc<Names>,

@@ -1,4 +1,4 @@
-//! Communicators and groups of an archive.
+//! Reader of the communicators and groups of an archive.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::archive::layout::Section;
 use crate::archive::tables::{Tables, Taken};
 use crate::communicator::{CommId, CommIdx, Communicator, Group, Run};
 
-/// Reads the groups. All members make a communicator, so that groups have no more members in all than there are rows of
-/// communicators: this bounds what checking them costs.
+/// Reads the groups. Each member of a group has a row in the table of communicators, so that all groups together have at most
+/// as many members as there are rows: this bounds the cost of checking them.
 pub(super) fn read_groups(
     tables: &Tables<'_>,
     ranks: u32,
@@ -53,7 +53,7 @@ fn run(
 }
 
 impl Reading<'_> {
-    /// Reads a number of a communicator, of which the world has no row.
+    /// Checks the index of a communicator; index 0 is the world, which has no row.
     pub(super) fn communicator(
         &self,
         named: (Section, u64),

@@ -1,4 +1,4 @@
-//! The ranks of an archive, made of their entries in its tables.
+//! Reader of the ranks of an archive from their table entries.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::measured::Times;
 use crate::record::{ACTION_KINDS, Limits, MAX_AMOUNT_BITS, MAX_SLOTS, TableSizes};
 use crate::trace::{Body, RankTrace};
 
-/// What makes ranks share a [`Form`]: program, columns, whether these insert something, and limits.
+/// Key of a [`RankClass`]: program, columns, whether these hold inserted computations, and table sizes.
 type FormKey = (u64, (u64, u64), bool, TableSizes);
 
-/// What ranks that are being read share.
+/// Reader of ranks, with the state that they share.
 pub(super) struct Reading<'a> {
     pub(super) directory: &'a Directory,
     pub(super) tables: Tables<'a>,
-    /// Columns by their first entry and number: ranks share them.
+    /// Columns by their first entry and number; ranks share them.
     columns: FxHashMap<(u64, u64), Arc<[Column]>>,
     limits: FxHashMap<TableSizes, Arc<Limits>>,
     forms: FxHashMap<FormKey, Arc<Form>>,
@@ -81,10 +81,10 @@ impl Entry {
     }
 }
 
-/// A rank some of whose requests have names.
+/// Flag of a rank whose requests have names.
 const NAMES_REQUESTS: u64 = 1;
 
-/// A rank whose last two columns say what is between the records of its program.
+/// Flag of a rank whose last two columns hold inserted computations.
 const INSERTS: u64 = 2;
 
 impl Entry {
@@ -93,7 +93,7 @@ impl Entry {
     }
 }
 
-/// Returns what the columns of a rank change in the actions of its program, and how many there are then.
+/// Returns the changes that the columns of a rank make to the actions of its program, and the resulting number of actions.
 pub(super) fn actions(
     tables: &Tables<'_>,
     named: (Section, u64),
@@ -146,7 +146,7 @@ impl<'a> Reading<'a> {
         let communicators = self.communicators(rank, named, entry)?;
         let (side, needs) = directory.sides[entry.side as usize].clone();
         let matches_by_time = needs.matches_by_time;
-        // Each slot has a record that first fills it, and each port a channel.
+        // Each slot is first filled by a record and each port belongs to a channel, so larger numbers are malformed.
         let max_slots = program.records.min(u64::from(MAX_SLOTS));
         let slots = tables.limit(named, "number of slots", entry.slots, max_slots)? as u32;
         let ports = tables.limit(named, "number of ports", entry.ports, entry.incoming.1)? as u32;
@@ -220,7 +220,7 @@ impl<'a> Reading<'a> {
         Ok(columns)
     }
 
-    /// Reads where the times of a rank are, if it has some.
+    /// Reads the columns of measured times of a rank, if it has any.
     fn times(&mut self, rank: Rank) -> Result<Option<Times>, ArchiveError> {
         let named = (Section::Times, u64::from(rank.get()));
         if self.tables.len(Section::Times) == 0 {
@@ -292,7 +292,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Collects without room for more: there are millions of ranks.
+/// Collects rows with exact capacity: there may be millions of ranks.
 fn exact<T, U>(
     rows: impl ExactSizeIterator<Item = T>,
     make: impl Fn(T) -> Result<U, ArchiveError>,

@@ -1,4 +1,4 @@
-//! Problem classes of the benchmark.
+//! Problem classes of the NAS Parallel Benchmarks, for LU.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,8 +51,8 @@ impl Class {
         }
     }
 
-    /// Returns the floating-point operations of one time step over the whole grid, by the count that NPB itself uses to
-    /// report a rate: 1984.77 n^3 - 10923.3 n^2 + 27770.9 n - 144010, in flop.
+    /// Returns the computation of one time step over the whole grid \[flop\], by the formula that NPB uses to report its rate:
+    /// 1984.77 n^3 - 10923.3 n^2 + 27770.9 n - 144010.
     pub fn flops_per_step(self) -> f64 {
         let n = f64::from(self.points());
         1984.77 * n * n * n - 10923.3 * n * n + 27770.9 * n - 144_010.0

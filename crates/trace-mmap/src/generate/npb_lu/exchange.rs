@@ -1,11 +1,11 @@
-//! The exchanges between neighbours, one pattern each.
+//! Messages between neighbours of the process grid.
 
 use pdes_core::{Bytes, Rank};
 
 use crate::Tag;
 use crate::generate::program::ProgramBuilder;
 
-/// Size of a value.
+/// Size of a value \[B\].
 const DOUBLE: u64 = 8;
 
 /// Tags: the side from which a message arrives.
@@ -14,40 +14,41 @@ pub(super) const FROM_NORTH: Tag = Tag::new(2);
 pub(super) const FROM_EAST: Tag = Tag::new(3);
 pub(super) const FROM_WEST: Tag = Tag::new(4);
 
-/// A message that every rank passes to the neighbour on one side and takes from that on the other.
+/// A shift along one dimension (as of `MPI_Cart_shift`): every rank sends to the neighbour on one side and receives from the one on
+/// the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
-    /// Whom a rank takes from.
+    /// The neighbour from which the rank receives.
     pub(super) from: Option<Rank>,
-    /// Whom it passes to.
+    /// The neighbour to which the rank sends.
     pub(super) to: Option<Rank>,
     /// The tag.
     pub(super) tag: Tag,
-    /// Numbers in the message.
+    /// Number of doubles in the message.
     pub(super) values: u64,
 }
 
 impl Stream {
-    /// Size of the message.
+    /// Returns the size of the message.
     fn bytes(&self) -> Bytes {
         Bytes::new(DOUBLE * self.values)
     }
 
-    /// Takes with a blocking receive.
+    /// Writes a blocking receive.
     pub(super) fn take(&self, program: &mut ProgramBuilder) {
         if let Some(from) = self.from {
             program.recv(from, self.tag, self.bytes());
         }
     }
 
-    /// Passes on with a blocking send.
+    /// Writes a blocking send.
     pub(super) fn pass(&self, program: &mut ProgramBuilder) {
         if let Some(to) = self.to {
             program.send(to, self.tag, self.bytes());
         }
     }
 
-    /// Posts the receive, passes its own data, then waits; copying into and out of the buffers costs `flops_per_value`.
+    /// Writes a nonblocking receive, a send and a wait; copying into and out of the buffers costs `flops_per_value`.
     pub(super) fn swap(&self, program: &mut ProgramBuilder, flops_per_value: f64) {
         let copy = flops_per_value * self.values as f64;
         if let Some(from) = self.from {
@@ -63,7 +64,7 @@ impl Stream {
         }
     }
 
-    /// Takes, waits at once, then passes on: a chain from the far end.
+    /// Writes a receive followed by a send: messages form a chain from the far end.
     pub(super) fn relay(&self, program: &mut ProgramBuilder) {
         if let Some(from) = self.from {
             program.irecv(from, self.tag, self.bytes());

@@ -1,10 +1,10 @@
-//! The process grid and the part of a rank.
+//! The process grid and the subdomain of a rank.
 
 use pdes_core::Rank;
 
 use super::Class;
 
-/// Fewest points per side that a sub-domain may have.
+/// Least number of points per side of a subdomain.
 const LEAST_POINTS: u32 = 3;
 
 /// The process grid: ranks are numbered down the columns, `rank = row + column * rows`.
@@ -17,8 +17,8 @@ pub(super) struct ProcessGrid {
 }
 
 impl ProcessGrid {
-    /// Returns the grid on which the benchmark runs this many processes: the most square one with at least as many rows as
-    /// columns. There is none where that has more than twice as many, or leaves too few points per process.
+    /// Returns the process grid of the benchmark: the most square one with at least as many rows as columns. `None` if it has more
+    /// than twice as many rows as columns, or too few points per process.
     pub(super) fn new(class: Class, ranks: u32) -> Option<Self> {
         let root = ranks.isqrt();
         let rows =
@@ -38,7 +38,7 @@ impl ProcessGrid {
         (below, above)
     }
 
-    /// Returns the part of a rank.
+    /// Returns the subdomain of a rank.
     pub(super) fn subdomain(self, class: Class, rank: Rank) -> Subdomain {
         let (row, column) = (rank.get() % self.rows, rank.get() / self.rows);
         let at = |row: u32, column: u32| Some(Rank::new(row + column * self.rows));
@@ -54,12 +54,12 @@ impl ProcessGrid {
     }
 }
 
-/// Returns the points of part `index` where `points` are dealt to `parts`: one more for the first ones.
+/// Returns the number of points of part `index` of `parts`: equal parts, but the first `points % parts` have one more.
 fn share(points: u32, parts: u32, index: u32) -> u64 {
     u64::from(points / parts + u32::from(index < points % parts))
 }
 
-/// What a rank holds, and whom it talks to.
+/// The subdomain of a rank, and its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Subdomain {
     /// The neighbour in the row before.
@@ -70,26 +70,26 @@ pub(super) struct Subdomain {
     pub(super) west: Option<Rank>,
     /// The neighbour in the column after.
     pub(super) east: Option<Rank>,
-    /// Points along the first dimension.
+    /// Number of points along the first dimension.
     pub(super) nx: u64,
-    /// Points along the second dimension.
+    /// Number of points along the second dimension.
     pub(super) ny: u64,
-    /// Points along the third dimension, which is not divided.
+    /// Number of points along the third dimension, which is not distributed.
     pub(super) nz: u64,
 }
 
 impl Subdomain {
-    /// Returns the points along the first dimension that are not on the boundary of the whole grid.
+    /// Returns the number of points along the first dimension that are not on the boundary of the whole grid.
     pub(super) fn inner_x(&self) -> u64 {
         self.nx - u64::from(self.north.is_none()) - u64::from(self.south.is_none())
     }
 
-    /// Returns the points along the second dimension that are not on the boundary of the whole grid.
+    /// Returns the number of points along the second dimension that are not on the boundary of the whole grid.
     pub(super) fn inner_y(&self) -> u64 {
         self.ny - u64::from(self.west.is_none()) - u64::from(self.east.is_none())
     }
 
-    /// Returns the planes of a sweep.
+    /// Returns the number of planes of a sweep.
     pub(super) fn planes(&self) -> u64 {
         self.nz - 2
     }
@@ -99,7 +99,7 @@ impl Subdomain {
 mod tests {
     use super::*;
 
-    /// The rule as the benchmark's text gives it: start above the root, grow while neither fits nor too long.
+    /// The search in the benchmark's source: start above the square root, grow until the rows divide the ranks or are too many.
     fn by_growing(ranks: u32) -> Option<(u32, u32)> {
         let root = ranks.isqrt();
         if root * root == ranks {

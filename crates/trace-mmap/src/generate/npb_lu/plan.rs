@@ -1,4 +1,4 @@
-//! The phases of the benchmark in their order.
+//! The phases of the benchmark, in order.
 
 use super::NpbLuParameters;
 use super::exchange::{FROM_EAST, FROM_NORTH, FROM_SOUTH, FROM_WEST, Stream};
@@ -7,15 +7,15 @@ use super::sweep::Sweep;
 use crate::generate::program::ProgramBuilder;
 use crate::{Collective, Datatype, Item, Op};
 
-/// Work of a phase as a share of a rank's computation in a time step.
+/// Computation of each phase, as a share of the computation of a rank in a time step.
 ///
-/// The five of the time step sum to 1. All are those of the acquired class A trace on 8 ranks, rounded.
+/// The five shares of a time step sum to 1. All are rounded from the acquired class A trace on 8 ranks.
 mod share {
     /// From `init` to the broadcast of the parameters.
     pub(super) const START: f64 = 0.002;
     /// Initial field, and the forcing term up to its first exchange.
     pub(super) const INITIAL_FIELD: f64 = 0.7;
-    /// Initial field once more, after the warm-up step.
+    /// Initial field again, after the warm-up step.
     pub(super) const RESET: f64 = 0.3;
     /// Lower sweep.
     pub(super) const LOWER: f64 = 0.38;
@@ -35,12 +35,12 @@ mod share {
     pub(super) const INTEGRAL: f64 = 0.005;
 }
 
-/// What one rank does.
+/// Writer of the program of one rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan<'a> {
     /// The parameters of the run.
     pub(super) parameters: &'a NpbLuParameters,
-    /// The part of the rank.
+    /// The subdomain of the rank.
     pub(super) domain: Subdomain,
 }
 
@@ -63,13 +63,13 @@ impl Plan<'_> {
         program.finish()
     }
 
-    /// Returns a share of the computation of a time step, in flop.
+    /// Returns a share of the computation of a time step \[flop\].
     fn work(&self, share: f64) -> f64 {
         let points = self.domain.inner_x() * self.domain.inner_y() * self.domain.planes();
         share * self.parameters.flops_per_point * points as f64
     }
 
-    /// Writes time steps with what surrounds them: a right-hand side before, norms at the last step of the run.
+    /// Writes a run of time steps: a right-hand side before them, norms in the last step of the run.
     fn solve(&self, program: &mut ProgramBuilder, steps: u32) {
         let (lower, upper) = (self.lower_sweep(), self.upper_sweep());
         self.exchange(program);
@@ -85,8 +85,8 @@ impl Plan<'_> {
         program.allreduce(1, 0.0);
     }
 
-    /// Writes a time step after which there is none. The one that warms up takes norms only where the run is a single step,
-    /// too: the benchmark asks for the number of the step.
+    /// Writes the last time step. The warm-up step computes norms only if the run has a single step, too, because the benchmark
+    /// compares the number of the step with that of the run.
     fn last_step(&self, program: &mut ProgramBuilder, lower: &Sweep, upper: &Sweep, norms: bool) {
         self.sweeps(program, lower, upper);
         if norms {
@@ -136,7 +136,7 @@ impl Plan<'_> {
         program.allreduce(5, 0.0);
     }
 
-    /// Writes a right-hand side or forcing term: with each neighbour an exchange of the two outermost layers of points.
+    /// Writes a right-hand side or forcing term: each neighbour exchanges the two outermost layers of points.
     fn exchange(&self, program: &mut ProgramBuilder) {
         let Subdomain { north, south, west, east, nx, ny, nz } = self.domain;
         let copy = self.parameters.flops_per_value;
@@ -150,7 +150,7 @@ impl Plan<'_> {
         program.compute(self.work(share::RHS_YZ));
     }
 
-    /// Integrates over the faces of the grid: first those across the undivided dimension, in which all ranks take part.
+    /// Writes the integrals over the faces of the grid: first the faces normal to the undistributed dimension, on all ranks.
     fn surface_integrals(&self, program: &mut ProgramBuilder) {
         let Subdomain { north, south, west, east, nx, ny, nz } = self.domain;
         let to_west = |values| Stream { from: east, to: west, tag: FROM_EAST, values };

@@ -1,4 +1,4 @@
-//! A sweep: a wave of computation through the planes.
+//! A sweep: a wavefront of computation through the planes.
 
 use super::Recording;
 use super::exchange::Stream;
@@ -9,23 +9,24 @@ use crate::generate::program::ProgramBuilder;
 /// For each plane a rank receives from the neighbours on one side, computes and sends to those on the other side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sweep {
-    /// Along the rows, then along the columns: where the wave comes from and where it goes.
+    /// Messages of the wavefront: along the rows, then along the columns.
     pub(super) streams: [Stream; 2],
     /// Number of planes.
     pub(super) planes: u64,
-    /// Computation of a plane, in flop.
+    /// Computation of a plane \[flop\].
     pub(super) plane: f64,
-    /// Which of the short computations are recorded.
+    /// Selection of the short computations that are recorded.
     pub(super) recording: Recording,
-    /// Cost of copying a value into or out of a buffer, in flop.
+    /// Computation of copying a value into or out of a buffer \[flop\].
     pub(super) flops_per_value: f64,
 }
 
 impl Sweep {
-    /// Returns what a rank without receives computes before its first call: the first plane.
+    /// Returns the computation of a rank without receives before its first call: the first plane, or all planes of a single rank
+    /// \[flop\].
     ///
-    /// It merges with the computation before the sweep, which the program must record there, outside of any loop over time
-    /// steps that begins with this sweep.
+    /// It merges with the computation before the sweep. The caller must therefore add it there, outside of any loop over time steps
+    /// that begins with this sweep.
     pub(super) fn lead(&self) -> f64 {
         match self.role() {
             Role::Source => self.plane,
@@ -34,7 +35,7 @@ impl Sweep {
         }
     }
 
-    /// Writes the sweep down, without its lead.
+    /// Writes the sweep, without its leading computation.
     pub(super) fn write(&self, program: &mut ProgramBuilder) {
         let more = self.planes - 1;
         match self.role() {
@@ -95,21 +96,21 @@ impl Sweep {
         second.pass(program);
     }
 
-    /// Cost of copying the message of a stream.
+    /// Returns the computation of copying a message \[flop\].
     fn copy(&self, stream: usize) -> f64 {
         self.flops_per_value * self.streams[stream].values as f64
     }
 }
 
-/// What a rank is to the wave.
+/// Role of a rank in the wavefront.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// The only rank.
     Alone,
-    /// Where it starts.
+    /// The wavefront starts here.
     Source,
-    /// What it passes.
+    /// The wavefront passes through.
     Inner,
-    /// Where it ends.
+    /// The wavefront ends here.
     Sink,
 }

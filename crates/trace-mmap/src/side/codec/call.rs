@@ -1,7 +1,7 @@
-//! Calls as 64-bit words: a number for the kind of the call, then its fields.
+//! Codec of calls as 64-bit words: the number of the kind of call, then its fields.
 //!
-//! An index that may be missing is one higher, 0 being none; a list is preceded by its length; a source is 0 for nobody, 1
-//! and a channel, or 2, tag, communicator and recorded rank.
+//! An optional index is stored plus one, with 0 for none; a list is preceded by its length; a source is 0 for nobody, 1 and a
+//! channel, or 2, tag, communicator and recorded rank.
 
 use pdes_core::{Bytes, Rank};
 
@@ -102,7 +102,7 @@ fn write_completion(words: &mut Vec<u64>, call: &Call) {
             write_slots(words, 22, slots);
             write_list(words, done);
         }
-        // `write` has written the others.
+        // `write` handles all other calls.
         _ => {}
     }
 }
@@ -265,7 +265,7 @@ impl Reader<'_> {
         Some(self.index_or_none()?.map(Slot::new))
     }
 
-    /// Reads a list of slots that are all different.
+    /// Reads a list of distinct slots.
     fn slots(&mut self) -> Option<Box<[Slot]>> {
         let slots = self.list(Self::slot)?;
         let mut sorted = slots.clone();

@@ -1,4 +1,4 @@
-//! Writing calls as text.
+//! Formatting of calls as time-independent text.
 
 use std::fmt::{self, Formatter};
 
@@ -10,7 +10,7 @@ use crate::structure::line::{ANY_SOURCE, BYTE, PROC_NULL, arguments, number, tag
 use crate::structure::{CallOp, Peer, RecvFrom, RequestName, SendTo};
 use crate::text::{List, Runs};
 
-/// Writes a call behind its rank.
+/// Writes the name and the fields of a call.
 pub(super) fn write(f: &mut Formatter<'_>, op: &CallOp) -> fmt::Result {
     f.write_str(op.name())?;
     match op {
@@ -95,7 +95,7 @@ fn write_completion(f: &mut Formatter<'_>, op: &CallOp) -> fmt::Result {
             own_request(f, Some(*request))?;
             yes_or_no(f, *cancelled)
         }
-        // The others name no request of old.
+        // The other calls refer to no existing request.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Values of named fields.
+//! Parsing of the values of named fields.
 
 use crate::call::CallError;
 use crate::communicator::{CommId, Communicator};
@@ -16,7 +16,7 @@ const COMMUNICATOR: Field = Field::new("communicator (comm=)");
 const RECORDED: Field = Field::new("recorded source (source=)");
 
 impl CallLine<'_, '_> {
-    /// Takes the recorded source of a receive from any source.
+    /// Takes the recorded source of a wildcard receive.
     pub(super) fn recorded(&mut self, peer: Peer) -> Result<Peer, TextError> {
         let Peer::Any { .. } = peer else { return Ok(peer) };
         let Some(found) = self.keys.take(Key::Source) else { return Ok(peer) };

@@ -1,4 +1,4 @@
-//! Calls by the names of the program.
+//! Calls in terms of the program.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::communicator::{CommId, CommIdx};
 use crate::structure::{CallOp, Direction, Peer, RecvFrom, RequestName, SendTo};
 use crate::trace::{Ops, RankTrace};
 
-/// A request is named by its place: when the place is taken again, its name is free.
+/// Returns the name of the request in a slot: when the slot is reused, the name is free again.
 pub(super) fn name(slot: Slot) -> RequestName {
     RequestName::new(slot.get())
 }
@@ -52,14 +52,14 @@ impl RankTrace {
 }
 
 impl Ops<'_> {
-    /// Posts a send with a request.
+    /// Returns a nonblocking send and records its request.
     pub(super) fn isend(&mut self, mode: SendMode, to: Option<OutIdx>, bytes: Bytes, slot: Slot) -> CallOp {
         let to = self.rank.send_to(to);
         self.post(slot, Direction::Send, to.peer, Some(to.tag));
         CallOp::Isend { mode, to, bytes, request: self.own_name(slot) }
     }
 
-    /// Posts a receive with a request.
+    /// Returns a nonblocking receive and records its request.
     pub(super) fn irecv(&mut self, from: RecvFrom, bytes: Bytes, slot: Slot) -> CallOp {
         match from.peer {
             Peer::Any { .. } => self.post(slot, Direction::ReceiveAny, None, from.tag),
@@ -128,6 +128,6 @@ fn completion_op(call: &Call) -> CallOp {
             CallOp::Cancel { request: name(*slot), cancelled: *cancelled }
         }
         Call::Waitall { slots } => CallOp::Waitall { requests: names(slots) },
-        _ => unreachable!("all other calls name no request of old"),
+        _ => unreachable!("no other call names an earlier request"),
     }
 }
