@@ -1,4 +1,4 @@
-//! Where the time of a rank goes, by call site and kind of action.
+//! Breakdown of the time of a rank by call site, kind of action and wait state.
 
 use std::num::NonZeroU32;
 
@@ -9,24 +9,24 @@ use trace_mmap::LocationId;
 use crate::statistics::{ActionKind, Totals, extrapolate, extrapolate_time};
 use crate::wait_state::WaitState;
 
-/// Where the time of a rank goes.
+/// Breakdown of the time of a rank.
 ///
 /// # Laws
-/// The times of all kinds in all regions add up to the end of the rank, to the picosecond; the waiting and the transfer of a
-/// kind never exceed its time.
+/// The times of all kinds in all regions add up to the end of the rank, to the picosecond; waiting plus transfer of a kind
+/// never exceed its time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Breakdown {
-    /// The first one is what comes before any call site is named.
+    /// Regions in the order of first entry. The first one precedes all call sites.
     regions: Vec<Region>,
-    /// The regions of call sites, by the numbers of these.
+    /// Index of the region of each call site.
     of_site: Vec<Option<NonZeroU32>>,
-    /// The region in which the rank is.
+    /// Index of the current region.
     current: usize,
-    /// What the rank had done when it came there.
+    /// Totals of the rank when it entered the current region.
     since: Totals,
 }
 
-/// What a rank does from one call site that the trace names to the next.
+/// Time of a rank from one call site that the trace names to the next, summed over all visits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(
     from = "(Option<LocationId>, Vec<(ActionKind, Share)>)",
@@ -34,29 +34,29 @@ pub struct Breakdown {
 )]
 pub struct Region {
     site: Option<LocationId>,
-    /// The places of kinds among the shares.
+    /// Position of each kind in `shares`.
     places: [Option<Place>; ActionKind::ALL.len()],
-    /// In the order in which kinds first occurred.
+    /// Shares in the order in which kinds first occurred.
     shares: Vec<(ActionKind, Share)>,
 }
 
-/// The place of a share, one more than its index: there are fewer kinds than that.
+/// One more than the index of a share; there are fewer than 255 kinds.
 type Place = std::num::NonZeroU8;
 
-/// What the time of one kind of action is made of.
+/// Composition of the time of one kind of action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Actions that have ended.
+    /// Number of completed actions.
     pub count: u64,
-    /// Their time, all that follows included.
+    /// Their time, the following parts included.
     pub time: SimDuration,
-    /// Waiting for ranks that were not there, by [`WaitState`].
+    /// Time spent waiting for ranks that were not ready, by [`WaitState`].
     pub waiting: [SimDuration; WaitState::COUNT],
-    /// Waiting for data to arrive where both sides were there.
+    /// Time spent waiting for data while both sides were ready.
     pub transfer: SimDuration,
 }
 
-/// Returns a region of the program by its name, of a location of the trace: a tracer writes it as line 0 of its name. Other call
+/// Returns the name of the region of a location of the trace. A tracer writes a named region as line 0 of its name; other call
 /// sites keep their line.
 pub fn region_name(location: &str) -> &str {
     location.strip_suffix(":0").unwrap_or(location)
@@ -68,7 +68,7 @@ impl Default for Breakdown {
     }
 }
 
-/// Equal breakdowns say that times went to the same.
+/// Compares the regions only, not the state of an unfinished rank.
 impl PartialEq for Breakdown {
     fn eq(&self, other: &Self) -> bool {
         self.regions == other.regions
@@ -78,32 +78,32 @@ impl PartialEq for Breakdown {
 impl Eq for Breakdown {}
 
 impl Breakdown {
-    /// Returns the regions, in the order in which the rank first came to them.
+    /// Returns the regions, in the order of first entry.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         self.regions.iter()
     }
 
-    /// Returns what the time of a kind is made of, in all regions.
+    /// Returns the composition of the time of a kind, over all regions.
     pub fn total(&self, kind: ActionKind) -> Share {
         let mut total = Share::default();
         self.regions.iter().filter_map(|region| region.share(kind)).for_each(|share| total.add(share));
         total
     }
 
-    /// Returns what all time is made of.
+    /// Returns the composition of the whole time.
     pub fn all(&self) -> Share {
         let mut total = Share::default();
         self.regions.iter().flat_map(Region::shares).for_each(|(_, share)| total.add(share));
         total
     }
 
-    /// Goes to another call site, with what the rank has done so far.
+    /// Goes to another call site; attributes the growth of `totals` to the one before.
     pub(crate) fn enter(&mut self, site: LocationId, totals: &Totals) {
         self.account_for(totals);
         self.go_to(site);
     }
 
-    /// Puts what the rank has done since it came to the present call site down to that.
+    /// Attributes the growth of `totals` since the entry of the current region to that region.
     pub(crate) fn account_for(&mut self, totals: &Totals) {
         let region = &mut self.regions[self.current];
         for (kind, count, time) in totals.since(&self.since) {
@@ -114,7 +114,7 @@ impl Breakdown {
         self.since.clone_from(totals);
     }
 
-    /// Returns what this is with all that the rank has done.
+    /// Returns a copy that includes all of `totals`.
     pub(crate) fn up_to(&self, totals: &Totals) -> Self {
         let mut all = self.clone();
         all.account_for(totals);
@@ -133,7 +133,7 @@ impl Breakdown {
         }
     }
 
-    /// Takes in that an action of this kind waits for another rank, then for data.
+    /// Adds a wait of an action of this kind: first for another rank, then for data.
     #[inline(always)]
     pub(crate) fn block(
         &mut self,
@@ -149,13 +149,12 @@ impl Breakdown {
         share.transfer += transfer;
     }
 
-    /// Where the rank is; it matters to what comes next.
+    /// Returns the index of the current region, to which later time is attributed.
     pub(crate) fn current(&self) -> usize {
         self.current
     }
 
-    /// Returns what this is after what was added since `before` is added so many times more; `None` where a sum leaves its
-    /// range.
+    /// Returns the breakdown after `times` more repetitions of what was added since `before`; `None` where a sum overflows.
     pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
         let mut later = self.clone();
         for (index, region) in later.regions.iter_mut().enumerate() {
@@ -169,7 +168,7 @@ impl Breakdown {
         Some(later)
     }
 
-    /// Writes what a rank has found for another process of the operating system.
+    /// Writes the regions for another process of the operating system.
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
         (self.regions.len() as u32).write(bytes);
         for region in &self.regions {
@@ -181,7 +180,7 @@ impl Breakdown {
         }
     }
 
-    /// Reads what [`write`](Breakdown::write) wrote; `None` where the bytes are something else.
+    /// Reads the output of [`write`](Breakdown::write); `None` where the bytes are malformed.
     pub(crate) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let mut breakdown = Self::default();
         for _ in 0..u32::read(bytes)? {
@@ -199,7 +198,7 @@ impl Breakdown {
     }
 }
 
-/// The places follow from the shares.
+/// The positions of kinds follow from the shares.
 impl From<(Option<LocationId>, Vec<(ActionKind, Share)>)> for Region {
     fn from((site, shares): (Option<LocationId>, Vec<(ActionKind, Share)>)) -> Self {
         let mut region = Self::new(site);
@@ -229,12 +228,12 @@ impl Region {
         Self { site, places: [None; ActionKind::ALL.len()], shares: Vec::new() }
     }
 
-    /// Returns the call site; `None` for what comes before the trace names any.
+    /// Returns the call site; `None` for the time before the trace names any.
     pub fn site(&self) -> Option<LocationId> {
         self.site
     }
 
-    /// Returns what the rank did there, by kind of action, in the order of kinds.
+    /// Returns the shares by kind of action, in the order of kinds.
     pub fn shares(&self) -> impl Iterator<Item = (ActionKind, &Share)> {
         ActionKind::ALL.into_iter().filter_map(|kind| Some((kind, self.share(kind)?)))
     }
@@ -255,7 +254,7 @@ impl Region {
 
     #[cold]
     fn make(&mut self, kind: ActionKind) -> usize {
-        // No room for more: there are many ranks.
+        // Exact capacity: there may be millions of ranks.
         self.shares.reserve_exact(1);
         self.shares.push((kind, Share::default()));
         self.places[kind as usize] = Place::new(self.shares.len() as u8);
@@ -264,12 +263,12 @@ impl Region {
 }
 
 impl Share {
-    /// Returns the time spent waiting for ranks that were not there.
+    /// Returns the time spent waiting for ranks that were not ready.
     pub fn waited(&self) -> SimDuration {
         self.waiting.into_iter().sum()
     }
 
-    /// Returns what is neither waiting nor transfer: the computation itself, or what the library does.
+    /// Returns the time that is neither waiting nor transfer: the computation itself, or work of the library.
     pub fn own(&self) -> SimDuration {
         let blocked = self.waited() + self.transfer;
         SimDuration::from_picos(self.time.as_picos() - blocked.as_picos())
@@ -362,7 +361,7 @@ mod tests {
         for breakdown in [&mut later, &mut expected] {
             iteration(breakdown, &mut totals.clone());
         }
-        assert_eq!(later, expected, "they go on from the same totals");
+        assert_eq!(later, expected, "both continue from the same totals");
         assert_eq!(now.extrapolate(&before, u64::MAX / 2), None);
     }
 

@@ -1,10 +1,16 @@
-//! Collective operations as schedules of point-to-point steps.
+//! Algorithms of collective operations, as schedules of point-to-point steps.
 //!
-//! An algorithm is a function from a [`Member`] and the arguments of the call to a [`Schedule`]: the steps of this
-//! member, made one by one as the replay asks for them. Most are iterators; some listen to what their steps find out
-//! ([`Answer`]). To add one, write such a function in the folder of its operation, cite where it comes from, and give it
-//! a row in the operation's table `ALGORITHMS`, where SimGrid's list has it; a [`Selection`] then knows it by its name,
-//! and the tables of selectors may name it.
+//! An algorithm is a function from a [`Member`] of the communicator and the arguments of the call to a [`Schedule`]: the
+//! steps of this member, produced one by one as the replay asks for them. Most schedules are iterators; some depend on the
+//! results of their steps ([`Answer`]). To add an algorithm, write such a function in the folder of its operation, cite its
+//! source, and add a row to the operation's table `ALGORITHMS`, in the order of SimGrid's list; a [`Selection`]
+//! then knows it by its name, and the decision tables of selectors may refer to it.
+//!
+//! The documentation of an algorithm describes the steps of all ranks; the function returns those of one member. Costs are
+//! in Hockney's model: alpha is the latency of a message \[s\], beta the time per byte [s/B], P the number of ranks, n the
+//! size of the vector or block \[B\], s the size of a segment \[B\], N the number of nodes, and C (or c) the number of
+//! ranks per node. A virtual rank is a rank renumbered among those that take part in a phase; in rooted operations the root
+//! has virtual rank 0.
 
 mod allgather;
 mod allgatherv;
@@ -50,11 +56,11 @@ pub use selection::{Bounds, Needs, Selection, SelectionError};
 pub use selector::Selector;
 pub use steps::{Answer, Schedule, Steps};
 
-/// One step of a member.
+/// A step of a member's schedule.
 ///
-/// Peers are numbered within the communicator. Messages from one member to another meet its receives in the order in
-/// which both are posted; announcements and puts do so apart. Non-blocking steps make requests that belong to the
-/// operation; [`Wait`](Step::Wait), [`WaitAll`](Step::WaitAll) and [`WaitEach`](Step::WaitEach) complete them.
+/// Peers are ranks of the communicator. Messages between two members match receives in posting order; announcements, puts
+/// and out-of-band numbers match separately. Non-blocking steps create requests that belong to the operation;
+/// [`Wait`](Step::Wait), [`WaitAll`](Step::WaitAll) and [`WaitEach`](Step::WaitEach) complete them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// A blocking send.
@@ -85,7 +91,7 @@ pub enum Step {
         /// Size of the buffer.
         bytes: Bytes,
     },
-    /// A combined send and receive; costs nothing where both peers are the member itself.
+    /// A combined send and receive; takes no time if both peers are the member itself.
     SendRecv {
         /// Destination.
         to: Rank,
@@ -99,33 +105,33 @@ pub enum Step {
     /// Completes one request of the operation: the `request`-th since the last [`WaitAll`](Step::WaitAll) or
     /// [`WaitEach`](Step::WaitEach), from 0.
     Wait {
-        /// Its number.
+        /// Number of the request.
         request: u32,
     },
-    /// Completes all requests of the operation in the order in which they end.
+    /// Completes all requests of the operation in order of completion.
     WaitAll,
-    /// Completes all requests of the operation in the order in which they were made.
+    /// Completes all requests of the operation in posting order.
     WaitEach,
-    /// Tells another member the time, as a message of this size alone on its way would, or at once. A size for which a
-    /// sender waits until it is received takes this member as long.
+    /// Sends a token that carries this member's time. It arrives after the uncontended transfer time of a message of this
+    /// size, or at once without a size. If a send of this size is synchronous, the step takes this member as long.
     Tell {
-        /// Whom.
+        /// Destination.
         to: Rank,
-        /// The size of the message, or none.
+        /// Size of the message, if a transfer is charged.
         bytes: Option<Bytes>,
     },
-    /// Waits until another member tells the time.
+    /// Waits for a token.
     Hear {
-        /// Who.
+        /// Source.
         from: Rank,
     },
-    /// Lets the time pass that messages take one after the other, alone on their way.
+    /// Advances the clock by the uncontended transfer times of messages that are sent one after the other.
     Pass {
-        /// To whom.
+        /// Peer.
         peer: Rank,
-        /// The size of each.
+        /// Size of each message.
         bytes: Bytes,
-        /// How many.
+        /// Number of messages.
         times: u64,
     },
     /// Computes \[flop\].
@@ -133,54 +139,54 @@ pub enum Step {
         /// Amount.
         flops: f64,
     },
-    /// Lets time pass.
+    /// Advances the clock.
     Sleep {
-        /// How much.
+        /// Duration.
         duration: SimDuration,
     },
-    /// Announces that this member is here, by a message of one byte for which nobody waits here, and which only a
-    /// [`Greet`](Step::Greet) receives.
+    /// Announces the arrival of this member, by a message of one byte whose send is not waited for, and which only a
+    /// [`RecvAnnouncement`](Step::RecvAnnouncement) receives.
     Announce {
-        /// To whom.
+        /// Destination.
         to: Rank,
     },
-    /// Looks whether an announcement is there, at the price of `MPI_Iprobe`. The answer says whether.
+    /// Polls for an announcement, at the cost of `MPI_Iprobe`. The answer is whether there was one.
     Look {
-        /// Whose.
+        /// Source.
         from: Rank,
     },
     /// A blocking receive of the next announcement.
     Greet {
-        /// Whose.
+        /// Source.
         from: Rank,
     },
-    /// Leaves the next announcement alone, whether or not it is there yet.
+    /// Discards the next announcement, whether or not it has arrived yet.
     Ignore {
-        /// Whose.
+        /// Source.
         from: Rank,
     },
-    /// Lets a member know two numbers, which takes no time.
+    /// Sends two numbers out of band, which takes no time.
     Assign {
-        /// Whom.
+        /// Destination.
         to: Rank,
         /// The numbers.
         numbers: [u32; 2],
     },
-    /// Gets two numbers to know, which are the answer. However long that takes, it takes no time of this member.
+    /// Receives two numbers out of band; they are the answer. However long they take, this member's clock does not advance.
     Learn {
-        /// From whom.
+        /// Source.
         from: Rank,
     },
-    /// Writes into the memory of a member: the data flow at once, and nobody here waits for them.
+    /// Writes into the memory of a member: the transfer starts at once, and its completion is not waited for here.
     Put {
-        /// Whose.
+        /// Destination.
         to: Rank,
         /// Size.
         bytes: Bytes,
     },
-    /// Makes a request of what a [`Put`](Step::Put) writes.
+    /// Posts a request that completes when a [`Put`](Step::Put) has been written.
     Accept {
-        /// Who writes.
+        /// Origin of the put.
         from: Rank,
         /// Size.
         bytes: Bytes,
@@ -190,7 +196,7 @@ pub enum Step {
 /// Returns the steps of one member of an operation.
 ///
 /// # Panics
-/// Where a vector of the operation has fewer entries than there are members.
+/// If a vector of the operation has fewer entries than there are members.
 pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'a> {
     match *operation {
         Collective::Barrier => barrier::selected(member),
@@ -263,32 +269,32 @@ pub fn schedule<'a>(member: Member<'a>, operation: &'a Collective) -> Schedule<'
     }
 }
 
-/// A blocking send.
+/// Returns a blocking send.
 fn send(to: u32, bytes: Bytes) -> Step {
     Step::Send { to: Rank::new(to), bytes }
 }
 
-/// A blocking receive.
+/// Returns a blocking receive.
 fn recv(from: u32, bytes: Bytes) -> Step {
     Step::Recv { from: Rank::new(from), bytes }
 }
 
-/// A non-blocking send.
+/// Returns a non-blocking send.
 fn isend(to: u32, bytes: Bytes) -> Step {
     Step::Isend { to: Rank::new(to), bytes }
 }
 
-/// A non-blocking receive.
+/// Returns a non-blocking receive.
 fn irecv(from: u32, bytes: Bytes) -> Step {
     Step::Irecv { from: Rank::new(from), bytes }
 }
 
-/// A combined send and receive.
+/// Returns a combined send and receive.
 fn exchange(to: u32, send_bytes: Bytes, from: u32, recv_bytes: Bytes) -> Step {
     Step::SendRecv { to: Rank::new(to), send_bytes, from: Rank::new(from), recv_bytes }
 }
 
-/// Sends `bytes(peer)` to each of these ranks without blocking.
+/// Returns non-blocking sends of `bytes(peer)` to each of these ranks.
 fn isends<'a>(
     to: impl Iterator<Item = u32> + Send + 'a,
     bytes: impl Fn(u32) -> Bytes + Send + 'a,
@@ -296,7 +302,7 @@ fn isends<'a>(
     to.map(move |to| isend(to, bytes(to)))
 }
 
-/// Receives `bytes(peer)` from each of these ranks without blocking.
+/// Returns non-blocking receives of `bytes(peer)` from each of these ranks.
 fn irecvs<'a>(
     from: impl Iterator<Item = u32> + Send + 'a,
     bytes: impl Fn(u32) -> Bytes + Send + 'a,
@@ -304,7 +310,7 @@ fn irecvs<'a>(
     from.map(move |from| irecv(from, bytes(from)))
 }
 
-/// The reduction's computation, after the operation has completed.
+/// Returns the computation of a reduction, which follows the communication.
 fn reduction(flops: f64) -> impl Iterator<Item = Step> + Send {
     (flops != 0.0).then_some(Step::Compute { flops }).into_iter()
 }

@@ -1,4 +1,4 @@
-//! The chain of causes that ends at the clock of a rank.
+//! Critical paths, computed forward along with the clocks of ranks.
 
 mod course;
 
@@ -11,11 +11,11 @@ use crate::statistics::ActionKind;
 use course::Course;
 pub use course::Segment;
 
-/// The critical path to an instant of a rank: what the time before was spent on, along the chain of causes that ends there.
+/// Critical path to an instant of a rank: the composition of the time along the chain of causes that ends there.
 ///
-/// A rank that waits goes on when the last of several things has happened; before that, the path is on the rank that did it.
-/// Sums are carried forward with the clocks of ranks: whoever goes on because of another one takes over its sums. The path is
-/// that of Yang and Miller ("Critical Path Analysis for the Execution of Parallel and Distributed Programs", ICDCS 1988),
+/// A rank that waits resumes after the last of several events; before that, the path is on the rank that caused that event. A
+/// rank that resumes because of another one copies the sums of its path. The path is that of Yang and Miller ("Critical Path
+/// Analysis for the Execution of Parallel and Distributed Programs", ICDCS 1988), computed
 /// without a graph of the program; `docs/critical-path.md` has the rules.
 ///
 /// # Laws
@@ -23,41 +23,41 @@ pub use course::Segment;
 /// picosecond.
 ///
 /// # Cost
-/// Paths fork with nearly each message. What is copied then is small: where the path was long ago is shared by all that come from
-/// there, and changes where a path has been in more kinds of actions since than it keeps itself, or a bin of time ends.
+/// Paths fork with nearly every message, so copies are small: older sums are shared by all paths that descend from them
+/// (copy on write). The shared part changes when a path holds more kinds of actions than fit inline, or when a bin of time ends.
 #[derive(Debug)]
 pub struct CriticalPath {
     recent: Recent,
-    /// When the present bin of time ends, of the course of the past.
+    /// End of the current bin of the rank history in `past`.
     next: SimTime,
     past: Arc<Past>,
 }
 
-// It is copied with each message.
+// It is copied with every message.
 const _: () = assert!(size_of::<Recent>() == 80);
 
-/// Kinds of actions whose times a path keeps itself: most programs take turns between few.
+/// Number of kinds of actions whose times are stored inline: most programs alternate between few.
 const RECENT: usize = 4;
 
-/// What a path keeps itself. No sum exceeds its end, so that none leaves its range.
+/// Inline sums of a path. No sum exceeds its end, so that none overflows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recent {
     end: SimTime,
-    /// How often it has gone from one rank to another.
+    /// Number of changes from one rank to another.
     hops: u64,
-    /// Of the times of actions, what messages took \[ps\].
+    /// Time of messages \[ps\], part of the times of actions: latency, bandwidth, waiting for shared links.
     latency: u64,
     bandwidth: u64,
     waiting: u64,
-    /// Times \[ps\] of kinds of actions, each in one place, that are not in the past yet.
+    /// Times of kinds of actions \[ps\] that are not in the shared sums yet.
     times: [u64; RECENT],
-    /// As places in [`ActionKind::ALL`].
+    /// Kind of each of `times`, as an index of [`ActionKind::ALL`].
     kinds: [u8; RECENT],
     rank: Rank,
 }
 
 impl Recent {
-    /// How many words of 64 bits it takes.
+    /// Size in words of 64 bits.
     pub(crate) const WORDS: usize = 6 + RECENT;
 
     fn begin(rank: Rank) -> Self {
@@ -78,7 +78,7 @@ impl Recent {
         self.kinds.iter().position(|&known| known == kind as u8)
     }
 
-    /// Writes all of it down as numbered words, each one as soon as it is looked at: there are more of them than registers.
+    /// Writes the sums as numbered words, each as soon as it is loaded: there are more of them than registers.
     #[inline(always)]
     pub(crate) fn write_words(&self, mut write: impl FnMut(usize, u64)) {
         write(0, self.end.as_picos());
@@ -92,7 +92,7 @@ impl Recent {
         write(5 + RECENT, u64::from(u32::from_le_bytes(self.kinds)) << 32 | u64::from(self.rank.get()));
     }
 
-    /// Takes over the words that were [written](Recent::write_words).
+    /// Reads the words that [`write_words`](InlineSums::write_words) wrote.
     #[inline(always)]
     fn read_words(&mut self, read: impl Fn(usize) -> u64) {
         self.end = SimTime::from_picos(read(0));
@@ -109,10 +109,10 @@ impl Recent {
     }
 }
 
-/// What paths have in common.
+/// Older sums of a path, shared with the paths that descend from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Past {
-    /// By kind of action.
+    /// Times by kind of action.
     times: [SimDuration; ActionKind::ALL.len()],
     course: Course,
 }
@@ -130,7 +130,7 @@ impl Clone for CriticalPath {
     }
 }
 
-/// Equal paths are of the same times, however much of these is past.
+/// Compares the sums, wherever they are stored.
 impl PartialEq for CriticalPath {
     fn eq(&self, other: &Self) -> bool {
         let ends = |path: &Self| (path.rank(), path.end(), path.hops());
@@ -144,25 +144,25 @@ impl PartialEq for CriticalPath {
 
 impl Eq for CriticalPath {}
 
-/// What the time on a critical path is made of.
+/// Composition of the time on a critical path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathParts {
     /// Computation of the program.
     pub compute: SimDuration,
     /// Sleep of the program.
     pub sleep: SimDuration,
-    /// What the MPI library does in calls.
+    /// Work of the MPI library in calls.
     pub library: SimDuration,
-    /// The part of the time of messages that does not depend on bandwidths.
+    /// Part of the time of messages that does not depend on bandwidths.
     pub latency: SimDuration,
-    /// What they take beyond, alone on their way.
+    /// Rest of the time that messages would take without contention.
     pub bandwidth: SimDuration,
-    /// What they take beyond that, because they share their way with others.
+    /// Time that messages lose to contention.
     pub waiting: SimDuration,
 }
 
 impl CriticalPath {
-    /// Begins the path of a rank.
+    /// Creates the empty path of a rank.
     pub(crate) fn new(rank: Rank) -> Self {
         let past = Past { times: [SimDuration::ZERO; ActionKind::ALL.len()], course: Course::default() };
         Self::of(Recent::begin(rank), &Arc::new(past))
@@ -182,21 +182,21 @@ impl CriticalPath {
         &self.past
     }
 
-    /// Goes over to a path of which these are the [words](Recent::write_words) and the past.
+    /// Becomes the path with these [words](InlineSums::write_words) and shared sums.
     #[inline(always)]
     pub(crate) fn take_over(&mut self, words: impl Fn(usize) -> u64, past: &Arc<Past>) {
         self.recent.read_words(words);
         self.go_over(past);
     }
 
-    /// Returns such a path.
+    /// Returns the path with these words and shared sums.
     pub(crate) fn from_words(words: impl Fn(usize) -> u64, past: &Arc<Past>) -> Self {
         let mut recent = Recent::begin(Rank::new(0));
         recent.read_words(words);
         Self::of(recent, past)
     }
 
-    /// Counts nothing where the two have their past in common already.
+    /// Replaces the shared sums, without touching the reference count where they are the same already.
     #[inline(always)]
     fn go_over(&mut self, past: &Arc<Past>) {
         if !Arc::ptr_eq(&self.past, past) {
@@ -220,13 +220,13 @@ impl CriticalPath {
         self.recent.rank
     }
 
-    /// Returns when it ends.
+    /// Returns the end of the path.
     #[inline]
     pub fn end(&self) -> SimTime {
         self.recent.end
     }
 
-    /// Returns how often it goes from one rank to another.
+    /// Returns the number of changes from one rank to another.
     pub fn hops(&self) -> u64 {
         self.recent.hops
     }
@@ -237,7 +237,7 @@ impl CriticalPath {
         all.filter(|&(_, time)| time > SimDuration::ZERO)
     }
 
-    /// Returns what the time is made of.
+    /// Returns the composition of the time.
     pub fn parts(&self) -> PathParts {
         let times = self.times();
         let of = |kind: ActionKind| times[kind as usize];
@@ -249,13 +249,13 @@ impl CriticalPath {
         PathParts { compute, sleep, library, latency, bandwidth, waiting }
     }
 
-    /// Returns on which rank the path is, from its beginning to its end; at most 129 segments. Which rank stands for a segment
-    /// is that on which the path is at its end: short stays on others are left out.
+    /// Returns the rank of the path over time, as at most 129 segments. A segment has the rank at its end; shorter stays on other
+    /// ranks are left out.
     pub fn segments(&self) -> Vec<Segment> {
         self.past.course.segments(self.end(), self.rank())
     }
 
-    /// Takes in that the rank has been busy with an action of this kind until now.
+    /// Extends the path to `now` by an action of this kind.
     #[inline(never)]
     pub(crate) fn spend(&mut self, kind: ActionKind, now: SimTime) {
         let place = self.recent.place(kind).unwrap_or_else(|| self.make_room(kind));
@@ -271,7 +271,7 @@ impl CriticalPath {
         }
     }
 
-    /// Makes a place for another kind, where no time has been spent or what was is past.
+    /// Assigns an inline sum to another kind: one that is zero, or after all have moved to the shared sums.
     #[cold]
     fn make_room(&mut self, kind: ActionKind) -> usize {
         let free = self.recent.times.iter().position(|&time| time == 0);
@@ -280,7 +280,7 @@ impl CriticalPath {
         place
     }
 
-    /// Puts the recent times to the past ones; returns a free place.
+    /// Moves the inline times to the shared sums; returns a free index.
     #[cold]
     fn settle(&mut self) -> usize {
         let past = Arc::make_mut(&mut self.past);
@@ -297,8 +297,7 @@ impl CriticalPath {
         self.next = past.course.next();
     }
 
-    /// Takes in that a message takes the time until now, in an action of this kind, of which alone on its way it would take
-    /// these parts.
+    /// Extends the path to `now` by a message in an action of this kind, whose transfer would take `alone` without contention.
     #[inline(always)]
     pub(crate) fn pass(&mut self, kind: ActionKind, alone: Passage, now: SimTime) {
         if !self.pass_in_place(kind, alone, now) {
@@ -307,12 +306,13 @@ impl CriticalPath {
         }
     }
 
-    /// Does so where the path keeps the time of these actions itself; returns whether it does.
+    /// Does so if the kind has an inline sum; returns whether it has.
     #[inline(always)]
     pub(crate) fn pass_in_place(&mut self, kind: ActionKind, alone: Passage, now: SimTime) -> bool {
         let Some(place) = self.recent.place(kind) else { return false };
         let time = now - self.recent.end;
         let all = time.as_picos();
+        // Messages that end together may take less time than without contention: no part exceeds the elapsed time.
         let latency = alone.latency.as_picos().min(all);
         let bandwidth = alone.bandwidth.as_picos().min(all - latency);
         self.recent.latency += latency;
@@ -322,7 +322,7 @@ impl CriticalPath {
         true
     }
 
-    /// Goes over to a rank.
+    /// Moves the end of the path to a rank.
     #[inline]
     pub(crate) fn enter(&mut self, rank: Rank) {
         self.recent.hops += u64::from(self.recent.rank != rank);
@@ -339,7 +339,7 @@ impl CriticalPath {
         self.past.course.write(bytes);
     }
 
-    /// Reads what [`write`](CriticalPath::write) wrote; `None` where the bytes are something else.
+    /// Reads the output of [`write`](CriticalPath::write); `None` where the bytes are malformed.
     pub fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (rank, end, hops) = Wire::read(bytes)?;
         let (latency, bandwidth, waiting) = Wire::read(bytes)?;
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(path.calls().map(|(_, time)| time).sum::<SimDuration>(), picos(175));
     }
 
-    /// Messages that end at once with others may be faster than alone.
+    /// Messages that end at the same instant as others may be faster than without contention.
     #[test]
     fn no_part_exceeds_what_there_is() {
         let mut path = CriticalPath::new(Rank::new(0));
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!((latency, bandwidth, waiting), (picos(30), picos(10), picos(0)));
     }
 
-    /// All kinds, in turn, more than a path keeps itself.
+    /// All kinds in turn: more than are stored inline.
     #[test]
     fn times_of_many_kinds_are_kept() {
         let mut path = CriticalPath::new(Rank::new(0));

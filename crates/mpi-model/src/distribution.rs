@@ -1,23 +1,23 @@
-//! How messages and waits are distributed: histograms that all ranks of a process share.
+//! Histograms of messages and waits, shared by all ranks of a process.
 
 use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 use pdes_core::Wire;
 
-/// Values that a rank keeps before it takes them to where all ranks do.
+/// Number of values that a rank buffers before it locks the shared histograms.
 const KEPT: usize = 64;
-/// Decimal digits that values keep.
+/// Number of significant decimal digits of a value.
 const DIGITS: u8 = 3;
 
-/// What is distributed.
+/// Quantity that is counted in a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
-    /// The payload of a message that is received \[B\].
+    /// Payload of a received message \[B\].
     Bytes,
-    /// The time from when a message is sent to when it has arrived \[ps\].
+    /// Time from the send of a message to its arrival \[ps\].
     Latency,
-    /// The time that a blocked call waits for another rank \[ps\], where it does.
+    /// Time that a blocked call waits for another rank \[ps\], where it is not zero.
     Waiting,
 }
 
@@ -25,16 +25,16 @@ impl Quantity {
     const ALL: [Self; 3] = [Self::Bytes, Self::Latency, Self::Waiting];
 }
 
-/// How messages and waits are distributed, to three decimal digits.
+/// Histograms of messages and waits, to three decimal digits.
 ///
-/// Counts are sums, so that the result does not depend on who counts first.
+/// Counts are sums, so that the result does not depend on the order of counting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distributions {
-    /// The payload of messages that were received \[B\].
+    /// Payload of received messages \[B\].
     pub bytes: Histogram<u64>,
-    /// The time from when a message was sent to when it had arrived \[ps\].
+    /// Time from the send of a message to its arrival \[ps\].
     pub latency: Histogram<u64>,
-    /// The time that a blocked call waited for another rank \[ps\], where it did.
+    /// Time that a blocked call waited for another rank \[ps\], where it was not zero.
     pub waiting: Histogram<u64>,
 }
 
@@ -58,14 +58,14 @@ impl Distributions {
         [&self.bytes, &self.latency, &self.waiting]
     }
 
-    /// Adds what another process has counted.
+    /// Adds the counts of another process.
     pub fn add(&mut self, other: &Self) {
         for (quantity, more) in Quantity::ALL.into_iter().zip(other.all()) {
-            self.of_mut(quantity).add(more).expect("histograms grow as they have to");
+            self.of_mut(quantity).add(more).expect("histograms resize automatically");
         }
     }
 
-    /// Returns the values of a histogram that occur, each the lowest that counts as the same, and how often.
+    /// Returns the distinct values in a histogram, each as the lowest of its equivalents, and their counts.
     pub fn counts(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
         let lowest = |value| histogram.lowest_equivalent(value);
         histogram
@@ -82,7 +82,7 @@ impl Distributions {
         }
     }
 
-    /// Reads what [`write`](Distributions::write) wrote; `None` where the bytes are something else.
+    /// Reads the output of [`write`](Distributions::write); `None` where the bytes are malformed.
     pub fn read(bytes: &mut &[u8]) -> Option<Self> {
         let mut distributions = Self::default();
         for quantity in Quantity::ALL {
@@ -95,12 +95,12 @@ impl Distributions {
     }
 }
 
-/// The distributions of all ranks of a process.
+/// Histograms of all ranks of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(Mutex<Distributions>);
 
 impl Pool {
-    /// Returns what has been counted so far.
+    /// Returns a copy of the counts so far.
     pub(crate) fn distributions(&self) -> Distributions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -109,12 +109,12 @@ impl Pool {
         let mut distributions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = distributions.of_mut(quantity);
         for value in values.drain(..) {
-            histogram.record(value).expect("a histogram grows as it has to");
+            histogram.record(value).expect("histograms resize automatically");
         }
     }
 }
 
-/// The values of a rank that have not been counted yet.
+/// Buffered values of a rank that are not in the shared histograms yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
     bytes: Vec<u64>,
@@ -131,7 +131,7 @@ impl Samples {
         }
     }
 
-    /// Has all values counted.
+    /// Moves all buffered values to the shared histograms.
     pub(crate) fn flush(&mut self, pool: &Pool) {
         for quantity in Quantity::ALL {
             pool.take_in(quantity, self.of_mut(quantity));

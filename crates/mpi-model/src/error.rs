@@ -1,22 +1,22 @@
-//! How the replay of a rank can fail.
+//! Errors of the replay of a rank.
 
 use pdes_core::{Bytes, Rank};
 
 use crate::ActionKind;
 
-/// The program is wrong, or asks for what the machine does not have.
+/// Failure of a rank: its program is wrong, or asks for something that the machine lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}, action {action}: {kind}")]
 pub struct ReplayError<E: std::error::Error + 'static> {
-    /// The rank whose replay failed.
+    /// Rank whose replay failed.
     pub rank: Rank,
-    /// The index of its action, from 0, at which that showed.
+    /// Index of the action at which the failure showed, from 0.
     pub action: u64,
-    /// What is wrong.
+    /// Kind of failure, with its operands.
     pub kind: ReplayErrorKind<E>,
 }
 
-/// What can be wrong with a rank.
+/// Kind of failure of a rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayErrorKind<E: std::error::Error + 'static> {
     /// A message is longer than the receive that it matches.
@@ -31,7 +31,7 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// Size of the receive.
         room: Bytes,
     },
-    /// Two ranks meet in different collective operations.
+    /// Two ranks call different collective operations at the same point of their communicator.
     #[error(
         "this rank expects a message of {expected} from rank {peer}, which is in {found}; all ranks must call the same collectives in the same order",
         expected = expected.name(),
@@ -45,9 +45,9 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         /// The operation of the other one.
         found: ActionKind,
     },
-    /// An operation in which a rank looks for others looks for one that does not come.
+    /// A collective operation that polls for the arrival of other ranks polls for one that never arrives.
     #[error(
-        "this rank looks for rank {peer} in {operation} until the end of simulated time (213 days); all ranks must call the same collectives in the same order",
+        "this rank polls for rank {peer} in {operation} until the end of simulated time (213 days); all ranks must call the same collectives in the same order",
         operation = operation.name()
     )]
     NobodyCame {
@@ -61,19 +61,19 @@ pub enum ReplayErrorKind<E: std::error::Error + 'static> {
         "{what} of {amount} takes longer than simulated time can hold (about 106 days at once, 213 in all)"
     )]
     TooLong {
-        /// What takes so long.
+        /// Activity that takes too long.
         what: &'static str,
-        /// How much of it, with its unit.
+        /// Amount of it, with its unit.
         amount: String,
     },
-    /// There is no way between two ranks.
-    #[error("no way from rank {from} to rank {to}")]
+    /// The machine has no route between two ranks.
+    #[error("no route from rank {from} to rank {to}")]
     NoPath {
         /// The sender.
         from: Rank,
         /// The receiver.
         to: Rank,
-        /// What the machine says.
+        /// Error of the machine.
         #[source]
         source: E,
     },

@@ -1,12 +1,20 @@
-//! What an MPI library does with the actions of a trace: it matches messages, completes requests, and turns
-//! collective operations into point-to-point steps.
+//! Model of an MPI library: replays the actions of a trace, matches messages, completes requests, and turns collective
+//! operations into point-to-point steps.
 //!
-//! A [`World`] puts a trace on a [`Machine`]; its processes run on the engines of `pdes-core`: in any order where the
-//! machine answers at once, in the order of time where it has an arbiter.
+//! # Where to start
+//! - [`Replay`] puts a [`Trace`](trace_mmap::Trace) on a machine and makes one [`RankProcess`] per rank, a logical process of an
+//!   engine of `pdes-core`. A machine that answers at once runs on any engine; a machine with shared resources needs one that
+//!   serves requests in the order of time.
+//! - [`Machine`] is the trait of the hardware: implement it to couple another network or host model.
+//! - [`Parameters`] are those of the library: envelope, eager and rendezvous thresholds, overheads, collective algorithms.
+//! - Results: [`Statistics`] of each rank, and on request its [`Breakdown`] into wait states, its [`CriticalPath`],
+//!   [`Distributions`] of all ranks, and a timeline of [`Event`]s.
+//! - [`collective`] holds the algorithms of collective operations; they need no replay.
 //!
+//! # Example
 //! ```
 //! use std::convert::Infallible;
-//! use mpi_model::{Machine, Parameters, World};
+//! use mpi_model::{Machine, Parameters, Replay};
 //! use pdes_core::{Bytes, Ending, Engine, Process, Rank, SimDuration};
 //! use trace_mmap::Trace;
 //!
@@ -14,10 +22,10 @@
 //! struct Simple;
 //!
 //! impl Machine for Simple {
-//!     type Path = ();
-//!     type Order = Infallible;
+//!     type Route = ();
+//!     type WorkRequest = Infallible;
 //!     type Error = Infallible;
-//!     fn path(&self, _: Rank, _: Rank) -> Result<(), Infallible> { Ok(()) }
+//!     fn route(&self, _: Rank, _: Rank) -> Result<(), Infallible> { Ok(()) }
 //!     fn transfer(&self, _: (), bytes: Bytes) -> Option<SimDuration> {
 //!         Some(SimDuration::from_picos(1_000_000 + 1_000 * bytes.get()))
 //!     }
@@ -27,8 +35,8 @@
 //!
 //! let trace = Trace::from_text("0 init\n1 init\n0 compute 2000\n0 send 1 7 84\n1 recv 0 7 84\n")?;
 //! let parameters = Parameters::default();
-//! let world = World::new(&trace, &Simple, &parameters);
-//! let run = Engine::new(2).run(world.processes().unwrap());
+//! let replay = Replay::new(&trace, &Simple, &parameters);
+//! let run = Engine::new(2).run(replay.processes().unwrap());
 //! assert!(matches!(run.ending, Ending::Completed));
 //! // 2 us of computation, then 1 us and 84 + 16 ns for the message and its envelope.
 //! assert_eq!(run.processes[1].clock().as_picos(), 3_100_000);

@@ -1,79 +1,79 @@
-//! The machine on which a program runs, as the MPI library sees it.
+//! The machine on which a program runs, as the MPI library sees it: routes, transfer times, speeds.
 
 use pdes_core::{Bytes, Rank, SimDuration};
 
 use crate::notice::Notice;
 
-/// What computing and sending cost.
+/// Model of the hardware: the cost of computing and sending.
 ///
-/// A machine without contention answers at once, by [`transfer`](Machine::transfer) and [`speed`](Machine::speed). One
-/// whose links or cores are shared answers in the order of time: [`order`](Machine::order) makes orders for the
-/// [`Arbiter`](pdes_core::Arbiter) that stands for it, which says by [`Notice::give`] when they are carried out.
+/// A machine without contention answers at once, by [`transfer`](Machine::transfer) and [`speed`](Machine::speed). A
+/// machine whose links or cores are shared answers in the order of time: [`work_request`](Machine::work_request) makes requests
+/// to the [`SharedResource`](pdes_core::SharedResource) that simulates them, which reports their end by [`Completion::deliver`].
 ///
 /// # Laws
-/// All answers depend on the arguments alone. A machine that makes an order of some work makes one of all work of this
+/// All answers depend on the arguments alone. A machine that makes a request for some work makes one for all work of this
 /// kind.
 pub trait Machine: Sync {
-    /// What is known of the way between two ranks, looked up once and used for every message.
+    /// Route between two ranks, looked up once and used for every message.
     type Path: Copy + Send;
-    /// What the machine does in the order of time; [`Infallible`](std::convert::Infallible) where that is nothing.
+    /// Request for work in the order of time; [`Infallible`](std::convert::Infallible) where there is none.
     type Order: Copy + Send;
-    /// Why there is no way.
+    /// Reason why there is no route.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Looks up the way from one rank to another, which may be itself.
+    /// Returns the route from one rank to another, which may be the same.
     ///
     /// # Errors
-    /// Where there is none.
+    /// There is no route.
     fn path(&self, from: Rank, to: Rank) -> Result<Self::Path, Self::Error>;
 
-    /// Makes an order of some work, which begins when the order is filed; `None` where the cost of the work is known
-    /// without, which is the default.
+    /// Makes a request for some work, which begins when the request is submitted; `None` (the default) where the cost of the work
+    /// follows from [`transfer`](Machine::transfer) or [`speed`](Machine::speed).
     #[inline]
     fn order(&self, work: Work<Self::Path>, notice: Notice) -> Option<Self::Order> {
         let _ = (work, notice);
         None
     }
 
-    /// Returns whether nobody else uses the core on which a rank computes, and nothing else that happens bears on when it is done: then
-    /// the rank goes on at once, ahead of what is in progress, and mostly makes no order of a computation. By default it does not.
+    /// Returns whether the end of a computation of a rank depends on nothing else in the machine, because no other rank uses its
+    /// core. The rank then runs ahead of work in progress, and mostly makes no request for a computation. `false` by default.
     #[inline]
     fn computes_alone(&self, rank: Rank) -> bool {
         let _ = rank;
         false
     }
 
-    /// Returns the time from the moment when both sides are ready to the arrival of the last byte, or `None` where
-    /// that is more than a [`SimDuration`] holds.
+    /// Returns the time from the moment when both sides are ready to the arrival of the last byte; `None` where it exceeds a
+    /// [`SimDuration`].
     ///
-    /// `bytes` includes the envelope. Called for every message of which no order is made, and for those of collective
-    /// operations in closed form, which share their way with no other.
+    /// `bytes` includes the envelope. Called for every message without a work request, and for the messages of collective
+    /// operations in closed form, which never contend.
     fn transfer(&self, path: Self::Path, bytes: Bytes) -> Option<SimDuration>;
 
-    /// Says what a message takes alone on its way, in its parts; what is too long for a [`SimDuration`] is the longest one. By
-    /// default, the latency is what a message of no bytes takes.
+    /// Returns the transfer time of a message without contention, in its parts, cut at the longest [`SimDuration`]. By default, the
+    /// latency is the transfer time of a message of zero bytes.
     fn alone(&self, path: Self::Path, bytes: Bytes) -> Passage {
         Passage::new(self.transfer(path, bytes), self.transfer(path, Bytes::ZERO))
     }
 
-    /// Returns how fast a rank computes [flop/s], where no order is made of it.
+    /// Returns the speed of a rank [flop/s], for computations without a work request.
     fn speed(&self, rank: Rank) -> f64;
 
-    /// Returns a number that tells the rank's node, with which some collective algorithms reckon, from the others.
+    /// Returns the number of the node of a rank. Some collective algorithms depend on which ranks share a node.
     fn node(&self, rank: Rank) -> u32;
 }
 
-/// What a message takes alone on its way.
+/// Transfer time of a message without contention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// The part that does not depend on bandwidths.
+    /// Part that does not depend on bandwidths.
     pub latency: SimDuration,
-    /// The rest.
+    /// Remaining part.
     pub bandwidth: SimDuration,
 }
 
 impl Passage {
-    /// Cuts a time in two; a latency beyond the whole is the whole. `None` stands for more than a [`SimDuration`] holds.
+    /// Splits a time; a latency above the whole becomes the whole. `None` stands for more than a [`SimDuration`] holds.
     pub fn new(all: Option<SimDuration>, latency: Option<SimDuration>) -> Self {
         let longest = SimDuration::from_picos(u64::MAX);
         let all = all.unwrap_or(longest);
@@ -82,26 +82,26 @@ impl Passage {
     }
 }
 
-/// What ranks have a machine do.
+/// Work that ranks ask of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Work<Path> {
-    /// Moves a message.
+    /// Transfer of a message.
     Transfer {
-        /// The way.
+        /// Its route.
         path: Path,
-        /// The size on the wire, the envelope included.
+        /// Size on the wire, envelope included \[B\].
         bytes: Bytes,
     },
-    /// Computes on a core of the rank's host.
+    /// Computation on a core of the rank's host.
     Compute {
-        /// The rank.
+        /// Rank that computes.
         rank: Rank,
-        /// How many floating-point operations.
+        /// Number of floating-point operations.
         flops: f64,
     },
-    /// Lets time pass.
+    /// Delay.
     Sleep {
-        /// How much.
+        /// Its length.
         duration: SimDuration,
     },
 }

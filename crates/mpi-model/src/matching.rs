@@ -1,9 +1,9 @@
-//! Matching: which receive gets which message.
+//! Message matching with named sources: posted-receive and unexpected-message queues.
 //!
-//! A port is the queue of messages from one source with one tag, or, where the program receives any tag from that
-//! source, of all its messages with a tag filter. Messages and receives match in the order in which the two programs
-//! issued them (MPI's non-overtaking rule), whatever their times: neither the engine's schedule nor simulated time
-//! decides. Where a rank has receives from any source, its mailbox matches all its messages instead.
+//! A port is the pair of queues of one source and one tag or, where the program receives any tag from that source, of
+//! all messages of the source, with a tag filter. Messages and receives match in the order in which the two programs
+//! issued them (MPI's non-overtaking rule), whatever their times: neither the schedule of the engine nor simulated time
+//! matters. A rank with receives from any source matches all its messages in its mailbox instead.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -17,52 +17,52 @@ use crate::queue::{Queue, Slab};
 use crate::request::RequestId;
 use crate::token::{Flight, Message};
 
-/// A receive that waits for its message.
+/// An entry of the posted-receive queue.
 ///
-/// Packed, because most of what a rank has waiting are receives.
+/// Packed, because most queued items of a rank are receives.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, packed(4))]
 pub(crate) struct Receive {
     pub(crate) posted: SimTime,
     pub(crate) request: RequestId,
-    /// The number of this post among those of the rank at this instant, from 1.
+    /// Number of this post among those of the rank at this instant, from 1.
     pub(crate) round: u32,
-    /// The index of the action that posted it.
+    /// Index of the action that posted it.
     pub(crate) action: u64,
-    /// The size of the buffer.
+    /// Size of the buffer.
     pub(crate) capacity: Bytes,
     pub(crate) wanted: TagFilter,
 }
 
 const _: () = assert!(size_of::<Receive>() == 36);
 
-/// The tag that a receive asks for, if it does not take any.
+/// Tag of a receive, or any.
 ///
-/// Kept inverted: all bits of it are never set, because tags of programs are below 2^31, and those of operations end in
-/// the number of a kind.
+/// Stored inverted, so that `None` costs no space: tags of programs are below 2^31, and those of operations end in
+/// the number of a kind, so that no tag has all bits set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TagFilter(Option<NonZeroU32>);
 
-/// A message that waits for its receive.
+/// An entry of the unexpected-message queue, or a message on its way there.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Letter {
     pub(crate) message: Message,
     pub(crate) departure: Departure,
 }
 
-/// When the data of a message begin to flow.
+/// Begin of the transfer of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Departure {
-    /// When its receive is posted, too.
+    /// At the later of the two posts (rendezvous, and detached messages that are not eager).
     Received,
-    /// When it is sent.
+    /// At the send; the machine answers at once.
     Sent,
-    /// When it was sent: they are under way.
+    /// At the send; the machine is simulating the transfer.
     Flying(Flight),
 }
 
 impl TagFilter {
-    /// Asks for a tag; `None` takes any.
+    /// Creates the filter of a tag; `None` accepts any.
     #[inline]
     pub(crate) fn new(tag: Option<u32>) -> Self {
         Self(tag.and_then(|tag| NonZeroU32::new(!tag)))
@@ -81,11 +81,11 @@ impl Receive {
     }
 }
 
-/// A queue of messages or of receives, with the path that its messages take.
+/// Queues of one source and tag, with the route of their messages. One of them is always empty unless tags are filtered.
 #[derive(Debug)]
 pub(crate) struct Port<Path> {
     pub(crate) peer: Rank,
-    /// Looked up before the first receive is posted.
+    /// Route, looked up before the first receive is posted.
     pub(crate) path: Option<Path>,
     letters: Queue,
     receives: Queue,
@@ -97,15 +97,15 @@ impl<Path: Copy> Port<Path> {
     }
 }
 
-/// What waits at the ports of a rank.
+/// Slabs of the queues of all ports of a rank.
 #[derive(Debug, Default)]
 struct Waiting {
     letters: Slab<Letter>,
     receives: Slab<Receive>,
 }
 
-/// The ports of a rank: those of its trace, then those for collective operations and for its mailbox, which come into
-/// being when the first message or receive needs them.
+/// The ports of a rank: those of its trace, then those of collective operations and of its mailbox, which are created
+/// on first use.
 #[derive(Debug)]
 pub(crate) struct Ports<Path> {
     table: Vec<Port<Path>>,
@@ -127,7 +127,7 @@ impl<Path: Copy> Ports<Path> {
         &mut self.table[index]
     }
 
-    /// Gives a message to the first receive that accepts it, or queues it. O(1) unless tags are filtered.
+    /// Matches a message with the first posted receive that accepts it, or queues it as unexpected. O(1) unless tags are filtered.
     #[inline]
     pub(crate) fn arrive(&mut self, port: usize, letter: Letter) -> Option<Receive> {
         let port = &mut self.table[port];
@@ -139,7 +139,7 @@ impl<Path: Copy> Ports<Path> {
         found
     }
 
-    /// Gives a receive the first message that it accepts, or queues it. O(1) unless tags are filtered.
+    /// Matches a receive with the first unexpected message that it accepts, or queues it as posted. O(1) unless tags are filtered.
     #[inline]
     pub(crate) fn post(&mut self, port: usize, receive: Receive) -> Option<Letter> {
         let port = &mut self.table[port];
@@ -151,24 +151,24 @@ impl<Path: Copy> Ports<Path> {
         found
     }
 
-    /// Takes out the first message with this tag.
+    /// Removes and returns the first unexpected message with this tag.
     pub(crate) fn take(&mut self, port: usize, tag: u32) -> Option<Letter> {
         self.table[port].letters.take_first(&mut self.waiting.letters, |letter| letter.message.tag == tag)
     }
 
-    /// Takes a receive back that has got no message; returns whether there was one.
+    /// Removes an unmatched posted receive; returns whether there was one. O(ports).
     pub(crate) fn withdraw(&mut self, request: RequestId) -> bool {
         let receives = &mut self.waiting.receives;
         let is_it = |receive: &Receive| receive.request == request;
         self.table.iter_mut().any(|port| port.receives.take_first(receives, is_it).is_some())
     }
 
-    /// Returns the first message with this tag, or with any tag, that no receive has taken yet.
+    /// Returns the first unexpected message with this tag, or with any tag.
     pub(crate) fn first(&self, port: usize, tag: Option<u32>) -> Option<&Message> {
         self.messages(port).find(|message| tag.is_none_or(|tag| tag == message.tag))
     }
 
-    /// Returns a message and a receive that wait at a port although their tags contradict each other.
+    /// Returns a message and a receive that are queued at a port although their tags belong to different operations.
     #[inline]
     pub(crate) fn clash(
         &self,
@@ -184,7 +184,7 @@ impl<Path: Copy> Ports<Path> {
         })
     }
 
-    /// Returns a message that waits at a port although its tag contradicts this one.
+    /// Returns an unexpected message at a port whose tag contradicts `tag`.
     pub(crate) fn contradicting(
         &self,
         port: usize,
@@ -194,7 +194,7 @@ impl<Path: Copy> Ports<Path> {
         self.messages(port).find(|message| contradict(tag, message.tag))
     }
 
-    /// Returns all messages that wait, with their ports.
+    /// Returns all unexpected messages, with their ports.
     pub(crate) fn letters(&self) -> impl Iterator<Item = (usize, &Letter)> {
         let ports = if self.waiting.letters.is_empty() { &[] } else { &*self.table };
         ports.iter().enumerate().flat_map(|(index, port)| {
@@ -202,7 +202,7 @@ impl<Path: Copy> Ports<Path> {
         })
     }
 
-    /// Returns all receives that wait, with their ports.
+    /// Returns all posted receives, with their ports.
     pub(crate) fn receives(&self) -> impl Iterator<Item = (usize, &Receive)> {
         let ports = if self.waiting.receives.is_empty() { &[] } else { &*self.table };
         ports.iter().enumerate().flat_map(|(index, port)| {
@@ -210,7 +210,7 @@ impl<Path: Copy> Ports<Path> {
         })
     }
 
-    /// Moves all that waits on in time, and receives by so many actions of their rank.
+    /// Shifts all queued items in time, and receives by `actions` actions of their rank.
     pub(crate) fn delay(&mut self, time: SimDuration, actions: u64) {
         self.waiting.letters.for_each(|letter| {
             letter.message.posted = letter.message.posted.saturating_add(time);
@@ -221,7 +221,7 @@ impl<Path: Copy> Ports<Path> {
         });
     }
 
-    /// Returns all that waits, and the ports beside the first ones, which are those of the trace.
+    /// Returns all queued items, and the ports after the first `of_trace` ones, which are those of the trace.
     pub(crate) fn queued(&self, of_trace: u32) -> Queued {
         let contexts = self.by_context.iter().flat_map(|contexts| contexts.iter());
         let by_index: BTreeMap<u32, Context> =
@@ -237,7 +237,7 @@ impl<Path: Copy> Ports<Path> {
         }
     }
 
-    /// Takes up what waited, where nothing has waited yet; returns whether these are the ports.
+    /// Restores queued items into empty queues; returns whether they fit the ports.
     pub(crate) fn take_up<E>(
         &mut self,
         queued: &Queued,
@@ -266,7 +266,7 @@ impl<Path: Copy> Ports<Path> {
         self.table[port].letters.iter(&self.waiting.letters).map(|letter| &letter.message)
     }
 
-    /// Returns the place of the port for messages from a rank, which is made where there is none yet.
+    /// Returns the index of the port for messages from a rank; creates it on first use.
     pub(crate) fn of(&mut self, context: Context, peer: Rank) -> usize {
         let table = &mut self.table;
         let by_context = self.by_context.get_or_insert_default();
@@ -278,23 +278,23 @@ impl<Path: Copy> Ports<Path> {
     }
 }
 
-/// What waits at ports, by their places.
+/// Queued items of all ports, by the index of their port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Queued {
-    /// The ports beside those of the trace, in their order; and whether their paths were looked up.
+    /// Ports after those of the trace, in their order; and whether their routes were looked up.
     further: Vec<(Context, Rank, bool)>,
     letters: Vec<(u32, Letter)>,
     receives: Vec<(u32, Receive)>,
 }
 
-/// Keeps messages apart that never match each other's receives.
+/// Context of matching (MPI's context id): messages of different contexts never match each other's receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Context {
     /// Collective operations on a communicator.
     Collective(CommId),
-    /// Times that members of collective operations tell each other.
+    /// Times and numbers that members of collective operations exchange.
     Times(CommId),
-    /// The mailbox, which has queues of its own: the port has the path.
+    /// The mailbox, which has queues of its own: the port only holds the route.
     Mailbox,
 }
 
@@ -345,7 +345,7 @@ mod tests {
         assert!(ports.post(0, receive(None)).is_none());
     }
 
-    /// The pairs (message, receive) of a sequence of tags and filters where the k-th step is a message if `order[k]`.
+    /// Returns the pairs (message, receive) of a sequence of tags and filters, of which step k is a message if `order[k]`.
     fn pairs(messages: &[u32], receives: &[Option<u32>], order: &[bool]) -> Vec<(usize, usize)> {
         let mut ports = ports();
         let (mut sent, mut posted, mut found) = (0, 0, Vec::new());
@@ -368,7 +368,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// With one source, the order in which messages and receives meet does not matter.
+        /// With one source, the order in which messages and receives meet does not change the pairs.
         #[test]
         fn matching_does_not_depend_on_the_schedule(
             messages in proptest::collection::vec(0_u32..3, 8),

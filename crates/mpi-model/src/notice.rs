@@ -1,4 +1,4 @@
-//! What ranks are told when a machine has carried out their orders.
+//! Completions: messages to ranks that a machine has finished their work.
 
 mod wire;
 
@@ -7,7 +7,7 @@ use pdes_core::{Bytes, Outbox, Rank, SimTime};
 use crate::request::{OperationIndex, RequestId};
 use crate::token::{Flight, Party, Token};
 
-/// Who waits for the end of some work.
+/// Handle with which a machine reports the end of some work to the ranks that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice(Wait);
 
@@ -15,13 +15,13 @@ const _: () = assert!(size_of::<Notice>() <= 32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
-    /// The rank itself cannot go on.
+    /// Work of a rank: of its program, or of one of its operations.
     Rank { me: Rank, operation: Option<OperationIndex> },
-    /// The receive of a detached message of this size.
+    /// Transfer of a detached message of `bytes`: only the receiver waits.
     Detached { receiver: Rank, receive: RequestId, bytes: Bytes },
-    /// A receive, posted then, and the rendezvous send that it matches.
+    /// Rendezvous transfer: the receive, posted at `posted`, and the matching send wait.
     Rendezvous { receiver: Rank, receive: RequestId, posted: SimTime, sender: Rank, send: RequestId },
-    /// An eager message, whether or not its receive is posted yet.
+    /// Eager transfer, whether or not its receive is posted.
     Eager { receiver: Rank, flight: Flight },
 }
 
@@ -46,7 +46,7 @@ impl Notice {
         Self(Wait::Eager { receiver, flight })
     }
 
-    /// Returns the rank on whose behalf the work is done: of a message, the receiver.
+    /// Returns the rank on whose behalf the work is done; for a message, the receiver.
     pub fn rank_concerned(self) -> Rank {
         match self.0 {
             Wait::Rank { me, .. } => me,
@@ -56,12 +56,12 @@ impl Notice {
         }
     }
 
-    /// Tells all who wait that the work was done at this instant.
+    /// Reports to all waiting ranks that the work was done at `at`.
     pub fn give<O: Copy>(self, at: SimTime, outbox: &mut Outbox<Token, O>) {
         self.give_to(at, outbox, |_| true);
     }
 
-    /// Tells those of certain ranks who wait that the work was done at this instant.
+    /// Reports to those waiting ranks that `filter` accepts that the work was done at `at`.
     pub fn give_to<O: Copy>(
         self,
         at: SimTime,

@@ -1,4 +1,4 @@
-//! Time that the MPI library itself spends on a message.
+//! Overhead: time that the MPI library itself spends on a message.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use pdes_core::{Bytes, SimDuration};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overhead {
-    /// By ascending threshold; none at all costs nothing.
+    /// Sections by ascending threshold; without any the cost is zero.
     sections: Vec<Section>,
 }
 
@@ -31,10 +31,10 @@ struct Section {
     slope_ps: f64,
 }
 
-/// Why a text is not an overhead.
+/// Error of a text that is not an overhead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverheadError {
-    /// A section has other than three fields.
+    /// A section does not have three fields.
     #[error(
         "found the section {0:?}, expected size:constant:slope, such as 0:1us:0.5ns (sections are separated by ';')"
     )]

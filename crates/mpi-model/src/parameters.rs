@@ -1,4 +1,4 @@
-//! The parameters of the MPI library that is modelled.
+//! Parameters of the modelled MPI library.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,45 @@ use pdes_core::{Bytes, SimDuration};
 
 use crate::{Overhead, Selection};
 
-/// What an MPI library charges and when it switches protocols, and how fast the program computes where; the defaults are SMPI's.
+/// Overheads and protocol thresholds of an MPI library, and relative speeds of regions of the program. The defaults are SMPI's.
 ///
 /// Sources: SimGrid 3.32, `smpi_config.cpp` (defaults) and `smpi_request.cpp` (use).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// What every message carries beside its payload \[B\]; it counts for the network, not for thresholds.
+    /// Size of the envelope of every message \[B\]; it counts for the network, not for thresholds.
     pub envelope: Bytes,
-    /// Messages below this size are detached: the sender goes on at once, and the data flows when the receive is
-    /// posted. From this size on the sender waits until the data has arrived (rendezvous).
+    /// Messages below this size are detached: the sender continues at once, and the data flow when the receive is
+    /// posted. From this size on the sender waits until the data have arrived (rendezvous).
     pub detached_below: Bytes,
-    /// The data of messages below this size flows as soon as the sender is ready, whether or not the receive is
-    /// posted (`smpi/async-small-thresh`); not above `detached_below`.
+    /// The data of messages below this size flow as soon as the sender is ready, whether or not the receive is
+    /// posted (`smpi/async-small-thresh`); at most `detached_below`.
     pub eager_below: Bytes,
-    /// Paid by the sender before a detached blocking send (`smpi/os`).
+    /// Cost to the sender, before a detached blocking send (`smpi/os`).
     pub send: Overhead,
-    /// Paid by the sender before a non-blocking send, a combined send and receive, and non-blocking sends inside
+    /// Cost to the sender, before a non-blocking send, a combined send and receive, and non-blocking sends inside
     /// collectives (`smpi/ois`).
     pub isend: Overhead,
-    /// Paid by the receiver when it completes a detached message (`smpi/or`).
+    /// Cost to the receiver, when it completes a detached message (`smpi/or`).
     pub receive: Overhead,
-    /// Paid by the receiver before it posts a receive that does not block, or starts a persistent one. SimGrid has no such cost.
+    /// Cost to the receiver, before it posts a non-blocking receive or starts a persistent one. SimGrid has no such cost.
     pub irecv: SimDuration,
-    /// Paid before every test of a request (`smpi/test`), times one plus the number of failed tests of all ranks
+    /// Cost of every test of a request (`smpi/test`), times one plus the number of failed tests of all ranks
     /// since the last successful one where `test_grows`.
     pub test: SimDuration,
-    /// Whether failed tests make later ones dearer (`smpi/grow-injected-times`).
+    /// Growth of the costs of tests and probes with the number of failed ones (`smpi/grow-injected-times`).
     pub test_grows: bool,
-    /// Paid before every look for a message (`smpi/iprobe`), times one plus the number of looks of all ranks in vain since
-    /// the last one that found a message, where `test_grows`.
+    /// Cost of every non-blocking probe (`smpi/iprobe`), times one plus the number of failed probes of all ranks since the last
+    /// successful one where `test_grows`.
     pub iprobe: SimDuration,
-    /// Whose outcomes calls have that depend on time.
+    /// Source of the outcomes of calls that depend on time.
     pub outcomes: Outcomes,
-    /// Whether making a communicator costs what its ranks have to tell each other: 8 bytes each, by an allgather. Of a
-    /// communicator that the trace does not use, it never does.
+    /// Charges the creation of a communicator with an allgather of 8 bytes per rank. The creation of a communicator that the trace
+    /// does not use is always free.
     pub communicators_cost: bool,
-    /// Which algorithms collectives use.
+    /// Algorithms of collective operations.
     pub collectives: Selection,
-    /// How fast computations are in each region of the program (what a location of the trace names, without `:0` at its end), as a
-    /// multiple of the speed of the host; 1 in others. Finite and above 0. What comes before any location is the region of no name.
+    /// Speed of computations in each region of the program, as a multiple of the speed of the host; 1 elsewhere. Finite and positive.
+    /// The name of a region is that of a location of the trace without `:0` at its end; before any location, the empty name.
     pub region_speeds: BTreeMap<String, f64>,
 }
 
@@ -69,20 +69,20 @@ impl Default for Parameters {
     }
 }
 
-/// Whose outcomes calls have that depend on time: which request completes first, whose message a receive from any source
-/// takes, and whether a test succeeds.
+/// Source of the outcomes of calls that depend on time: which request completes first, whose message a receive from any
+/// source takes, and whether a test succeeds.
 ///
 /// | | recorded | reenact |
 /// |---|---|---|
-/// | waitany, waitsome | complete what they did in the trace | complete as many, but those that are complete first; what the trace says later of the others is exchanged |
-/// | test that failed in the trace | fails | may succeed; later tests and waits of its request are no more |
+/// | waitany, waitsome | complete the requests of the trace | complete as many, but those that are complete first; later uses in the trace of the others are exchanged |
+/// | test that failed in the trace | fails | may succeed; later tests and waits of its request have no effect |
 /// | test that succeeded in the trace | waits | succeeds, or waits |
 /// | receive from any source | takes the message of the recorded source, where there is one | takes the message that was sent first |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcomes {
-    /// Those of the recorded run.
+    /// Outcomes of the recorded run.
     Recorded,
-    /// Those of the simulated run.
+    /// Outcomes of the simulated run.
     #[default]
     Reenact,
 }

@@ -1,37 +1,35 @@
-//! Queues that share their memory.
+//! FIFO queues as linked lists in one slab.
 //!
-//! A rank has a queue or two for each of its peers, most of which are empty most of the time. Their items lie in one slab
-//! per rank, where an item that leaves makes room for the next one to come, whichever queue that is in.
+//! A rank has one or two queues per peer, and most are empty most of the time. The items of all lie in one slab
+//! per rank, in which the node of an item that leaves is reused by the next one, of whichever queue.
 
-/// What stands for no item.
+/// Index of no node.
 const NONE: u32 = u32::MAX;
-/// A slab that has become empty keeps its memory up to this capacity: more comes and goes in waves, of which a worker sees
-/// one rank's after the other's.
+/// Largest capacity that an empty slab retains. Messages come in waves, and a worker runs one rank after the other, so that memory
+/// which one rank releases serves the next.
 const KEPT: usize = 32;
-/// Up to this capacity a slab has room for what it holds, and no more: there are millions of them.
+/// Largest length up to which a slab grows one by one, without spare capacity: there may be millions of slabs.
 const TIGHT: usize = 8;
 
-/// The items of queues.
+/// Items of several queues.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     nodes: Vec<Node<T>>,
-    /// The first node without an item; the others follow it.
+    /// Head of the free list.
     vacant: u32,
     items: u32,
-    /// The most items since the memory was given back before the last time.
+    /// Number of nodes when the memory was last released: the size of a wave.
     expected: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node<T> {
     item: T,
-    /// The next node of the same queue, or without an item.
+    /// Next node of the same queue, or of the free list.
     next: u32,
 }
 
-/// The order of some items of a slab. All calls must name the same slab.
-///
-/// The last item is followed by the first one.
+/// A circular list of items of a slab: the last one is followed by the first. All calls must name the same slab.
 #[derive(Debug)]
 pub(crate) struct Queue {
     last: u32,
@@ -49,7 +47,7 @@ impl<T> Slab<T> {
         self.items == 0
     }
 
-    /// Changes all items, and what is left of those that have gone.
+    /// Applies `change` to all items, and to the stale contents of free nodes.
     pub(crate) fn for_each(&mut self, change: impl FnMut(&mut T)) {
         self.nodes.iter_mut().map(|node| &mut node.item).for_each(change);
     }
@@ -88,7 +86,7 @@ impl<T: Copy> Slab<T> {
         assert!(self.nodes.capacity() < NONE as usize, "fewer than 2^32 - 1 messages wait at a rank");
     }
 
-    /// Takes an item out; returns it and what follows it in its queue.
+    /// Removes an item; returns it and its successor.
     #[inline]
     fn remove(&mut self, place: u32) -> (T, u32) {
         let node = &mut self.nodes[place as usize];
@@ -138,7 +136,7 @@ impl Queue {
         places.map(|place| &slab.nodes[place as usize].item)
     }
 
-    /// Takes out the first item that is accepted. O(1) where that is the first one.
+    /// Removes and returns the first item that `accepts`. O(1) where that is the head, O(n) otherwise.
     #[inline(always)]
     pub(crate) fn take_first<T: Copy>(
         &mut self,
@@ -158,7 +156,7 @@ impl Queue {
         Some(item)
     }
 
-    /// Takes out the first item after this one, which is the first, that is accepted.
+    /// Removes and returns the first item after the head that `accepts`.
     #[cold]
     fn take_later<T: Copy>(
         &mut self,
@@ -192,7 +190,7 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Deed {
         Push(u32),
-        /// Takes the first item that is a multiple.
+        /// Takes the first item that is a multiple of the number.
         Take(u32),
     }
 

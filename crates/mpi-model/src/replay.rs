@@ -1,4 +1,4 @@
-//! The replay of one rank: a process of the engine.
+//! The replay of one rank, as a logical process of the engine.
 
 mod arrivals;
 mod calls;
@@ -55,82 +55,86 @@ use strand::Strand;
 use tape::Tape;
 pub use world::World;
 
-/// Of so many computations with which a rank could go on at once, one waits.
+/// Every 64th computation that the rank could run ahead of is scheduled instead, which bounds the run-ahead.
 const MOST_AHEAD: u8 = 64;
 
-/// The replay of one rank.
+/// The replay of one rank: a logical process.
+///
+/// The engine delivers tokens (envelopes, arrivals, completions) in any wall-clock order and resumes the process; the process
+/// reads actions from its trace until one has to wait. See [`Process`] for the laws that make the result independent of the
+/// schedule.
 pub struct RankProcess<'t, M: Machine> {
     world: &'t World<'t, M>,
     me: Rank,
     trace: &'t RankTrace,
     cursor: Cursor<'t>,
-    /// The strand that runs: the program, or an operation beside it.
+    /// Thread of control that runs now: the program, or a non-blocking operation.
     strand: Strand,
-    /// When the action in progress began.
+    /// Begin of the action in progress.
     began: SimTime,
-    /// What is left of the action in progress.
+    /// Remainder of the action in progress.
     pending: Pending,
-    /// The request without which the rank cannot go on.
+    /// Request for which the rank waits.
     awaited: Option<RequestId>,
     requests: Requests,
     ports: Ports<M::Path>,
     /// Collective operations in progress.
     operations: Vec<Option<Box<Operation<'t>>>>,
-    /// How many operations look for a member, and one more where there is a mailbox: what depends on time besides the
-    /// action in progress.
+    /// Number of pending conditional waits besides the action in progress: operations that poll for a member, and one for a
+    /// mailbox.
     bound: u32,
-    /// How many operations were begun on the world.
+    /// Number of operations begun on `MPI_COMM_WORLD`.
     on_world: u32,
-    /// Computations with which the rank has gone on at once, modulo a power of two.
+    /// Number of computations that the rank could run ahead of, modulo [`MAX_AHEAD`].
     ahead: u8,
-    /// All messages to this rank, where it receives from any source.
+    /// Queues of all messages and receives of this rank, where it receives from any source.
     mailbox: Option<Box<Mailbox>>,
-    /// Where requests are, if some are not at their places.
+    /// Map from the slots of the trace to requests, where it is not the identity.
     places: Option<Box<Places>>,
-    /// What most ranks never need: there are millions of them.
+    /// State that most ranks never need: there may be millions of ranks.
     rare: Option<Box<Rare<M>>>,
     picos_per_flop: f64,
-    /// What computations of the region of the program are multiplied by.
+    /// Factor of the duration of computations in the current region of the program.
     pace: f64,
     statistics: Statistics,
-    /// For whom requests wait, where it is asked for where the time goes.
+    /// Times at which the peers of requests were ready, where a breakdown is requested.
     partners: Option<Box<Partners>>,
-    /// What led to the clock and to what requests wait for, where critical paths are followed.
+    /// Critical paths to the clock and to the completions of requests, where they are followed.
     causes: Option<Box<Causes<'t>>>,
-    /// What it has recorded, where a timeline is asked for.
+    /// Recorder of events, where a timeline is requested.
     tape: Option<Box<Tape>>,
 }
 
-/// The state of a rank that only some calls, errors and machines need.
+/// State of a rank that only some calls, errors and machines need.
 struct Rare<M: Machine> {
     flights: Flights,
-    /// How many operations were begun on each communicator but the world.
+    /// Number of operations begun on each other communicator.
     operations_on: BTreeMap<CommId, u32>,
-    /// Failures of messages that were there before their receives were posted; see [`Token::Clash`].
+    /// Failures of messages that arrived before their receives were posted; see [`Token::MatchError`].
     clashes: VecDeque<Failure<M::Error>>,
-    /// How many operations that do not block were begun.
+    /// Number of non-blocking operations begun.
     branches: u32,
-    /// How many conditional events were granted.
+    /// Number of conditional events granted.
     granted: u64,
     persistent: BTreeMap<RequestId, Persistent>,
-    /// The ways to other ranks, where operations in closed form have asked for them.
+    /// Routes to other ranks, looked up by operations in closed form.
     ways: BTreeMap<Rank, M::Path>,
-    /// Announcements that are dropped when they come, by their port and tag.
+    /// Announcements to be dropped when they arrive, by port and tag.
     ignored: Vec<(usize, u32)>,
 }
 
-/// Why a rank does not go on.
+/// Reason why a rank is blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// What it waits for.
+    /// Event for which it waits.
     pub awaited: Awaited,
-    /// The index of the action in progress, from 0.
+    /// Index of the action in progress, from 0.
     pub action: u64,
-    /// The collective operation of which that is part.
+    /// Collective operation to which the wait belongs.
     pub operation: Option<ActionKind>,
 }
 
-/// For the process of the operating system that finds out who waits for whom.
+/// For the process of the operating system that reports deadlocks.
 impl Wire for Waiting {
     const SIZE: usize = <(Awaited, u64, Option<ActionKind>)>::SIZE;
 
@@ -144,12 +148,12 @@ impl Wire for Waiting {
     }
 }
 
-/// What computations in a region are multiplied by.
+/// Returns the factor of the duration of computations in a region.
 fn pace_in(parameters: &Parameters, region: &str) -> f64 {
     parameters.region_speeds.get(region).map_or(1.0, |speed| speed.recip())
 }
 
-/// Whether a rank goes on with its next action.
+/// Control flow after an action: continue with the next one, or pause.
 enum Flow {
     Continue,
     Pause(Pause),
@@ -214,17 +218,17 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.cursor.position()
     }
 
-    /// Returns what the rank did.
+    /// Returns the statistics of the rank.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Returns what the rank did, and gives everything else of it up.
+    /// Returns the statistics of the rank, and drops everything else.
     pub fn into_statistics(self) -> Statistics {
         self.statistics
     }
 
-    /// Returns what the rank waits for, if it does.
+    /// Returns the reason why the rank is blocked, if it is.
     pub fn waiting(&self) -> Option<Waiting> {
         let operation = match self.pending {
             Pending::Operation { index } => Some(index),
@@ -239,7 +243,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Some(Waiting { awaited, action: self.strand.action, operation: operation.and_then(kind) })
     }
 
-    /// Returns what the program waits for, and the operation beside it that has to end first.
+    /// Returns the event for which the program waits, and the non-blocking operation that has to end first.
     fn program_waits(&self) -> Option<(Awaited, Option<OperationIndex>)> {
         if let Some(awaited) = self.outcome_waits() {
             return Some((awaited, None));
@@ -254,18 +258,18 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.rare.get_or_insert_default()
     }
 
-    /// The request at a place of the trace.
+    /// Returns the request of a slot of the trace.
     #[inline]
     fn request(&self, slot: Slot) -> RequestId {
         self.requests.slot(self.places.as_ref().map_or(slot, |places| places.of(slot)))
     }
 
-    /// The failure of the action in progress.
+    /// Returns a failure of the action in progress.
     fn fail(&self, kind: ReplayErrorKind<M::Error>) -> Failure<M::Error> {
         self.failure(self.strand.clock, self.strand.action, kind)
     }
 
-    /// The failure of a receive and the message that it meets, which is the same whichever came first.
+    /// Returns the failure of a receive and the message that it matches, the same whichever came first.
     fn clash(
         &self,
         message: Message,
@@ -280,7 +284,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Fault { at, order: action, error: Box::new(ReplayError { rank: self.me, action, kind }) }
     }
 
-    /// Runs action after action.
+    /// Replays actions until one waits, the horizon is passed or the turn is over.
     fn run(
         &mut self,
         turn: &mut Turn,
@@ -290,8 +294,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             self.rare().granted += 1;
             self.world.looks()
         });
+        // A grant is for the earliest conditional event of the rank: the mailbox, a poll of an operation, or the pending action.
         let granted = turn.granted && !self.open_mail(outbox)? && !self.look_for_member(outbox)?;
         let flow = self.proceed(granted, outbox)?;
+        // Other processes must see changed prices before the next grant, even if this action pauses.
         if let Some(before) = looks {
             self.world.tell_looks(before, outbox);
         }
@@ -320,19 +326,19 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// When the next event of this rank is due that depends on time, as far as is known.
+    /// Returns the time of the next conditional event of this rank, as far as it is known.
     fn due(&self) -> Option<SimTime> {
         let mail = self.mailbox.as_ref().and_then(|mailbox| mailbox.due());
         [mail, self.outcome_due(), self.look_due()].into_iter().flatten().min()
     }
 
-    /// Whether tokens may change what is due.
+    /// Returns whether tokens may change the next conditional event.
     #[inline]
     fn depends_on_time(&self) -> bool {
         self.bound > 0 || self.pending.depends_on_time()
     }
 
-    /// Accounts for the action in progress, which is over.
+    /// Ends the action in progress and attributes its time.
     #[inline]
     fn end(&mut self, kind: ActionKind) -> Flow {
         self.record_state(kind);
@@ -405,7 +411,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Lets computations have the speed of a region of the program, where regions have any.
+    /// Sets the speed of computations to that of a region of the program, where regions have speeds.
     #[inline]
     fn enter_region(&mut self, site: LocationId) {
         let parameters = self.world.parameters;
@@ -414,7 +420,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// A combined send and receive with oneself is a copy in memory.
+    /// Returns whether both sides of a combined send and receive are the rank itself, which is a copy in memory.
     fn is_to_itself(&self, both: &SendRecv) -> bool {
         let me = Some(self.me);
         let to = both.to.map(|to| self.trace.outgoing()[to.index()].peer);
@@ -422,12 +428,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         to == me && from == me
     }
 
-    /// The rest of a combined send and receive.
+    /// Returns the remainder of a combined send and receive: waiting for both requests.
     fn both(&self) -> Pending {
         Pending::all(self.requests.send(), self.requests.end(), ActionKind::SendRecv)
     }
 
-    /// Computes, as an action of the program.
+    /// Replays a computation of the program.
     #[inline]
     fn compute(&mut self, flops: f64, outbox: &mut Outbox<Token, M::Order>) -> Outcome<M::Error> {
         if self.computes(flops * self.pace, None, outbox)? {
@@ -436,7 +442,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Ok(self.end(ActionKind::Compute))
     }
 
-    /// Computes, for the program or for an operation; returns whether that has to be waited for.
+    /// Starts a computation of the program or of an operation; returns whether it has to be waited for.
     #[inline]
     fn computes(
         &mut self,
@@ -454,8 +460,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Ok(false)
     }
 
-    /// Returns whether the program goes on at once with what follows a computation. Operations beside it may compute meanwhile, and one
-    /// of so many computations in a row waits, so that a rank that only computes and sends does not file all its messages at once.
+    /// Returns whether the program runs ahead of its computation. Not while non-blocking operations may compute, and not for one
+    /// in [`MAX_AHEAD`], so that a rank that only computes and sends does not submit all its messages at once.
     #[inline]
     fn goes_ahead(&mut self) -> bool {
         if !self.world.machine.computes_alone(self.me) || self.operations.iter().any(Option::is_some) {
@@ -478,7 +484,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Ok(self.end(ActionKind::Sleep))
     }
 
-    /// Has the machine do some work in the order of time, if it does such work so, which then has to be waited for.
+    /// Submits work to the machine, if it does such work in the order of time; returns whether the work has to be waited for.
     #[inline]
     fn order(
         &mut self,
@@ -497,14 +503,17 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.hold(Pending::Work { kind, done: false })
     }
 
-    /// The pause of a rank that cannot go on.
+    /// Returns the pause of a blocked rank: conditional where the next event is known to depend on time.
     #[inline]
     fn blocked(&self) -> Flow {
         let due = if self.depends_on_time() { self.due() } else { None };
         Flow::Pause(due.map_or(Pause::Blocked, Pause::Conditional))
     }
 
-    /// Moves the clock on, unless it would leave its range.
+    /// Advances the clock.
+    ///
+    /// # Errors
+    /// The clock would overflow.
     #[inline]
     fn advance(
         &mut self,
@@ -521,14 +530,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Moves the clock past the completion of a request, and pays for it.
+    /// Waits for the completion of a request, and charges the receive overhead.
     #[inline]
     fn settle(&mut self, request: RequestId, completion: Completion, kind: ActionKind) {
         self.wait_for(request, completion.at, kind);
         self.pay(completion);
     }
 
-    /// Pays for a completion.
+    /// Charges the receive overhead of a completion.
     #[inline]
     fn pay(&mut self, completion: Completion) {
         if let Some(bytes) = completion.received {
@@ -536,7 +545,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Says what the completion of a request, if there was one, changes for the program.
+    /// Returns whether the completion of a request, if there was one, wakes the program.
     #[inline]
     fn wake(
         &mut self,

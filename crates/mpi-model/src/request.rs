@@ -1,4 +1,4 @@
-//! Requests of a rank: pending sends and receives.
+//! Requests of a rank: states of its non-blocking sends, receives and operations.
 
 use std::num::NonZeroU32;
 
@@ -8,15 +8,15 @@ use trace_mmap::Slot;
 
 use crate::statistics::ActionKind;
 
-/// Names a request of a rank.
+/// Identifier of a request of a rank.
 ///
-/// Requests of the program keep the places that the trace gives them; two more serve blocking calls. The parts of
-/// collective operations are numbered apart.
+/// Requests of the program have the slots that the trace gives them; two more slots serve blocking calls. The requests that
+/// collective operations make for their steps ("parts") are numbered apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct RequestId(NonZeroU32);
 
-/// Set in the names of parts of operations.
+/// Bit that is set in identifiers of parts of operations.
 const PART: u32 = 1 << 31;
 
 impl RequestId {
@@ -31,17 +31,17 @@ impl RequestId {
         Self(number.expect("the operations of a rank have fewer than 2^31 requests"))
     }
 
-    /// Returns the number by which other processes of the operating system know the request, never 0.
+    /// Returns the number in the wire format, never 0.
     pub(crate) fn number(self) -> u32 {
         self.0.get()
     }
 
-    /// Returns the request with this number; `None` where no request has it.
+    /// Returns the request with this number; `None` where the number is invalid.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         NonZeroU32::new(number).filter(|&number| number.get() != PART).map(Self)
     }
 
-    /// Returns its place among the requests of the program, or else among the parts of operations.
+    /// Returns the index of a request of the program, or as `Err` that of a part of an operation.
     #[inline]
     pub(crate) fn place(self) -> Result<usize, usize> {
         if self.is_part() { Err(self.index()) } else { Ok(self.index()) }
@@ -70,7 +70,7 @@ impl TryFrom<u32> for RequestId {
     }
 }
 
-/// The state of a request.
+/// State of a request.
 ///
 /// | state    | comes from                                  | goes to                      |
 /// |----------|---------------------------------------------|------------------------------|
@@ -84,7 +84,7 @@ pub(crate) enum Request {
     Complete(Completion),
 }
 
-/// What a pending request waits for.
+/// Event for which a pending request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Awaited {
     /// A rendezvous send waits for this rank to receive.
@@ -93,12 +93,12 @@ pub enum Awaited {
     Sender(Rank),
     /// A receive waits for a message from any rank.
     AnySender,
-    /// An operation that does not block waits for its end.
+    /// A non-blocking operation waits for its end.
     Operation(ActionKind),
 }
 
 impl Awaited {
-    /// Returns the rank that has to do something, where it is known.
+    /// Returns the rank for which the request waits, where it is known.
     pub fn peer(self) -> Option<Rank> {
         match self {
             Self::Receiver(rank) | Self::Sender(rank) => Some(rank),
@@ -107,7 +107,7 @@ impl Awaited {
     }
 }
 
-/// A byte that says what, and a rank or the kind of an operation.
+/// One byte for the variant, then a rank or the kind of an operation.
 impl Wire for Awaited {
     const SIZE: usize = u8::SIZE + u32::SIZE;
 
@@ -133,16 +133,16 @@ impl Wire for Awaited {
     }
 }
 
-/// When a request is complete.
+/// Completion of a request.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Completion {
-    /// The arrival of the last byte, or the post of a detached send.
+    /// Arrival of the last byte, or post of a detached send.
     pub(crate) at: SimTime,
-    /// The size of a received detached message, for which the receiver pays when it completes the request.
+    /// Size of a received detached message, for which the receiver pays when it completes the request.
     pub(crate) received: Option<Bytes>,
 }
 
-/// Names a collective operation among those of a rank that are in progress.
+/// Index of a collective operation among those of a rank that are in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationIndex(pub(crate) u32);
 
@@ -155,19 +155,19 @@ impl OperationIndex {
 /// The requests of a rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Requests {
-    /// Those of the program, then those of blocking sends and receives.
+    /// Requests of the program, then those of a blocking send and a blocking receive.
     table: Box<[Stored]>,
-    /// Those of operations, once there is one.
+    /// Requests of operations, created on first use.
     parts: Option<Box<Parts>>,
 }
 
-/// A [`Request`] of the program, in two words: there are many of them.
+/// A [`Request`] of the program, packed into two words: there are many of them.
 ///
 /// | `word`               | state                                          |
 /// |----------------------|------------------------------------------------|
 /// | 0                    | complete at `at`, nothing received             |
-/// | 1 to 2^63 - 1        | complete at `at`, received one byte less       |
-/// | from 2^63            | pending: what for in bits 32 and 33, and whom   |
+/// | 1 to 2^63 - 1        | complete at `at`, received `word - 1` bytes    |
+/// | from 2^63            | pending: variant of [`Awaited`] in bits 32 and 33, rank or kind below |
 /// | 2^64 - 1             | inactive                                       |
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stored {
@@ -178,12 +178,12 @@ struct Stored {
 const INACTIVE: Stored = Stored { at: SimTime::ZERO, word: u64::MAX };
 const PENDING: u64 = 1 << 63;
 
-/// The requests that operations made.
+/// Requests that operations made.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Parts {
     table: Vec<Part>,
     vacant: Vec<RequestId>,
-    /// How many parts of each operation are pending.
+    /// Number of pending parts of each operation.
     pending: Vec<u32>,
 }
 
@@ -254,27 +254,27 @@ impl Requests {
         RequestId::new(slot.index())
     }
 
-    /// The request of a blocking send.
+    /// Returns the request of blocking sends.
     pub(crate) fn send(&self) -> RequestId {
         RequestId::new(self.table.len() - 2)
     }
 
-    /// The request of a blocking receive.
+    /// Returns the request of blocking receives.
     pub(crate) fn receive(&self) -> RequestId {
         RequestId::new(self.table.len() - 1)
     }
 
-    /// The place after the last request of the program, those of blocking calls included.
+    /// Returns the identifier after the last request of the program, those of blocking calls included.
     pub(crate) fn end(&self) -> RequestId {
         RequestId::new(self.table.len())
     }
 
-    /// How many requests the program has, those of blocking calls included.
+    /// Returns the number of requests of the program, those of blocking calls included.
     pub(crate) fn of_program(&self) -> usize {
         self.table.len()
     }
 
-    /// The requests of the program from one place up to, but without, another.
+    /// Returns the requests of the program in `from..to`.
     pub(crate) fn between(from: RequestId, to: RequestId) -> impl Iterator<Item = RequestId> {
         (from.index()..to.index()).map(RequestId::new)
     }
@@ -294,7 +294,7 @@ impl Requests {
         RequestId::part(parts.table.len() - 1)
     }
 
-    /// Gives up a request of an operation, which is not pending.
+    /// Frees a request of an operation, which is not pending.
     pub(crate) fn release_part(&mut self, request: RequestId) {
         self.parts_mut().vacant.push(request);
     }
@@ -304,18 +304,18 @@ impl Requests {
         request.is_part().then(|| self.part(request).operation)
     }
 
-    /// Returns how many requests of an operation are pending.
+    /// Returns the number of pending requests of an operation.
     pub(crate) fn pending_parts(&self, operation: OperationIndex) -> u32 {
         let pending = |parts: &Parts| parts.pending.get(operation.index()).copied();
         self.parts.as_deref().and_then(pending).unwrap_or_default()
     }
 
     fn part(&self, request: RequestId) -> &Part {
-        &self.parts.as_ref().expect("an operation has made the request").table[request.index()]
+        &self.parts.as_ref().expect("the request belongs to an operation").table[request.index()]
     }
 
     fn parts_mut(&mut self) -> &mut Parts {
-        self.parts.as_mut().expect("an operation has made the request")
+        self.parts.as_mut().expect("the request belongs to an operation")
     }
 
     #[inline]
@@ -342,13 +342,13 @@ impl Requests {
         part.state = state;
     }
 
-    /// Returns the first pending request of the range.
+    /// Returns the first pending request in `from..to`.
     pub(crate) fn first_pending(&self, from: RequestId, to: RequestId) -> Option<RequestId> {
         let found = self.table[from.index()..to.index()].iter().position(|request| request.is_pending())?;
         Some(RequestId::new(from.index() + found))
     }
 
-    /// Takes the completion of a request, if it is complete.
+    /// Takes the completion of a request, if it is complete; the request becomes inactive.
     #[inline]
     pub(crate) fn take(&mut self, request: RequestId) -> Option<Completion> {
         let Request::Complete(completion) = self.get(request) else { return None };
@@ -356,7 +356,7 @@ impl Requests {
         Some(completion)
     }
 
-    /// Takes the completions of all requests of the range, in the order of their places.
+    /// Takes the completions of all requests in `from..to`, in the order of their indices.
     pub(crate) fn take_completions(
         &mut self,
         from: RequestId,

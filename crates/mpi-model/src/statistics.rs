@@ -1,4 +1,4 @@
-//! What a rank did, and for how long.
+//! Statistics of a rank: number and time of its actions by kind, messages, outcomes that depended on time.
 
 mod kind;
 
@@ -9,7 +9,7 @@ use trace_mmap::{Collective, LocationId};
 use crate::breakdown::Breakdown;
 use crate::wait_state::WaitState;
 
-/// A kind of action, by which time is accounted.
+/// Kind of action, to which time is attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the actions of a trace")]
 pub enum ActionKind {
@@ -48,7 +48,7 @@ pub enum ActionKind {
     NeighborAlltoall,
     /// `comm_split`, `comm_dup` and `comm_create` of a communicator that the trace uses.
     NewCommunicator,
-    /// The call of a collective operation that does not block.
+    /// The call of a non-blocking collective operation.
     NonBlocking,
     /// `init`, `comm_size`, `comm_split`, `comm_dup`, `location`, `unmodelled`: take no time.
     Marker,
@@ -145,7 +145,7 @@ impl ActionKind {
     }
 }
 
-/// The number of the kind.
+/// One byte, the number of the kind.
 impl Wire for ActionKind {
     const SIZE: usize = 1;
 
@@ -186,20 +186,20 @@ pub struct Statistics {
     totals: Totals,
     /// Messages sent, point-to-point and inside collectives.
     pub messages: u64,
-    /// Payload of the messages sent.
+    /// Payload of the messages sent \[B\].
     pub bytes: Bytes,
-    /// What depended on time, where anything did.
+    /// Outcomes that depended on time, where there were any.
     outcomes: Option<Box<OutcomeCount>>,
-    /// Where the time goes, where that is asked for.
+    /// Breakdown of the time, on request.
     breakdown: Option<Box<Breakdown>>,
 }
 
-/// Returns a sum after what it has grown by is added so many times more; `None` where it leaves its range.
+/// Returns `now + times * (now - before)`: a sum after `times` more repetitions of its last growth; `None` on overflow.
 pub(crate) fn extrapolate(now: u64, before: u64, times: u64) -> Option<u64> {
     now.checked_sub(before)?.checked_mul(times)?.checked_add(now)
 }
 
-/// The same of a time.
+/// Returns the same for a time.
 pub(crate) fn extrapolate_time(now: SimDuration, before: SimDuration, times: u64) -> Option<SimDuration> {
     extrapolate(now.as_picos(), before.as_picos(), times).map(SimDuration::from_picos)
 }
@@ -207,9 +207,9 @@ pub(crate) fn extrapolate_time(now: SimDuration, before: SimDuration, times: u64
 /// Totals of all kinds of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Totals {
-    /// Those of the first kinds, which make up most of a program.
+    /// Totals of the first kinds, which make up most of a program.
     common: [Total; COMMON],
-    /// Those of other kinds, which few programs have more than a few of, in the order in which they first occurred.
+    /// Totals of other kinds, of which most programs use few, in the order of their first occurrence.
     other: Vec<(ActionKind, Total)>,
 }
 
@@ -220,27 +220,27 @@ struct Total {
     count: u64,
 }
 
-/// Kinds from `compute` to `waitall`.
+/// Number of kinds from `compute` to `waitall`.
 const COMMON: usize = ActionKind::Waitall as usize + 1;
 
-/// How often the outcome of a call depended on simulated time, and differed from the recorded run.
+/// Number of calls whose outcome depended on simulated time, and differed from the recorded run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeCount {
-    /// Outcomes that were decided.
+    /// Number of outcomes that were decided.
     pub decided: u64,
-    /// Those that differ from the recorded run.
+    /// Number of outcomes that differ from the recorded run.
     pub different: u64,
-    /// The index of the first action with a different outcome.
+    /// Index of the first action with a different outcome.
     pub first_different: Option<u64>,
 }
 
 impl Statistics {
-    /// Begins totals that also say where the time goes.
+    /// Creates statistics with a breakdown of the time.
     pub(crate) fn with_breakdown() -> Self {
         Self { breakdown: Some(Box::default()), ..Self::default() }
     }
 
-    /// Returns where the time goes, where that was [asked for](crate::World::with_breakdowns).
+    /// Returns the breakdown of the time, where [requested](crate::Replay::with_breakdowns).
     pub fn breakdown(&self) -> Option<&Breakdown> {
         self.breakdown.as_deref()
     }
@@ -250,12 +250,12 @@ impl Statistics {
         self.totals.of(kind).time
     }
 
-    /// Returns how many actions of this kind were done.
+    /// Returns the number of completed actions of this kind.
     pub fn count(&self, kind: ActionKind) -> u64 {
         self.totals.of(kind).count
     }
 
-    /// Returns what depended on time.
+    /// Returns the number of outcomes that depended on time.
     pub fn outcomes(&self) -> OutcomeCount {
         self.outcomes.as_deref().copied().unwrap_or_default()
     }
@@ -265,7 +265,7 @@ impl Statistics {
         self.totals.add(kind, 1, time);
     }
 
-    /// Takes in the end of the rank, with what its last action took.
+    /// Records the end of the rank, with the time of its last action.
     pub(crate) fn finish(&mut self, time: SimDuration) {
         self.totals.add(ActionKind::Finalize, 0, time);
         if let Some(breakdown) = &mut self.breakdown {
@@ -273,7 +273,7 @@ impl Statistics {
         }
     }
 
-    /// Takes in that an action of this kind waits for another rank, then for data.
+    /// Adds a wait of an action of this kind: first for another rank, then for data.
     #[inline(always)]
     pub(crate) fn block(
         &mut self,
@@ -287,27 +287,26 @@ impl Statistics {
         }
     }
 
-    /// Takes in that the rank goes to another call site.
+    /// Records that the rank goes to another call site.
     pub(crate) fn enter(&mut self, site: LocationId) {
         if let Some(breakdown) = &mut self.breakdown {
             breakdown.enter(site, &self.totals);
         }
     }
 
-    /// Returns the place of the call site among those of the rank, where that matters.
+    /// Returns the index of the current region in the breakdown; 0 without one.
     pub(crate) fn place(&self) -> usize {
         self.breakdown.as_deref().map_or(0, Breakdown::current)
     }
 
-    /// Returns whether as many outcomes, and calls that may have them, are among these totals as among others.
+    /// Returns whether both statistics have the same numbers of decided outcomes and of calls whose outcome may depend on time.
     pub(crate) fn depends_on_time_as(&self, other: &Self) -> bool {
         use ActionKind::{Cancel, Iprobe, Probe, Test, Waitany, Waitsome};
         let kinds = [Test, Waitany, Waitsome, Probe, Iprobe, Cancel];
         self.outcomes == other.outcomes && kinds.iter().all(|&kind| self.count(kind) == other.count(kind))
     }
 
-    /// Returns the totals where what was added since others of the rank is added so many times more; `None` where one of
-    /// them leaves its range.
+    /// Returns the statistics after `times` more repetitions of what was added since `before`; `None` where a sum overflows.
     pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
         let mut totals = self.clone();
         totals.totals = self.totals.extrapolate(&before.totals, times)?;
@@ -321,7 +320,7 @@ impl Statistics {
         Some(totals)
     }
 
-    /// Counts an outcome of an action.
+    /// Counts one decided outcome of an action.
     pub(crate) fn add_outcome(&mut self, action: u64, as_recorded: bool) {
         let outcomes = self.outcomes.get_or_insert_default();
         outcomes.decided += 1;
@@ -348,7 +347,7 @@ impl Statistics {
         }
     }
 
-    /// Reads what [`write`](Statistics::write) wrote; `None` where the bytes are something else.
+    /// Reads the output of [`write`](Statistics::write); `None` where the bytes are malformed.
     pub fn read(bytes: &mut &[u8]) -> Option<Self> {
         let mut totals = Self::default();
         for _ in 0..u8::read(bytes)? {
@@ -382,7 +381,7 @@ impl Totals {
         total.count += count;
     }
 
-    /// Returns what has been added since these were others: kind, number and time.
+    /// Returns the additions since `before`: kind, number and time.
     pub(crate) fn since(&self, before: &Self) -> impl Iterator<Item = (ActionKind, u64, SimDuration)> {
         let common = ActionKind::ALL.into_iter().zip(self.common.iter().copied());
         let all = common.chain(self.other.iter().copied());
@@ -393,8 +392,7 @@ impl Totals {
         })
     }
 
-    /// Returns the totals where what was added since others is added so many times more; `None` where one of them leaves
-    /// its range.
+    /// Returns the totals after `times` more repetitions of what was added since `before`; `None` where a sum overflows.
     pub(crate) fn extrapolate(&self, before: &Self, times: u64) -> Option<Self> {
         let mut totals = self.clone();
         for kind in self.kinds() {
@@ -406,7 +404,7 @@ impl Totals {
         Some(totals)
     }
 
-    /// The kinds of which there is anything, in their order.
+    /// Returns the kinds with a nonzero total, in their order.
     fn kinds(&self) -> impl Iterator<Item = ActionKind> + '_ {
         ActionKind::ALL.into_iter().filter(|&kind| self.of(kind) != Total::default())
     }
@@ -427,7 +425,7 @@ impl Totals {
     fn other_mut(other: &mut Vec<(ActionKind, Total)>, kind: ActionKind) -> &mut Total {
         let known = other.iter().position(|(of, _)| *of == kind);
         let place = known.unwrap_or_else(|| {
-            // No room for more: there are millions of ranks.
+            // Exact capacity: there may be millions of ranks.
             other.reserve_exact(1);
             other.push((kind, Total::default()));
             other.len() - 1

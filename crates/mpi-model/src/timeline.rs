@@ -1,4 +1,4 @@
-//! What ranks do when: states, waits and messages, as they come to pass.
+//! Timeline of a replay: states, waits and messages of ranks, as a stream of events.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -9,68 +9,68 @@ use trace_mmap::CommId;
 use crate::statistics::ActionKind;
 use crate::wait_state::WaitState;
 
-/// Something that a timeline shows.
+/// Event of a timeline.
 ///
-/// The states of a rank follow each other without gaps, from the start of its time to its end. Calls that take no time are states, too.
+/// The states of a rank follow each other without gaps, from its start to its end. Calls that take no time are states, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A rank computes, sleeps, or is in an MPI call.
     State {
         /// The rank.
         rank: Rank,
-        /// What it does.
+        /// Kind of action.
         kind: ActionKind,
-        /// When it begins to.
+        /// Begin.
         begin: SimTime,
-        /// When that is over; not before `begin`.
+        /// End; not before `begin`.
         end: SimTime,
     },
-    /// In a state, a rank waits for another rank that is not there.
+    /// Within a state, a rank waits for another rank that is not there.
     Wait {
         /// The rank.
         rank: Rank,
-        /// What it does meanwhile.
+        /// Kind of the action that waits.
         kind: ActionKind,
-        /// Why it waits.
+        /// Wait state.
         state: WaitState,
-        /// When it begins to.
+        /// Begin.
         begin: SimTime,
-        /// When that is over; after `begin`.
+        /// End; after `begin`.
         end: SimTime,
     },
-    /// A message that is received.
+    /// A received message.
     Message {
         /// The sender.
         from: Rank,
         /// The receiver.
         to: Rank,
-        /// When the sender was ready.
+        /// Time at which the send was posted.
         sent: SimTime,
-        /// When the last byte arrived; perhaps before the receive was posted.
+        /// Arrival of the last byte; perhaps before the receive was posted.
         arrived: SimTime,
-        /// The payload.
+        /// Payload \[B\].
         bytes: Bytes,
-        /// The tag; of a message of a collective operation, the number of that on its communicator, modulo 2^24.
+        /// Tag; in a collective operation, the number of the operation on its communicator, modulo 2^24.
         tag: u32,
-        /// The communicator.
+        /// Communicator.
         communicator: CommId,
-        /// The collective operation of which the message is a part, if it is of one.
+        /// Collective operation to which the message belongs, if any.
         operation: Option<ActionKind>,
     },
 }
 
-/// What of a replay is recorded.
+/// Part of a replay that is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// Simulated time. States and waits are cut at its ends; messages are whole, where they are under way in it.
+    /// Simulated time. States and waits are cut at its ends; messages that are in flight within it are recorded whole.
     pub window: Range<SimTime>,
-    /// Ranks. Of messages one end at least is one of them.
+    /// Ranks. A message is recorded if at least one end is among them.
     pub ranks: Range<u32>,
-    /// Whether messages inside collective operations are recorded.
+    /// Records the messages inside collective operations, too.
     pub operations: bool,
 }
 
-/// All but the messages of collective operations.
+/// Everything but the messages of collective operations.
 impl Default for Excerpt {
     fn default() -> Self {
         Self { window: SimTime::ZERO..SimTime::MAX, ranks: 0..u32::MAX, operations: false }
@@ -83,8 +83,8 @@ impl Excerpt {
         self.ranks.contains(&rank.get())
     }
 
-    /// Returns the part in the window of what lasts from `begin` to `end`, if there is one. What takes no time is in the
-    /// window from its start up to, but without, its end.
+    /// Returns the part of the span from `begin` to `end` within the window, if any. An empty span counts as inside from the start
+    /// of the window up to, but without, its end.
     #[inline]
     pub fn cut(&self, begin: SimTime, end: SimTime) -> Option<(SimTime, SimTime)> {
         let Range { start, end: stop } = self.window;
@@ -93,19 +93,19 @@ impl Excerpt {
     }
 }
 
-/// Takes events in from all ranks of a process of the operating system, on all its threads.
+/// Consumer of the events of all ranks of a process of the operating system, called from all its threads.
 pub trait EventSink: Debug + Sync {
-    /// Takes in events of one rank. They come in no particular order; which ones come, over a whole replay, is the same
-    /// in each.
+    /// Consumes some events of one rank. Their order is unspecified; the set of events of a whole replay is the same in every
+    /// run.
     fn take(&self, events: &[Event]);
 }
 
-/// What is recorded, and who takes it.
+/// Recording of a timeline: what is recorded, and its consumer.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording<'t> {
-    /// What is recorded.
+    /// Part that is recorded.
     pub excerpt: &'t Excerpt,
-    /// Who takes it.
+    /// Consumer of the events.
     pub sink: &'t dyn EventSink,
 }
 

@@ -1,4 +1,4 @@
-//! What ranks send to each other through the engine.
+//! Tokens: the timestamped messages between the logical processes of ranks.
 
 mod wire;
 
@@ -10,110 +10,110 @@ use trace_mmap::{CommId, PortId};
 
 use crate::request::{OperationIndex, RequestId};
 
-/// A timestamped token from one rank to another.
+/// A timestamped message from one logical process to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// A message has been sent.
+    /// A message of the program has been sent: its envelope.
     Message {
-        /// Where it arrives.
+        /// Queue of the receiver.
         lane: Lane,
-        /// The message.
+        /// Envelope.
         message: Message,
     },
-    /// A receive of this rank does not suit the message that was there already. The rank tells itself, because the
-    /// failure lies at the later of the two, perhaps after its clock, and what it does before must not be lost.
+    /// A receive of this rank fails on the message that it matches. The rank sends this token to itself, because the failure lies
+    /// at the later of the two posts, perhaps after its clock, and what it does before must not be lost.
     Clash,
     /// The data of a message has arrived.
     Arrived {
-        /// The request that waits for it, of the sender or of the receiver.
+        /// Request of the sender or of the receiver that waits for the data.
         request: RequestId,
-        /// When the last byte arrived.
+        /// Arrival of the last byte.
         at: SimTime,
-        /// Whose request it is.
+        /// Side of the message to which the request belongs.
         party: Party,
     },
-    /// The data of an eager message has arrived, perhaps before its receive is posted.
+    /// The data of an eager message have arrived, perhaps before the receive is posted.
     Landed {
-        /// The message.
+        /// Number of the message.
         flight: Flight,
-        /// When the last byte arrived.
+        /// Arrival of the last byte.
         at: SimTime,
     },
-    /// What the rank had the machine do is done.
+    /// The machine has done work of the rank.
     Resume {
-        /// When.
+        /// End of the work.
         at: SimTime,
-        /// For which operation it was done; `None` for the program itself.
+        /// Operation for which it was done; `None` for the program itself.
         operation: Option<OperationIndex>,
     },
-    /// A piece of what led to a message, before the message: where the sender is in another process of the operating system,
-    /// and critical paths are followed.
+    /// A fragment of the critical path to a message, sent before the message. Only where critical paths are followed and the sender
+    /// is in another process of the operating system.
     Piece {
         /// The sender.
         from: Rank,
-        /// The bytes.
+        /// Bytes of the path.
         piece: Piece,
     },
-    /// A rank of another process of the operating system has looked at requests or messages, which changes what looks
-    /// cost: for all ranks of the receiver's process.
+    /// A rank of another process of the operating system has polled requests or messages, which changes the price of the next poll
+    /// of all ranks of the receiver's process.
     Looks {
-        /// What the next test costs, in the price of a first one.
+        /// Price of the next test, as a multiple of the first.
         tests: u64,
-        /// What the next probe costs, likewise.
+        /// Price of the next probe, as a multiple of the first.
         probes: u64,
     },
 }
 
-/// Which queue of the receiver a message belongs to.
+/// Queue of the receiver to which a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// A port of the trace.
+    /// Port of the trace.
     Port(PortId),
-    /// Messages of collective operations, from the rank with this number.
+    /// Queue of collective operations for messages from the rank with this number.
     Collective(u32),
-    /// All messages to a rank that receives from any source; from the rank with this number.
+    /// Mailbox of a rank that receives from any source; the message is from the rank with this number.
     Mailbox(u32),
-    /// Times that members of collective operations tell each other; from the rank with this number.
+    /// Queue of times and numbers that members of collective operations exchange, from the rank with this number.
     Time(u32),
 }
 
-/// Who is told of the arrival of a message.
+/// Side of a message, with what it needs to know of the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     /// The sender.
     Sender {
-        /// When the receiver was ready.
+        /// Time at which the receive was posted.
         received: SimTime,
     },
     /// The receiver.
     Receiver {
-        /// The size of a detached message.
+        /// Size of a detached message; `None` after a rendezvous.
         detached: Option<Bytes>,
     },
 }
 
-/// A message that waits for its receive.
+/// Envelope of a message: everything but the data, which the machine moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// When the sender was ready.
+    /// Time at which the send was posted.
     pub posted: SimTime,
-    /// Size of the payload.
+    /// Size of the payload \[B\].
     pub bytes: Bytes,
-    /// The tag; of a message of a collective operation, its number on the communicator and its kind.
+    /// Tag; in a collective operation, the number of the operation on its communicator and its kind.
     pub tag: u32,
-    /// The communicator, by its name in the trace.
+    /// Communicator, by its name in the trace.
     pub communicator: CommId,
-    /// The sender's request that waits for the arrival; `None` for a detached message.
+    /// Request of the sender that waits for the arrival; `None` for a detached message.
     pub reply: Option<RequestId>,
-    /// The number of this post among those of the sender at this instant, from 1.
+    /// Number of this post among those of the sender at this instant, from 1.
     pub round: u32,
 }
 
 const _: () = assert!(size_of::<Token>() <= 48);
 
-/// Bytes of something larger than a token.
+/// Fragment of something larger than a token.
 pub(crate) type Piece = [u8; 32];
 
-/// Numbers the eager messages of a receiver that are under way.
+/// Number of an eager message among those of its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flight(pub(crate) NonZeroU32);

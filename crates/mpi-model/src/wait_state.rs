@@ -1,13 +1,13 @@
-//! Why ranks wait.
+//! Wait states: the reasons why ranks wait.
 
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::ActionKind;
 
-/// Why a rank waits: for whom, and in which operation.
+/// Reason why a rank waits: for whom, and in which operation.
 ///
-/// The patterns are those of Scalasca ("Performance properties" of Scalasca 2.4, section MPI), as far as a replay has
-/// them; `docs/waits.md` says what differs.
+/// The patterns are those of Scalasca ("Performance properties" of Scalasca 2.4, section MPI), as far as a replay can tell
+/// them apart; `docs/waits.md` lists the differences.
 ///
 /// | operation | waits for a message | waits until its message is received |
 /// |---|---|---|
@@ -25,21 +25,21 @@ pub enum WaitState {
     LateReceiver,
     /// A barrier waits for a rank that is not there.
     WaitAtBarrier,
-    /// An operation from all to all waits for a rank that is not there.
+    /// An all-to-all operation waits for a rank that is not there.
     WaitAtNxN,
-    /// An operation from one to all waits for that one, or for who passes its data on.
+    /// A one-to-all operation waits for the root, or for a rank that forwards its data.
     LateBroadcast,
-    /// An operation from all to one waits for the others.
+    /// An all-to-one operation waits for the others.
     EarlyReduce,
-    /// A scan waits for the ranks before.
+    /// A scan waits for lower ranks.
     EarlyScan,
 }
 
 impl WaitState {
-    /// How many there are.
+    /// Number of wait states.
     pub const COUNT: usize = 7;
 
-    /// All of them, in the order of the enumeration.
+    /// All wait states, in the order of the enumeration.
     pub const ALL: [Self; Self::COUNT] = [
         Self::LateSender,
         Self::LateReceiver,
@@ -63,7 +63,7 @@ impl WaitState {
         }
     }
 
-    /// Returns what the wait for a message, or for its receive, is inside an operation.
+    /// Returns the state that a wait for a message, or for its receive, has inside an operation.
     #[inline]
     pub(crate) fn inside(self, operation: ActionKind) -> Self {
         // Most kinds of actions are no collective operations.

@@ -20,9 +20,9 @@ use super::{Member, Needs, Schedule, analytic};
 /// The arguments of an allgather or allgatherv.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Args<'a> {
-    /// The block that this member contributes.
+    /// Block that this member contributes.
     pub(super) sent: Elements,
-    /// The block received from each.
+    /// Block received from each rank.
     pub(super) blocks: Blocks<'a>,
 }
 
@@ -54,12 +54,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::allgather),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let place = member.selection.place(Operation::Allgather, member.size, args.sent.bytes().get());
     (ALGORITHMS[place].algorithm)(member, args)

@@ -1,4 +1,4 @@
-//! Reductions to all. Their computation is charged by the caller.
+//! Allreduce algorithms. The caller charges their computation.
 
 mod composed;
 mod doubling;
@@ -52,12 +52,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::allreduce),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, data: Elements) -> Schedule<'a> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, data))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let place = member.selection.place(Operation::Allreduce, member.size, data.bytes().get());
     (ALGORITHMS[place].algorithm)(member, data)

@@ -1,4 +1,4 @@
-//! All-to-all algorithms, of which many serve alltoallv too.
+//! All-to-all algorithms, many of which serve alltoallv too.
 
 pub(super) mod bruck;
 pub(super) mod linear;
@@ -15,7 +15,7 @@ use super::operation::{Entry, Operation};
 use super::selector::{impi, mpich, mvapich2, ompi};
 use super::{Member, Schedule, analytic, automatic};
 
-/// The arguments of an alltoall or alltoallv: the blocks for the ranks and those from them.
+/// The arguments of an alltoall or alltoallv: the blocks for each rank and those from each rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Args<'a> {
     pub(super) sent: Blocks<'a>,
@@ -49,18 +49,18 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::alltoall),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let place = member.selection.place(Operation::Alltoall, member.size, block(args));
     (ALGORITHMS[place].algorithm)(member, args)
 }
 
-/// The size of the block for each rank.
+/// Returns the size of the block for each rank.
 fn block(args: Args<'_>) -> u64 {
     args.sent.of(0).get()
 }

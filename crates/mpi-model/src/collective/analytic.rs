@@ -1,12 +1,12 @@
-//! Collective operations in closed form: members tell each other times instead of sending data.
+//! Collective operations in closed form (selector `analytic`): members exchange tokens with times instead of data.
 //!
-//! An alltoall on 16,384 ranks is 268 million messages; here it is 32,766 tokens and a few sums. Each operation is costed
-//! as the algorithm in the table, with each transfer alone on its way. `t(d, n)` is what a message of `n` bytes takes to
-//! the member `d` places further, `x(d, n)` to the member whose number differs in the bit `d`, the overheads of both sides
-//! included. `K` is `ceil(log2 P)`, and `k` runs from 0 to `K - 1`; in the sums of `x`, `K` is `floor(log2 P)`, and where
-//! `P` is no power of two, the members above fold in before and are told after: `f(n)` is a message each way.
+//! An alltoall on 16,384 ranks has 268 million messages; here it takes 32,766 tokens and a few sums. Each operation costs
+//! as much as the algorithm in the table with uncontended transfers. `t(d, n)` is the time of a message of `n` bytes to the
+//! member `d` ranks further, `x(d, n)` to the member whose rank differs in bit `d`, both including the overheads of sender
+//! and receiver. `K` is `ceil(log2 P)`, and `k` runs from 0 to `K - 1`; in sums of `x`, `K` is `floor(log2 P)`, and if `P`
+//! is no power of two, the members beyond it fold in before and get the result after: `f(n)` is a message each way.
 //!
-//! | operation | who waits for whom | cost | as in |
+//! | operation | dependencies | cost | algorithm |
 //! |---|---|---|---|
 //! | barrier | all for all | `sum_k t(2^k, 0)` | dissemination |
 //! | bcast, scatter | each for its parent in a binomial tree | `t` of each edge | binomial tree |
@@ -16,13 +16,13 @@
 //! | allreduce, beyond | all for all | `2 sum_k x(2^k, n 2^(k-K)) + f(n)` | Rabenseifner |
 //! | allgather(v) | all for all | `sum_k t(2^k, n min(2^k, P - 2^k))`, `n` the mean block | Bruck |
 //! | alltoall, up to 256 bytes | all for all | `sum_k t(2^k, n P / 2)` | Bruck |
-//! | alltoall(v), else | all for all | `sum_k c_k t(2^k, n)`, where `c_k` members are `2^k` to `2^(k+1) - 1` places away | pairwise exchange |
+//! | alltoall(v), else | all for all | `sum_k c_k t(2^k, n)`, where `c_k` members are `2^k` to `2^(k+1) - 1` ranks away | pairwise exchange |
 //! | reduce_scatter | all for all | `sum_k x(2^k, n 2^(k-K)) + f(n)` | recursive halving |
-//! | scan, exscan | each for those `2^k` places before | `t` of each edge | Hillis and Steele |
+//! | scan, exscan | each for those `2^k` ranks before | `t` of each edge | Hillis and Steele |
 //!
-//! Where all wait for all, the times of entry go up and down one binomial tree, which costs nothing by itself. Operations
-//! with a root do not make leaves wait for each other. Sources of the algorithms: Thakur, Rabenseifner, Gropp,
-//! "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005; Hillis, Steele, CACM 29(12), 1986.
+//! If all members wait for all, the times of entry travel up and down one binomial tree, which costs nothing itself. Rooted
+//! operations do not make leaves wait for each other. Sources of the algorithms: Thakur, Rabenseifner, Gropp, "Optimization
+//! of collective communication operations in MPICH", IJHPCA 19(1), 2005; Hillis, Steele, CACM 29(12), 1986.
 
 use pdes_core::{Bytes, Rank};
 
@@ -30,9 +30,9 @@ use super::blocks::{Blocks, times};
 use super::member::Elements;
 use super::{Member, Schedule, Step, allgather, alltoall, bcast, gather, reduce, scatter};
 
-/// Up to this size an allreduce is costed as recursive doubling, as MPICH does it.
+/// Largest size of an allreduce that costs as much as recursive doubling \[B\]; MPICH's limit.
 const SHORT_ALLREDUCE: u64 = 2048;
-/// Up to this size an alltoall is costed as Bruck's, as MPICH does it.
+/// Largest block of an alltoall that costs as much as Bruck's algorithm \[B\]; MPICH's limit.
 const SHORT_ALLTOALL: u64 = 256;
 
 fn tell(to: u32, bytes: Option<Bytes>) -> Step {
@@ -43,14 +43,14 @@ fn hear(from: u32) -> Step {
     Step::Hear { from: Rank::new(from) }
 }
 
-/// The powers of two below the number of members.
+/// Returns the powers of two below the number of members.
 fn distances(member: Member<'_>) -> impl DoubleEndedIterator<Item = u32> + Send + use<> {
     let rounds = member.size.next_power_of_two().trailing_zeros();
     (0..rounds).map(|round| 1 << round)
 }
 
-/// A binomial tree as one of its members sees it. Children of a member are its relative number plus the powers of two
-/// below its lowest bit.
+/// A binomial tree as seen by one member. The children of a member are its relative rank plus the powers of two below its
+/// lowest set bit.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
     member: Member<'a>,
@@ -72,7 +72,7 @@ impl<'a> Tree<'a> {
         (relative != 0).then(|| self.absolute(relative & (relative - 1)))
     }
 
-    /// The children, those with the smallest subtrees first, and how many members each subtree has.
+    /// Returns the children, smallest subtree first, each with the number of members of its subtree.
     fn children(self) -> impl DoubleEndedIterator<Item = (u32, u32)> + Send + 'a {
         let lowest =
             if self.relative == 0 { self.member.size } else { self.relative & self.relative.wrapping_neg() };
@@ -84,20 +84,20 @@ impl<'a> Tree<'a> {
             .map(move |(child, bit)| (self.absolute(child), bit.min(self.member.size - child)))
     }
 
-    /// How many members there are from this one down.
+    /// Returns the number of members of this member's subtree, itself included.
     fn subtree(self) -> u32 {
         let (relative, size) = (self.relative, self.member.size);
         if relative == 0 { size } else { (relative & relative.wrapping_neg()).min(size - relative) }
     }
 
-    /// Waits for all children, then tells the parent, who hears of it when so many bytes for each member of the subtree
-    /// have arrived.
+    /// Waits for all children, then sends a token to the parent, which arrives after the transfer of `bytes(members of the
+    /// subtree)`.
     fn up(self, bytes: impl Fn(u32) -> Option<Bytes>) -> impl Iterator<Item = Step> + Send + 'a {
         let told = self.parent().map(|parent| tell(parent, bytes(self.subtree())));
         self.children().map(|(child, _)| hear(child)).chain(told)
     }
 
-    /// Waits for the parent, then tells all children, those with the largest subtrees first.
+    /// Waits for the parent, then sends tokens to all children, largest subtree first.
     fn down(
         self,
         bytes: impl Fn(u32) -> Option<Bytes> + Send + 'a,
@@ -107,13 +107,13 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Waits for all members, then lets the time of these transfers pass.
+/// Waits for all members, then advances the clock by these transfers.
 fn together<'a>(member: Member<'a>, costs: impl Iterator<Item = Step> + Send + 'a) -> Schedule<'a> {
     let tree = Tree::new(member, 0);
     Box::new(tree.up(|_| None).chain(tree.down(|_| None)).chain(costs))
 }
 
-/// Transfers of so many bytes to the members at each power of two.
+/// Returns transfers of `bytes(distance)` to the members at each power of two.
 fn rounds<'a>(
     member: Member<'a>,
     bytes: impl Fn(u32) -> Bytes + Send + 'a,
@@ -121,8 +121,8 @@ fn rounds<'a>(
     distances(member).map(move |distance| pass(member.after(distance), bytes(distance), 1))
 }
 
-/// Transfers of so many bytes to the members whose numbers differ in one bit, `times` each, and where the number of
-/// members is no power of two, of the whole to a neighbour and back.
+/// Returns `times` transfers of `bytes(bit)` to each member whose rank differs in one bit, and if the number of members is
+/// no power of two, one of the whole to a neighbour and back.
 fn exchanges<'a>(
     member: Member<'a>,
     times: u64,
@@ -163,7 +163,8 @@ pub(super) fn allreduce<'a>(member: Member<'a>, data: Elements) -> Schedule<'a> 
     together(member, exchanges(member, 2, bytes, halves(member, bytes)))
 }
 
-/// A vector in parts: a half at the largest distance, half of that at the next smaller one.
+/// Returns the sizes of recursive halving: half of the vector at the largest distance, half of that at the next smaller
+/// one, and so on.
 fn halves(member: Member<'_>, whole: Bytes) -> impl Fn(u32) -> Bytes + Send + use<> {
     let size = 1_u128 << member.size.ilog2();
     move |distance| Bytes::new((u128::from(whole.get()) * u128::from(distance) / size) as u64)
@@ -178,7 +179,7 @@ pub(super) fn scatter<'a>(member: Member<'a>, args: scatter::Args) -> Schedule<'
     Box::new(Tree::new(member, args.root).down(move |members| Some(times(block, members.into()).bytes())))
 }
 
-/// All tell the root.
+/// Sends tokens from all members to the root.
 pub(super) fn gatherv<'a>(member: Member<'a>, root: u32, sent: Bytes) -> Schedule<'a> {
     if member.rank == root {
         return Box::new(member.others().map(hear));
@@ -186,7 +187,7 @@ pub(super) fn gatherv<'a>(member: Member<'a>, root: u32, sent: Bytes) -> Schedul
     Box::new([tell(root, Some(sent))].into_iter())
 }
 
-/// The root tells all.
+/// Sends tokens from the root to all members.
 pub(super) fn scatterv<'a>(
     member: Member<'a>,
     root: u32,

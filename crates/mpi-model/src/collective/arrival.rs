@@ -1,9 +1,9 @@
-//! What operations have in common in which rank 0 serves the others as they arrive.
+//! Arrival-pattern-aware operations, in which rank 0 serves the others in rounds as they arrive.
 //!
-//! The others announce themselves to rank 0, which looks for announcements and serves those that it finds in rounds. A
-//! header tells the members of a round in what order they stand, which is that of their numbers. Its size is SimGrid's, or
-//! 4 bytes for each rank where more are needed. What it says reaches them beside it ([`Step::Learn`]), so that each knows
-//! beforehand from whom its header comes; none of them does anything else before it has the header itself.
+//! The others announce themselves to rank 0, which polls for announcements and serves those that it finds in rounds
+//! (STAR-MPI). A header gives the members of a round their order, which is that of their ranks. Its size is SimGrid's, or 4
+//! bytes per rank if more are needed. Its contents reach them out of band ([`Step::RecvOutOfBand`]), so that each member
+//! knows the source of its header beforehand; it does nothing else until the header itself has arrived.
 
 mod asking;
 mod conversation;
@@ -17,17 +17,17 @@ pub(super) use asking::{Ask, serve_after_asking};
 pub(super) use conversation::learn;
 pub(super) use sweeping::{Sweep, serve_after_sweeping};
 
-/// The size of a header with room for so many numbers.
+/// Returns the size of a header with room for this many numbers.
 pub(super) fn header(room: u32, member: Member<'_>) -> Bytes {
     Bytes::new(4 * u64::from(room.max(member.size)))
 }
 
-/// The step of a member that is there.
+/// Returns the step by which a member announces its arrival.
 pub(super) fn announce() -> Step {
     Step::Announce { to: Rank::new(0) }
 }
 
-/// A member of a round, as a link of a chain of all of them.
+/// Neighbours of a member in the chain of its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) before: Option<u32>,
@@ -35,13 +35,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// What a member knows that has learned who stands before and behind it in the ring of the round.
+    /// Returns the neighbours in the chain from those in the ring of the round: the ring closes between the highest and the
+    /// lowest rank.
     pub(super) fn new(rank: u32, [before, after]: [u32; 2]) -> Self {
         Self { before: (before < rank).then_some(before), after: (after > rank).then_some(after) }
     }
 }
 
-/// Lets each member of a round know who stands before it and behind it.
+/// Returns the steps that send each member of a round its neighbours in the ring of the round.
 fn assign(round: &[u32]) -> impl Iterator<Item = Step> + Send + use<> {
     let steps: Vec<Step> = (0..round.len())
         .map(|place| {

@@ -1,4 +1,4 @@
-//! All algorithms of an operation, one after the other.
+//! The selector `automatic`: all algorithms of an operation, one after the other.
 
 use pdes_core::Bytes;
 
@@ -7,10 +7,11 @@ use super::operation::Entry;
 use super::steps::in_turn;
 use super::{Member, Schedule, Steps, barrier, reduce};
 
-/// Tries every algorithm: a linear barrier, the algorithm, and a linear reduction of its time to rank 0. One that is not
-/// for such members ends after its barrier. SimGrid's closed forms do not exist, so that ours are no part of it.
+/// Returns the schedule of all algorithms: for each a linear barrier, the algorithm, and a linear reduction of its time to
+/// rank 0. An algorithm that does not support these members is skipped after its barrier. SimGrid has no closed forms, so
+/// `analytic` is left out.
 ///
-/// The sum of all, and 3 alpha for each. Source: SimGrid's `automatic`, whose order is that of the table.
+/// The cost is the sum of all, and 3 alpha for each. Source: SimGrid's `automatic`; the order is that of the table.
 pub(super) fn measure<'a, A: Copy + Send + Sync>(
     member: Member<'a>,
     algorithms: &'static [Entry<A>],
@@ -28,12 +29,12 @@ pub(super) fn measure<'a, A: Copy + Send + Sync>(
     }))
 }
 
-/// Whether the number of members is a power of two.
+/// Returns whether the number of members is a power of two.
 pub(super) fn power_of_two(member: Member<'_>) -> bool {
     member.size.is_power_of_two()
 }
 
-/// Whether nodes have the same number of members each, one after the other.
+/// Returns whether all nodes have the same number of members, with block mapping.
 pub(super) fn regular(member: Member<'_>) -> bool {
     member.layout.is_uniform() && member.layout.is_blocked()
 }

@@ -39,12 +39,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::barrier),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic(member: Member<'_>) -> Schedule<'_> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected(member: Member<'_>) -> Schedule<'_> {
     let place = member.selection.place(Operation::Barrier, member.size, 0);
     (ALGORITHMS[place].algorithm)(member)

@@ -1,4 +1,4 @@
-//! The blocks of a vector, one for each rank.
+//! Blocks of a vector, one for each rank.
 
 use pdes_core::Bytes;
 use trace_mmap::Datatype;
@@ -6,14 +6,14 @@ use trace_mmap::Datatype;
 use super::Layout;
 use super::member::Elements;
 
-/// The blocks that belong to the ranks of a communicator.
+/// Blocks of the ranks of a communicator.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Blocks<'a> {
-    /// All are of this size.
+    /// All blocks have this size.
     Equal(Elements),
-    /// Each has its own number of elements.
+    /// Each block has its own number of elements.
     Each { counts: &'a [u64], datatype: Datatype },
-    /// The ranks are the nodes of this layout, each of which has one such block for each of its members.
+    /// The ranks are the nodes of this layout; the block of a node has one such block for each of its members.
     OfNodes { block: Elements, layout: &'a Layout },
 }
 
@@ -26,7 +26,7 @@ impl<'a> Blocks<'a> {
         Self::Each { counts, datatype }
     }
 
-    /// The block of a rank.
+    /// Returns the block of a rank.
     pub(super) fn elements(self, rank: u32) -> Elements {
         match self {
             Self::Equal(block) => block,
@@ -35,12 +35,12 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The size of the block of a rank.
+    /// Returns the size of the block of a rank.
     pub(super) fn of(self, rank: u32) -> Bytes {
         self.elements(rank).bytes()
     }
 
-    /// `number` blocks together, from that of rank `first` on and round the ring. Takes O(`number`) for blocks of
+    /// Returns the sum of `number` blocks, from that of rank `first` on, wrapping around. Takes O(`number`) for blocks of
     /// different sizes.
     pub(super) fn span(self, first: u32, number: u32) -> Elements {
         match self {
@@ -58,16 +58,16 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The blocks of ranks `0..size` together.
+    /// Returns the sum of the blocks of ranks `0..size`.
     pub(super) fn total(self, size: u32) -> Elements {
         self.span(0, size)
     }
 }
 
-/// The largest product of a block and a number \[B\]. No message of this size ends within simulated time.
+/// Largest product of a block and a number \[B\]. No message of this size ends within simulated time.
 const LARGEST: u64 = 1 << 62;
 
-/// A number of blocks of the same size, at most of [`LARGEST`] bytes.
+/// Returns `number` equal blocks, at most [`MAX_BYTES`] together.
 pub(super) fn times(block: Elements, number: u64) -> Elements {
     block.with_count(block.count.saturating_mul(number).min(LARGEST / block.unit.get().max(1)))
 }

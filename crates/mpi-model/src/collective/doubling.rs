@@ -1,16 +1,16 @@
-//! Recursive doubling of what a member knows, for any number of ranks.
+//! Recursive doubling for any number of ranks.
 
 use pdes_core::Bytes;
 
 use super::{Member, Schedule, Step, exchange, recv, send};
 
-/// In round `k`, partners at distance 2^k exchange what the 2^k members on their sides of the tree have. Where a
-/// partner does not exist, those on its partner's side that have the data pass them on down a binomial tree to those
-/// that have not.
+/// Returns the schedule of recursive doubling: in round `k`, partners at distance 2^k exchange what the 2^k members on
+/// their sides of the tree have. If a partner does not exist, the members of its partner's side that have the data forward
+/// them down a binomial tree to those that have not.
 ///
-/// `piece(first, number)` is the size of what members `first..first + number` have together. ceil(log2 P) rounds, and
-/// as many more messages on the way down where P is no power of two. Source: MPICH; Thakur, Rabenseifner and Gropp,
-/// IJHPCA 19(1) 2005.
+/// `piece(first, number)` is the size of what members `first..first + number` have together. Takes ceil(log2 P) rounds, and
+/// as many more messages down the tree if P is no power of two. Source: MPICH; Thakur, Rabenseifner and Gropp, IJHPCA 19(1)
+/// 2005.
 pub(super) fn doubling<'a>(
     member: Member<'a>,
     piece: impl Fn(u32, u32) -> Bytes + Copy + Send + 'a,
@@ -26,14 +26,14 @@ pub(super) fn doubling<'a>(
     }))
 }
 
-/// One round of a member.
+/// One round as seen by a member.
 #[derive(Clone, Copy)]
 struct Round {
     rank: u32,
     size: u32,
     bit: u32,
     partner: u32,
-    /// The lowest members of both sides.
+    /// Lowest members of both sides.
     own_root: u32,
     partner_root: u32,
 }
@@ -45,12 +45,12 @@ impl Round {
         Self { rank, size, bit, partner, own_root: rank >> bit << bit, partner_root: partner >> bit << bit }
     }
 
-    /// What the side with this root has.
+    /// Returns the size of the data of the side with this root.
     fn piece(self, root: u32, piece: impl Fn(u32, u32) -> Bytes) -> Bytes {
         piece(root.min(self.size), self.size.saturating_sub(root).min(1 << self.bit))
     }
 
-    /// The way of what was received to those of the own side that have no partner.
+    /// Returns the steps that forward received data to members of this side without a partner.
     fn pass_on(self, bytes: Bytes) -> impl Iterator<Item = Step> {
         let complete = self.size.saturating_sub(self.partner_root);
         let missing = complete > 0 && complete < 1 << self.bit;

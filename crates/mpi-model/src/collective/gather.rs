@@ -17,14 +17,14 @@ pub(super) use two_level::two_level;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Args {
     pub(super) root: u32,
-    /// The block that this member sends.
+    /// Block that this member sends.
     pub(super) sent: Elements,
-    /// The block that the root receives from each.
+    /// Block that the root receives from each rank.
     pub(super) received: Elements,
 }
 
 impl Args {
-    /// The block as this member knows it.
+    /// Returns the block as described by this member's arguments.
     pub(super) fn block(&self, rank: u32) -> Elements {
         if rank == self.root { self.received } else { self.sent }
     }
@@ -46,12 +46,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::gather),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank).bytes().get();
     let place = member.selection.place(Operation::Gather, member.size, block);

@@ -1,22 +1,22 @@
-//! Recursive halving and doubling among a power of two of places, with the members that are too many folded away.
+//! Recursive halving and doubling among the largest power of two of members, into which the remaining members are folded.
 
 use pdes_core::Bytes;
 
 use super::member::Elements;
 use super::script::Script;
 
-/// The largest power of two of members: neighbours in pairs share a place until there are no more places than that.
+/// The largest power of two of members, as virtual ranks: the first pairs of neighbours share one each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Core {
-    /// The logarithm of the number of places.
+    /// Binary logarithm of the number of virtual ranks.
     pub(super) levels: u32,
-    /// How many pairs share a place.
+    /// Number of pairs that share a virtual rank.
     pub(super) pairs: u32,
-    /// Which of a pair takes the place.
+    /// The member of a pair that represents it.
     taker: Taker,
 }
 
-/// Which of two neighbours takes the place of both.
+/// The one of two neighbours that represents both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taker {
     Even,
@@ -29,12 +29,12 @@ impl Core {
         Self { levels, pairs: size - (1 << levels), taker }
     }
 
-    /// The other one of a pair that shares a place.
+    /// Returns the other member of a pair that shares a virtual rank.
     pub(super) fn partner(self, rank: u32) -> Option<u32> {
         (rank < 2 * self.pairs).then_some(rank ^ 1)
     }
 
-    /// The place of a member, if it takes one.
+    /// Returns the virtual rank of a member, or `None` if its partner represents it.
     pub(super) fn place(self, rank: u32) -> Option<u32> {
         match self.partner(rank) {
             None => Some(rank - self.pairs),
@@ -43,12 +43,12 @@ impl Core {
         }
     }
 
-    /// The member that takes a place.
+    /// Returns the member behind a virtual rank.
     pub(super) fn rank(self, place: u32) -> u32 {
         if place < self.pairs { 2 * place + u32::from(self.taker == Taker::Odd) } else { place + self.pairs }
     }
 
-    /// Hands vectors of all pairs to those that take their places; returns the own place.
+    /// Folds: the represented member of each pair sends its vector to its partner. Returns this member's virtual rank.
     pub(super) fn fold(self, rank: u32, bytes: Bytes, steps: &mut Script) -> Option<u32> {
         let place = self.place(rank);
         if let Some(partner) = self.partner(rank) {
@@ -60,7 +60,7 @@ impl Core {
         place
     }
 
-    /// Hands the results back to those without a place.
+    /// Unfolds: each representative sends the result to its partner.
     pub(super) fn unfold(self, rank: u32, bytes: Bytes, steps: &mut Script) {
         if let Some(partner) = self.partner(rank) {
             match self.place(rank) {
@@ -70,14 +70,14 @@ impl Core {
         }
     }
 
-    /// Exchanges whole vectors at doubling distances.
+    /// Exchanges whole vectors at doubling distances (recursive doubling).
     pub(super) fn exchange_all(self, place: u32, bytes: Bytes, steps: &mut Script) {
         for partner in (0..self.levels).map(|level| self.rank(place ^ 1 << level)) {
             steps.exchange(partner, bytes, partner, bytes);
         }
     }
 
-    /// Reduces and scatters: in each round a place hands over the half of its part that its partner keeps.
+    /// Reduce-scatter by recursive halving: in each round a member sends the half of its part that its partner keeps.
     pub(super) fn halve(self, place: u32, split: Split, steps: &mut Script) {
         for level in 0..self.levels {
             let other = place ^ 1 << level;
@@ -86,7 +86,7 @@ impl Core {
         }
     }
 
-    /// Collects on all places what [`halve`](Self::halve) scattered, in the opposite order.
+    /// Allgather by recursive doubling of what [`reduce_scatter`](Self::reduce_scatter) left, in the opposite order.
     pub(super) fn double(self, place: u32, split: Split, steps: &mut Script) {
         for level in (0..self.levels).rev() {
             let other = place ^ 1 << level;
@@ -96,18 +96,18 @@ impl Core {
     }
 }
 
-/// How a vector is split by halving: after `n` rounds a place holds the part that the lowest `n` bits of its number
-/// name, lowest bit first.
+/// Splitting of a vector by recursive halving: after `n` rounds a virtual rank holds the part that its lowest `n` bits
+/// select, lowest bit first.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Split {
-    /// As many blocks as there are places, the last of which also has the remainder (MPICH).
+    /// One block per virtual rank; the last also has the remainder (MPICH).
     Blocks { data: Elements, levels: u32 },
-    /// Halves of halves, the second of which is the larger where they differ (Rabenseifner).
+    /// Halves of halves; the second half is the larger one if they differ (Rabenseifner).
     Halves { data: Elements },
 }
 
 impl Split {
-    /// The size of the part of a place after some rounds.
+    /// Returns the size of the part of a virtual rank after some rounds.
     pub(super) fn part(self, place: u32, rounds: u32) -> Bytes {
         match self {
             Self::Blocks { data, levels } => {

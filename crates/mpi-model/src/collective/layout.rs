@@ -1,9 +1,9 @@
-//! Which members of a communicator share a node.
+//! Placement of the members of a communicator on nodes.
 
-/// The nodes of the members of a communicator; built once and shared by all of them.
+/// Placement of the members of a communicator on nodes; built once and shared by all of them.
 ///
-/// Nodes are numbered in the order of their leaders, and a leader is the lowest member on its node. All questions take
-/// O(1); memory is O(members).
+/// Nodes are numbered in the order of their leaders; the leader of a node is its lowest member. All queries take O(1);
+/// memory is O(members).
 ///
 /// ```
 /// use mpi_model::collective::Layout;
@@ -16,7 +16,7 @@ pub struct Layout(Shape);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
-    /// Every member on a node of its own.
+    /// One member per node.
     Scattered {
         size: u32,
     },
@@ -29,14 +29,14 @@ enum Shape {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mixed {
-    /// The node of each member, and the member's place among those of its node.
+    /// Node and local rank of each member.
     places: Box<[(u32, u32)]>,
-    /// The members, node after node.
+    /// Members, sorted by node.
     members: Box<[u32]>,
-    /// Where each node begins in `members`, and where the last one ends.
+    /// Offset of each node in `members`, and the number of members at the end.
     starts: Box<[u32]>,
     leaders: Box<Layout>,
-    /// The layout of each node's members among themselves.
+    /// Layout of the communicator of each node.
     locals: Box<[Layout]>,
     uniform: bool,
     blocked: bool,
@@ -45,14 +45,14 @@ struct Mixed {
 static ALONE: Layout = Layout(Shape::Together { size: 1 });
 
 impl Layout {
-    /// Makes the layout of members on these hosts: `hosts[m]` is any number that tells the host of member `m` from the
-    /// others.
+    /// Returns the layout of members on these hosts: `hosts[m]` is any id of the host of member `m`.
     pub fn new(hosts: &[u32]) -> Self {
         let size = u32::try_from(hosts.len()).expect("a communicator has fewer than 2^32 members");
         let mut order: Vec<u32> = (0..size).collect();
         order.sort_by_key(|&member| (hosts[member as usize], member));
         let mut groups: Vec<&[u32]> =
             order.chunk_by(|&a, &b| hosts[a as usize] == hosts[b as usize]).collect();
+        // Hosts may have any ids; nodes are numbered by their lowest member.
         groups.sort_by_key(|group| group[0]);
         match groups.len() {
             1 => Self(Shape::Together { size }),
@@ -61,7 +61,7 @@ impl Layout {
         }
     }
 
-    /// Makes the layout of members each of which has a node of its own.
+    /// Returns the layout with one member per node.
     pub fn scattered(size: u32) -> Self {
         Self(Shape::Scattered { size })
     }
@@ -92,7 +92,7 @@ impl Layout {
         }
     }
 
-    /// Returns the place of a member among those of its node, from 0.
+    /// Returns the local rank of a member: its index among the members of its node, from 0.
     pub fn place_of(&self, member: u32) -> u32 {
         match &self.0 {
             Shape::Scattered { .. } => 0,
@@ -110,7 +110,7 @@ impl Layout {
         }
     }
 
-    /// Returns the member at a place of a node.
+    /// Returns the member with a local rank on a node.
     pub fn member(&self, node: u32, place: u32) -> u32 {
         match &self.0 {
             Shape::Scattered { .. } => node,
@@ -132,7 +132,7 @@ impl Layout {
         }
     }
 
-    /// Returns whether the members of each node have consecutive numbers.
+    /// Returns whether the members of each node have consecutive ranks (block mapping).
     pub fn is_blocked(&self) -> bool {
         match &self.0 {
             Shape::Scattered { .. } | Shape::Together { .. } => true,

@@ -1,4 +1,4 @@
-//! A member of a collective operation, and groups of members that do a part of it.
+//! Members of a collective operation: ranks of the communicator, alone or as leaders and groups of a node.
 
 use pdes_core::{Bytes, Rank};
 use trace_mmap::Datatype;
@@ -8,23 +8,23 @@ use super::{Layout, Schedule, Selection, Step, Steps};
 /// One of the ranks `0..size` of the communicator on which a collective operation runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
-    /// The number of this member.
+    /// Rank of this member in the communicator.
     pub rank: u32,
-    /// The number of members.
+    /// Number of members.
     pub size: u32,
-    /// Who shares a node with whom.
+    /// Placement of the members on nodes.
     pub layout: &'a Layout,
-    /// Which algorithms the communicator uses.
+    /// Algorithms that the communicator uses.
     pub selection: &'a Selection,
-    /// Whether this is a part of a two-level algorithm, which MPICH does not divide into levels once more.
+    /// Set within a two-level algorithm; MPICH's selector does not divide it into levels once more.
     pub(super) within_levels: bool,
 }
 
 impl<'a> Member<'a> {
-    /// Makes member `rank` of a communicator.
+    /// Returns member `rank` of a communicator.
     ///
     /// # Panics
-    /// Where there is no such member.
+    /// If there is no such member.
     pub fn new(rank: u32, layout: &'a Layout, selection: &'a Selection) -> Self {
         let size = layout.size();
         assert!(rank < size, "rank {rank} is not among {size} ranks");
@@ -35,33 +35,33 @@ impl<'a> Member<'a> {
         Self { within_levels: true, ..self }
     }
 
-    /// All other members, in the order of their numbers.
+    /// Returns all other members in rank order.
     pub(super) fn others(self) -> impl Iterator<Item = u32> + Send {
         (0..self.size).filter(move |&other| other != self.rank)
     }
 
-    /// The member `distance` places further round the ring.
+    /// Returns the member `distance` ranks after this one on the ring.
     pub(super) fn after(self, distance: u32) -> u32 {
         ((u64::from(self.rank) + u64::from(distance)) % u64::from(self.size)) as u32
     }
 
-    /// The member `distance <= size` places back round the ring.
+    /// Returns the member `distance <= size` ranks before this one on the ring.
     pub(super) fn before(self, distance: u32) -> u32 {
         self.after(self.size - distance)
     }
 
-    /// The number of the own node.
+    /// Returns the index of this member's node.
     pub(super) fn node(self) -> u32 {
         self.layout.node_of(self.rank)
     }
 
-    /// Whether this member is the lowest on its node.
+    /// Returns whether this member is the leader (lowest rank) of its node.
     pub(super) fn leads(self) -> bool {
         self.layout.place_of(self.rank) == 0
     }
 
-    /// Runs a part of the operation among the leaders of all nodes, where node `n` is member `n`; nothing happens on the
-    /// others.
+    /// Returns the schedule of a part of the operation among the leaders of all nodes, where node `n` is member `n`; it is
+    /// empty for other members.
     pub(super) fn among_leaders(self, part: impl FnOnce(Member<'a>) -> Schedule<'a>) -> Schedule<'a> {
         if !self.leads() {
             return nothing();
@@ -71,7 +71,7 @@ impl<'a> Member<'a> {
         Box::new(part(leader).renumbered(move |node| layout.leader(node)))
     }
 
-    /// Runs a part of the operation among the members of the own node, each of which has its place as number.
+    /// Returns the schedule of a part of the operation among the members of this node, numbered by local rank.
     pub(super) fn on_node(self, part: impl FnOnce(Member<'a>) -> Schedule<'a>) -> Schedule<'a> {
         let (layout, node) = (self.layout, self.node());
         let local =
@@ -80,13 +80,13 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The schedule of a member that has nothing to do.
+/// Returns a schedule without steps.
 pub(super) fn nothing<'a>() -> Schedule<'a> {
     Box::new(std::iter::empty())
 }
 
 impl Step {
-    /// Returns the step with its peers numbered anew.
+    /// Returns the step with each peer replaced by `number(peer)`.
     pub(super) fn renumber(self, number: impl Fn(u32) -> u32) -> Self {
         let anew = |rank: Rank| Rank::new(number(rank.get()));
         match self {
@@ -121,7 +121,7 @@ impl Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Elements {
     pub(super) count: u64,
-    /// The size of one element; 0 for the empty datatypes.
+    /// Size of one element; 0 for empty datatypes.
     pub(super) unit: Bytes,
 }
 
@@ -130,24 +130,24 @@ impl Elements {
         Self { count, unit: datatype.size() }
     }
 
-    /// The size of all elements.
+    /// Returns the size of all elements.
     pub(super) fn bytes(self) -> Bytes {
         self.size_of(self.count)
     }
 
-    /// The size of `count` such elements; the trace's reader has checked that it is below 2^48, and so are sums of
-    /// blocks.
+    /// Returns the size of `count` such elements; the trace's reader has checked that it is below 2^48 bytes, and so are
+    /// sums of blocks.
     pub(super) fn size_of(self, count: u64) -> Bytes {
         self.unit.checked_mul(count).expect("the trace's reader refuses sizes above 2^48 bytes")
     }
 
-    /// How many elements fill a segment of some bytes; at least one, and all of those that have no size.
+    /// Returns the number of elements in a segment of this size; at least one, and all elements if they have no size.
     pub(super) fn per_segment(self, bytes: u64) -> u64 {
         bytes.checked_div(self.unit.get()).unwrap_or(self.count).max(1)
     }
 
-    /// The segments of Open MPI: as [`per_segment`](Self::per_segment), but rounded to the nearest, and all elements
-    /// where they are not larger than a segment.
+    /// Returns Open MPI's number of elements in a segment: as [`per_segment`](Self::per_segment), but rounded to the
+    /// nearest, and all elements if they are not larger than a segment.
     pub(super) fn per_open_mpi_segment(self, bytes: u64) -> u64 {
         let unit = self.unit.get();
         if bytes < unit || bytes >= self.bytes().get() {
@@ -156,13 +156,13 @@ impl Elements {
         bytes / unit + u64::from(bytes % unit > unit / 2)
     }
 
-    /// Another number of such elements.
+    /// Returns another number of such elements.
     pub(super) fn with_count(self, count: u64) -> Self {
         Self { count, ..self }
     }
 }
 
-/// The size of `count` elements; the trace's reader has checked that it is below 2^48.
+/// Returns the size of `count` elements; the trace's reader has checked that it is below 2^48 bytes.
 pub(super) fn size_of(count: u64, datatype: Datatype) -> Bytes {
     Elements::new(count, datatype).bytes()
 }

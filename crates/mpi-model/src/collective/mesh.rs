@@ -1,4 +1,4 @@
-//! Exchanges along the lines of a mesh of all members.
+//! Exchanges along the rows and columns of a mesh of all members.
 
 use pdes_core::Bytes;
 
@@ -6,12 +6,11 @@ use super::member::nothing;
 use super::rounds::among;
 use super::{Member, Schedule, Steps};
 
-/// Exchanges along the rows of a mesh of two dimensions and then along its columns; `bytes` are the sizes of the messages
-/// in these two phases, for rows of this many members.
+/// Returns exchanges along the rows of a two-dimensional mesh and then along its columns; `bytes(row length)` are the
+/// message sizes of the two phases.
 ///
-/// Source: Faraj's `2dmesh` (STAR-MPI; Faraj and Yuan, ICS 2005). The mesh is the one whose first dimension is as near
-/// to the square root of P as P allows; for a prime number of members, which SimGrid refuses from 5
-/// on, it is one row.
+/// Source: Faraj's `2dmesh` (STAR-MPI; Faraj and Yuan, ICS 2005). The first dimension is as near to the square root of P as
+/// P allows; a prime number of members, which SimGrid refuses from 5 on, is one row.
 pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2]) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     if size == 1 {
@@ -27,11 +26,11 @@ pub(super) fn in_2d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 2
     Box::new(among(row.clone(), row, in_row).then(among(column.clone(), column, in_column)))
 }
 
-/// Exchanges along the rows, the columns and the depth of a mesh of three dimensions, of which the first two are equal;
-/// `bytes` are the sizes of the messages in these three phases, for rows of this many members.
+/// Returns exchanges along the rows, the columns and the depth of a three-dimensional mesh with square planes; `bytes(row
+/// length)` are the message sizes of the three phases.
 ///
-/// Source: Faraj's `3dmesh` (STAR-MPI). Where SimGrid finds no mesh (for 2 ranks, and where no square from P^(2/3) to
-/// P^2/9 divides P), the square is the largest that does, at worst 1.
+/// Source: Faraj's `3dmesh` (STAR-MPI). If SimGrid finds no mesh (for 2 ranks, and where no square from P^(2/3) to P^2/9
+/// divides P), the plane is the largest square that divides P, at worst 1.
 pub(super) fn in_3d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 3]) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     if size == 1 {
@@ -49,23 +48,23 @@ pub(super) fn in_3d<'a>(member: Member<'a>, bytes: impl FnOnce(u32) -> [Bytes; 3
     Box::new(within_plane.then(among(depth.clone(), depth, in_depth)))
 }
 
-/// Whether SimGrid finds a mesh of two dimensions.
+/// Returns whether SimGrid finds a two-dimensional mesh.
 pub(super) fn in_2d_exists(member: Member<'_>) -> bool {
     (member.size.isqrt()..=member.size / 2).any(|side| member.size.is_multiple_of(side))
 }
 
-/// Whether SimGrid finds a mesh of three dimensions.
+/// Returns whether SimGrid finds a three-dimensional mesh.
 pub(super) fn in_3d_exists(member: Member<'_>) -> bool {
     (cube_root(member.size)..=member.size / 3).any(|side| is_divided_by_square(member.size, side))
 }
 
-/// The length of the rows of a mesh of two dimensions: the longer side.
+/// Returns the row length of a two-dimensional mesh: its longer side.
 fn row_of_2d(size: u32) -> u32 {
     let shorter = (1..=size.isqrt()).rev().find(|&side| size.is_multiple_of(side)).unwrap_or(1);
     size / shorter
 }
 
-/// The length of the rows and columns of a mesh of three dimensions.
+/// Returns the length of the rows and columns of a three-dimensional mesh.
 fn row_of_3d(size: u32) -> u32 {
     let fits = |&side: &u32| is_divided_by_square(size, side);
     let cube = cube_root(size);

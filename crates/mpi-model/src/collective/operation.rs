@@ -1,4 +1,4 @@
-//! The collective operations that have several algorithms, and the tables of those.
+//! Collective operations with several algorithms, and the tables of these algorithms.
 
 use super::selection::Needs;
 use super::{
@@ -6,9 +6,9 @@ use super::{
     reduce_scatter, scatter,
 };
 
-/// A collective operation whose algorithm can be chosen.
+/// A collective operation whose algorithm can be selected.
 ///
-/// Each variant says what the bytes of a call are to which decision tables refer.
+/// The documentation of each variant names the size by which decision tables select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// No bytes.
@@ -25,37 +25,37 @@ pub enum Operation {
     Scatter,
     /// The block of one rank.
     Allgather,
-    /// All blocks together, over the number of ranks.
+    /// The mean block: all blocks together, divided by the number of ranks.
     Allgatherv,
     /// The block for one rank.
     Alltoall,
-    /// No bytes: each rank has its own.
+    /// No bytes, since each rank has its own sizes.
     Alltoallv,
     /// The whole vector.
     ReduceScatter,
 }
 
-/// An algorithm under its name.
+/// A row of a table of algorithms.
 pub(super) struct Entry<A> {
     pub(super) name: &'static str,
     pub(super) needs: Needs,
-    /// Whether `automatic` tries it with such members: where SimGrid's serves them.
+    /// Returns true if `automatic` runs the algorithm with such members: those that SimGrid's implementation supports.
     pub(super) is_tried: fn(Member<'_>) -> bool,
     pub(super) algorithm: A,
 }
 
 impl<A> Entry<A> {
-    /// An algorithm for any number of ranks.
+    /// Returns the row of an algorithm for any number of ranks.
     pub(super) const fn new(name: &'static str, algorithm: A) -> Self {
         Self::tried(name, |_| true, algorithm)
     }
 
-    /// An algorithm for numbers of ranks of a kind.
+    /// Returns the row of an algorithm that requires certain numbers of ranks.
     pub(super) const fn needing(needs: Needs, name: &'static str, algorithm: A) -> Self {
         Self { name, needs, is_tried: |_| true, algorithm }
     }
 
-    /// An algorithm for any number of ranks, but SimGrid's is for some only.
+    /// Returns the row of an algorithm for any number of ranks of which SimGrid's implementation supports only some.
     pub(super) const fn tried(name: &'static str, is_tried: fn(Member<'_>) -> bool, algorithm: A) -> Self {
         Self { name, needs: Needs::Nothing, is_tried, algorithm }
     }
@@ -99,7 +99,7 @@ impl Operation {
         self.entries().into_iter().map(|(name, _)| name)
     }
 
-    /// The name of an algorithm and what it needs.
+    /// Returns the name and the requirement of an algorithm.
     pub(super) fn entry(self, place: usize) -> (&'static str, Needs) {
         self.entries()[place]
     }

@@ -1,4 +1,4 @@
-//! Vectors that travel along a tree in segments.
+//! Forwarding of a vector along a tree, in segments or as a whole.
 
 use pdes_core::Bytes;
 
@@ -6,14 +6,14 @@ use super::script::{Handle, rounds};
 use super::tree::Tree;
 use super::{Schedule, Step, Steps, recv, send};
 
-/// How a member hands segments on.
+/// Send mode of forwarded segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sends {
     Blocking,
     NonBlocking,
 }
 
-/// Receives segments from above, all posted at once, and hands each on as soon as it is there.
+/// Posts receives of all segments from the parent, and forwards each segment to the children as soon as it has arrived.
 pub(super) fn relay<'a>(tree: Tree, segments: u64, bytes: Bytes, sends: Sends) -> Schedule<'a> {
     let Tree { parent, children } = tree;
     let receives = parent.map_or(0, |_| segments);
@@ -38,7 +38,7 @@ pub(super) fn relay<'a>(tree: Tree, segments: u64, bytes: Bytes, sends: Sends) -
     Box::new(steps.then(std::iter::once(Step::WaitAll)))
 }
 
-/// Receives a vector from above as a whole, then hands it on.
+/// Receives a vector from the parent as a whole, then forwards it to the children.
 pub(super) fn store_and_forward<'a>(tree: Tree, bytes: Bytes) -> Schedule<'a> {
     let Tree { parent, children } = tree;
     let received = parent.map(|parent| recv(parent, bytes));

@@ -1,9 +1,9 @@
-//! Binomial trees over places that some members have.
+//! Binomial reduction and broadcast among virtual ranks `0..size`; `rank` maps them to members.
 
 use super::member::Elements;
 use super::script::Script;
 
-/// A binomial reduction to place 0.
+/// Appends this member's part of a binomial reduction to virtual rank 0.
 pub(super) fn reduce(place: u32, places: u32, rank: impl Fn(u32) -> u32, data: Elements, steps: &mut Script) {
     for child in below(place, places) {
         steps.recv(rank(child), data.bytes());
@@ -13,7 +13,7 @@ pub(super) fn reduce(place: u32, places: u32, rank: impl Fn(u32) -> u32, data: E
     }
 }
 
-/// A binomial broadcast from place 0.
+/// Appends this member's part of a binomial broadcast from virtual rank 0.
 pub(super) fn broadcast(
     place: u32,
     places: u32,
@@ -29,7 +29,7 @@ pub(super) fn broadcast(
     }
 }
 
-/// The children of a place in the binomial tree, the nearest first.
+/// Returns the children of a virtual rank in the binomial tree, nearest first.
 fn below(place: u32, places: u32) -> std::vec::IntoIter<u32> {
     let levels = u32::BITS - (places - 1).leading_zeros();
     let own = if place == 0 { levels } else { place.trailing_zeros() };

@@ -1,4 +1,4 @@
-//! Reduction algorithms. Their computation is charged by the caller.
+//! Reduction algorithms. The caller charges their computation.
 
 mod arrival;
 mod binomial;
@@ -58,12 +58,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::reduce),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let place = member.selection.place(Operation::Reduce, member.size, args.data.bytes().get());
     (ALGORITHMS[place].algorithm)(member, args)

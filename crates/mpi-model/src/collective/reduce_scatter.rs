@@ -1,4 +1,4 @@
-//! Reduce-scatter algorithms. Their computation is charged by the caller.
+//! Reduce-scatter algorithms. The caller charges their computation.
 
 pub(super) mod butterfly;
 mod fold;
@@ -14,7 +14,7 @@ use super::{Member, Schedule, analytic, automatic};
 
 pub(super) type Algorithm = for<'a> fn(Member<'a>, Blocks<'a>) -> Schedule<'a>;
 
-/// The argument of each is the blocks that the ranks keep.
+/// The algorithms; their argument is the blocks that the ranks keep.
 pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("default", linear::by_regularity),
     Entry::new("ompi", ompi::reduce_scatter),
@@ -31,12 +31,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::reduce_scatter),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, blocks))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let bytes = blocks.total(member.size).bytes().get();
     let place = member.selection.place(Operation::ReduceScatter, member.size, bytes);

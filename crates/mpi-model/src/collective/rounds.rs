@@ -1,19 +1,19 @@
-//! Rounds in which members send and receive at the same time.
+//! Rounds in which each member sends to one peer and receives from one.
 
 use pdes_core::Bytes;
 
 use super::{Member, Schedule, Step, irecvs, send};
 
-/// To whom a member sends in a round, and from whom it receives.
+/// Destination and source of a member in a round.
 pub(super) type Partners = (u32, u32);
 
-/// Round `i` of a ring: `i` places on, and `i` places back.
+/// Returns the peers of round `i` on a ring: `i` ranks after, and `i` ranks before.
 pub(super) fn round_the_ring(member: Member<'_>, round: u32) -> Partners {
     (member.after(round), member.before(round))
 }
 
-/// Round `i` in pairs: on a power of two both are the member whose number differs in the bits of `i`; elsewhere the
-/// round is that of a ring, as in the pairwise exchanges of Open MPI and MPICH (SimGrid refuses such numbers).
+/// Returns the peers of round `i` of a pairwise exchange: if the number of members is a power of two, both are rank XOR
+/// `i`; otherwise they are those of the ring, as in Open MPI and MPICH (SimGrid refuses such numbers).
 pub(super) fn in_pairs(member: Member<'_>, round: u32) -> Partners {
     if member.size.is_power_of_two() {
         (member.rank ^ round, member.rank ^ round)
@@ -22,7 +22,7 @@ pub(super) fn in_pairs(member: Member<'_>, round: u32) -> Partners {
     }
 }
 
-/// Receives from all of these without blocking, sends to all of these one after the other, waits for the receives.
+/// Posts non-blocking receives from all sources, sends to the destinations one after the other, and waits for the receives.
 pub(super) fn among<'a>(
     sources: impl Iterator<Item = u32> + Send + 'a,
     destinations: impl Iterator<Item = u32> + Send + 'a,
@@ -32,7 +32,7 @@ pub(super) fn among<'a>(
     Box::new(irecvs(sources, move |_| bytes).chain(sends).chain([Step::WaitAll]))
 }
 
-/// The number with its `bits` low bits in reverse order.
+/// Returns the number with its `bits` low bits in reverse order.
 pub(super) fn mirrored(number: u32, bits: u32) -> u32 {
     number.reverse_bits().checked_shr(u32::BITS - bits).unwrap_or(0)
 }

@@ -17,14 +17,14 @@ pub(super) use two_level::{two_level, two_level_binomial, two_level_direct};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Args {
     pub(super) root: u32,
-    /// The block that the root sends to each.
+    /// Block that the root sends to each rank.
     pub(super) sent: Elements,
-    /// The block that this member receives.
+    /// Block that this member receives.
     pub(super) received: Elements,
 }
 
 impl Args {
-    /// The block as this member knows it.
+    /// Returns the block as described by this member's arguments.
     pub(super) fn block(&self, rank: u32) -> Elements {
         if rank == self.root { self.sent } else { self.received }
     }
@@ -47,12 +47,12 @@ pub(super) const ALGORITHMS: &[Entry<Algorithm>] = &[
     Entry::new("analytic", analytic::scatter),
 ];
 
-/// All algorithms in turn; see [`automatic::measure`].
+/// Returns the schedule of all algorithms in turn; see [`automatic::run_all`].
 fn automatic<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     automatic::measure(member, ALGORITHMS, move |algorithm| algorithm(member, args))
 }
 
-/// The algorithm that the communicator uses.
+/// Returns the schedule of the selected algorithm.
 pub(super) fn selected<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank).bytes().get();
     let place = member.selection.place(Operation::Scatter, member.size, block);

@@ -1,4 +1,4 @@
-//! Schedules written as code that posts steps, round by round.
+//! Builder of schedules that are written as straight-line code, round by round.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use pdes_core::Bytes;
 
 use super::{Schedule, Step, exchange, irecv, isend, recv, send};
 
-/// The steps of the rounds that have been written and not yet taken.
+/// Steps of the rounds that have been built and not yet taken.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     steps: VecDeque<Step>,
-    /// Requests since all were completed last.
+    /// Number of requests posted since the last [`wait_all`](Self::wait_all).
     requests: u32,
 }
 
-/// A request of a [`Script`].
+/// A request of a [`ScheduleBuilder`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handle(u32);
 
 impl Handle {
-    /// The `n`-th request since all were completed last, from 0.
+    /// Returns the `n`-th request since the last [`wait_all`](ScheduleBuilder::wait_all), from 0.
     pub(super) fn nth(n: u32) -> Self {
         Self(n)
     }
@@ -44,7 +44,7 @@ impl Script {
         self.handle()
     }
 
-    /// Sends to one member and receives from one.
+    /// Appends a combined send and receive.
     pub(super) fn exchange(&mut self, to: u32, send_bytes: Bytes, from: u32, recv_bytes: Bytes) {
         self.steps.push_back(exchange(to, send_bytes, from, recv_bytes));
     }
@@ -53,7 +53,7 @@ impl Script {
         self.steps.push_back(Step::Wait { request });
     }
 
-    /// Completes all requests; their handles mean nothing from here on.
+    /// Completes all requests; their handles are invalid afterwards.
     pub(super) fn wait_all(&mut self) {
         self.requests = 0;
         self.steps.push_back(Step::WaitAll);
@@ -65,7 +65,7 @@ impl Script {
     }
 }
 
-/// A schedule of rounds, each of which is written when the one before it has been taken.
+/// Returns a schedule of rounds, each of which is built when the steps of the one before it have been taken.
 pub(super) fn rounds<'a>(rounds: u64, mut round: impl FnMut(u64, &mut Script) + Send + 'a) -> Schedule<'a> {
     let mut script = Script::default();
     let mut written = 0;
@@ -78,7 +78,7 @@ pub(super) fn rounds<'a>(rounds: u64, mut round: impl FnMut(u64, &mut Script) + 
     }))
 }
 
-/// A schedule of few steps, written when the first is taken.
+/// Returns a schedule of few steps, all built when the first is taken.
 pub(super) fn script<'a>(write: impl Fn(&mut Script) + Send + 'a) -> Schedule<'a> {
     rounds(1, move |_, script| write(script))
 }

@@ -1,12 +1,12 @@
-//! Which algorithm a collective operation uses.
+//! Selection of the algorithm of a collective call.
 
 use super::operation::Operation;
 use super::selector::Selector;
 
-/// The algorithms that a communicator uses: those of a selector, except where single operations have their own.
+/// Selection of algorithms for a communicator: those of a selector, except where the user has chosen.
 ///
-/// The first row of an operation whose bounds a call respects decides; without one the algorithm chosen for the
-/// operation; without that the selector.
+/// For each call, the first of the user's rows whose bounds hold decides; then the algorithm chosen for the operation; then
+/// the selector.
 ///
 /// ```
 /// use mpi_model::collective::{Operation, Selection, Selector};
@@ -21,25 +21,25 @@ pub struct Selection {
     choices: [Choice; Operation::ALL.len()],
 }
 
-/// What is chosen for one operation; algorithms are their places in its table.
+/// Choices for one operation; algorithms are indices into its table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Choice {
     rows: Vec<(Bounds, usize)>,
     chosen: Option<usize>,
-    /// What the selector does.
+    /// Algorithm of the selector.
     otherwise: usize,
 }
 
-/// The calls for which a row of a user's table holds; a bound that is absent does not bound.
+/// Bounds within which a row of a user's table holds; an absent bound always holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Fewer ranks than this.
+    /// Exclusive upper bound on the number of ranks.
     pub ranks_below: Option<u32>,
-    /// Fewer bytes than this, as [`Operation`] says for each operation.
+    /// Exclusive upper bound on the size \[B\], as [`Operation`] defines it.
     pub bytes_below: Option<u64>,
 }
 
-/// Why an algorithm cannot be chosen.
+/// Error of choosing an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
     /// There is no such algorithm.
@@ -50,9 +50,9 @@ pub enum SelectionError {
     Unknown {
         /// The operation.
         operation: Operation,
-        /// What was asked for.
+        /// Name that was requested.
         found: String,
-        /// The name most like it.
+        /// Most similar name.
         nearest: &'static str,
     },
     /// The algorithm does not work for this number of ranks.
@@ -62,14 +62,14 @@ pub enum SelectionError {
         operation: Operation,
         /// The algorithm.
         algorithm: &'static str,
-        /// What it needs.
+        /// Requirement of the algorithm.
         needs: Needs,
         /// The number of ranks.
         ranks: u32,
     },
 }
 
-/// The numbers of ranks for which an algorithm is defined.
+/// Numbers of ranks for which an algorithm is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Any number.
@@ -101,7 +101,7 @@ impl std::fmt::Display for Needs {
 }
 
 impl Selection {
-    /// Makes the selection that follows a selector in everything.
+    /// Returns the selection that follows a selector for all operations.
     pub fn new(selector: Selector) -> Self {
         let choices = Operation::ALL.map(|operation| {
             let otherwise = find(operation, selector.name()).expect("every operation knows every selector");
@@ -110,7 +110,7 @@ impl Selection {
         Self { selector, choices }
     }
 
-    /// Returns whether operations without a choice of algorithms are costed in closed form.
+    /// Returns whether the selector costs operations in closed form.
     pub(super) fn is_analytic(&self) -> bool {
         self.selector == Selector::Analytic
     }
@@ -123,7 +123,7 @@ impl Selection {
     /// Chooses an algorithm for all calls of an operation for which no row holds.
     ///
     /// # Errors
-    /// Where there is no such algorithm.
+    /// If there is no such algorithm.
     pub fn choose(&mut self, operation: Operation, algorithm: &str) -> Result<(), SelectionError> {
         self.choices[operation as usize].chosen = Some(known(operation, algorithm)?);
         Ok(())
@@ -132,7 +132,7 @@ impl Selection {
     /// Chooses an algorithm for the calls within bounds for which no earlier row holds.
     ///
     /// # Errors
-    /// Where there is no such algorithm.
+    /// If there is no such algorithm.
     pub fn add_row(
         &mut self,
         operation: Operation,
@@ -158,7 +158,7 @@ impl Selection {
     /// Checks that the algorithms chosen by name work for a number of ranks.
     ///
     /// # Errors
-    /// Where one does not.
+    /// If one does not.
     pub fn check(&self, ranks: u32) -> Result<(), SelectionError> {
         for operation in Operation::ALL {
             let choice = &self.choices[operation as usize];
@@ -174,7 +174,7 @@ impl Selection {
         Ok(())
     }
 
-    /// The place of the algorithm of a call in the table of its operation.
+    /// Returns the index of the algorithm of a call in the table of its operation.
     pub(super) fn place(&self, operation: Operation, ranks: u32, bytes: u64) -> usize {
         let choice = &self.choices[operation as usize];
         let holds = |bounds: &Bounds| {

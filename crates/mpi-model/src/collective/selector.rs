@@ -1,4 +1,4 @@
-//! Selectors: decision tables of MPI libraries.
+//! Selectors: the decision tables by which MPI libraries select algorithms.
 
 pub(super) mod impi;
 pub(super) mod mpich;
@@ -7,10 +7,10 @@ pub(super) mod ompi;
 
 use super::Member;
 
-/// The rule of a library that picks algorithms by operation, size and number of ranks.
+/// Rule of an MPI library that selects algorithms by operation, size and number of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selector {
-    /// SimGrid's `default`: linear and binomial algorithms whatever the size, with Open MPI's table for alltoall.
+    /// SimGrid's `default`: linear and binomial algorithms for all sizes, with Open MPI's table for alltoall.
     #[default]
     Default,
     /// Open MPI's.
@@ -21,7 +21,7 @@ pub enum Selector {
     Mvapich2,
     /// Intel MPI's.
     Impi,
-    /// All algorithms of an operation in turn, which takes as long as all of them.
+    /// All algorithms of an operation one after the other; a call takes as long as all of them.
     Automatic,
     /// Closed forms: no messages, and so no contention.
     Analytic,
@@ -51,17 +51,17 @@ impl Selector {
     }
 }
 
-/// A decision table: below this many ranks, below this many bytes, this choice. The last row and the last column of
-/// each row hold for all that are left.
+/// A decision table: the first row whose bound exceeds the number of ranks, in it the first column whose bound exceeds the
+/// size \[B\]. The last row, and the last column of each row, hold for all remaining calls.
 pub(super) type Table<A> = &'static [(u32, &'static [(u64, A)])];
 
-/// The bound of the last row of a [`Table`].
+/// Bound of the last row of a [`DecisionTable`].
 pub(super) const MORE: u32 = u32::MAX;
 
-/// The bound of the last column of a [`Table`].
+/// Bound of the last column of a [`DecisionTable`].
 pub(super) const REST: u64 = u64::MAX;
 
-/// Looks a call up in a table.
+/// Looks up a call in a decision table.
 pub(super) fn pick<A: Copy>(table: Table<A>, ranks: u32, bytes: u64) -> A {
     let row = table.iter().find(|&&(below, _)| ranks < below).or(table.last());
     let columns = row.expect("a table has rows").1;
@@ -69,11 +69,11 @@ pub(super) fn pick<A: Copy>(table: Table<A>, ranks: u32, bytes: u64) -> A {
     column.expect("a row has columns").1
 }
 
-/// Decision tables, each for nodes of so many ranks; the first also for numbers that have none, and where nodes have
-/// different numbers of ranks.
+/// Decision tables by the number of ranks per node; the first one also holds for numbers without a table, and for nodes
+/// with different numbers of ranks.
 pub(super) type NodeTables<A> = &'static [(u32, Table<A>)];
 
-/// Looks a call up in the table for the nodes of a communicator.
+/// Looks up a call in the decision table for the communicator's number of ranks per node.
 pub(super) fn pick_by_node<A: Copy>(tables: NodeTables<A>, member: Member<'_>, bytes: u64) -> A {
     let cores = if member.layout.is_uniform() { member.layout.node_size(0) } else { 1 };
     let table = tables.iter().find(|&&(number, _)| number == cores).or(tables.first());

@@ -1,4 +1,4 @@
-//! Schedules: the steps of a member, one at a time.
+//! Schedules: the lazily produced steps of a member, and combinators for them.
 
 use super::Step;
 use serde::{Deserialize, Serialize};
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 /// The steps of one member of a collective operation, in order.
 pub type Schedule<'a> = Box<dyn Steps + Send + 'a>;
 
-/// What the last step has brought to light.
+/// Result of the last step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The step asks nothing.
+    /// The step has no result.
     #[default]
     Nothing,
-    /// Whether a [`Look`](Step::Look) found an announcement.
+    /// True if a [`PollAnnouncement`](Step::PollAnnouncement) found an announcement.
     Found(bool),
-    /// The numbers for which a [`Learn`](Step::Learn) waited.
+    /// The numbers that a [`RecvOutOfBand`](Step::RecvOutOfBand) received.
     Learned([u32; 2]),
 }
 
-/// Steps that are made one by one, each when the one before it has been carried out.
+/// A sequence of steps, each produced after the step before it has been executed.
 ///
-/// Every iterator over steps is such a sequence, which does not listen to answers.
+/// Every iterator over steps is such a sequence, which ignores answers.
 ///
 /// # Laws
-/// What comes next depends on the answers so far and on nothing else. After the last step there is none.
+/// The next step depends on the answers so far and on nothing else. The end is final: after it, `None` is returned again.
 pub trait Steps {
-    /// Returns the next step, if there is one. The answer is that to the step before it.
+    /// Returns the next step, or `None` at the end. `answer` is the result of the step before.
     fn next_step(&mut self, answer: Answer) -> Option<Step>;
 
-    /// Takes these steps, then others.
+    /// Appends other steps.
     fn then<S: Steps>(self, next: S) -> Then<Self, S>
     where
         Self: Sized,
@@ -36,7 +36,7 @@ pub trait Steps {
         Then { first: Some(self), next }
     }
 
-    /// Gives peers other numbers.
+    /// Replaces each peer by `number(peer)`.
     fn renumbered<F: Fn(u32) -> u32>(self, number: F) -> Renumbered<Self, F>
     where
         Self: Sized,
@@ -59,7 +59,7 @@ impl Steps for Schedule<'_> {
     }
 }
 
-/// Steps and then others; see [`Steps::then`].
+/// Concatenation of two sequences; see [`Steps::then`].
 #[derive(Debug)]
 pub struct Then<A, B> {
     first: Option<A>,
@@ -70,13 +70,14 @@ impl<A: Steps, B: Steps> Steps for Then<A, B> {
     fn next_step(&mut self, answer: Answer) -> Option<Step> {
         let Some(first) = &mut self.first else { return self.next.next_step(answer) };
         first.next_step(answer).or_else(|| {
+            // The answer was to the last step of `first`; the next sequence begins without one.
             self.first = None;
             self.next.next_step(Answer::Nothing)
         })
     }
 }
 
-/// Steps whose peers have other numbers; see [`Steps::renumbered`].
+/// Steps with renumbered peers; see [`Steps::renumbered`].
 #[derive(Debug)]
 pub struct Renumbered<S, F> {
     steps: S,
@@ -89,7 +90,7 @@ impl<S: Steps, F: Fn(u32) -> u32> Steps for Renumbered<S, F> {
     }
 }
 
-/// Takes the steps of one schedule after the other, each of which is made when the one before it has ended.
+/// Concatenates schedules, each of which is created when the one before it has ended.
 pub(super) fn in_turn<'a>(mut schedules: impl Iterator<Item = Schedule<'a>> + Send + 'a) -> Schedule<'a> {
     let current = schedules.next();
     Box::new(InTurn { current, schedules })

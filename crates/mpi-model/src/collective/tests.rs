@@ -1,5 +1,5 @@
-//! Every algorithm of every operation is run, and checked for what any correct one has: it ends although no message is
-//! buffered, each message has its receive with a buffer of its size, and what a member must learn reaches it.
+//! Runs every algorithm of every operation, and checks the properties of a correct one: it ends although no message is
+//! buffered, each message has a receive with a buffer of its size, and each member gets the data that it needs.
 
 mod calls;
 mod rendezvous;
@@ -8,7 +8,7 @@ use super::*;
 use calls::{Call, calls, of_member};
 use rendezvous::run;
 
-/// Who shares nodes with whom: nobody, pairs, threes, everybody, cyclic, and uneven.
+/// Returns placements: one member per node, pairs, threes, one node, cyclic, and uneven.
 fn layouts(size: u32) -> Vec<Layout> {
     let of = |host: &dyn Fn(u32) -> u32| Layout::new(&(0..size).map(host).collect::<Vec<_>>());
     let mut layouts = vec![Layout::scattered(size)];
@@ -25,7 +25,7 @@ fn layouts(size: u32) -> Vec<Layout> {
     layouts
 }
 
-/// The selections under which a call is run: each algorithm that serves so many ranks.
+/// Returns the selections with which a call is run: each algorithm that supports this number of ranks.
 fn selections(operation: Option<Operation>, size: u32) -> Vec<(&'static str, Selection)> {
     let Some(operation) = operation else {
         return vec![("-", Selection::default()), ("analytic", Selection::new(Selector::Analytic))];
@@ -51,7 +51,7 @@ fn check(call: &Call, layout: &Layout, name: &str, selection: &Selection) -> Res
         if missing != 0 {
             return Err(told(format!("rank {rank} never learns of {missing:#b}")));
         }
-        // These leave out what does not fill a segment.
+        // These algorithms leave out elements beyond the last whole segment.
         let left_out = match name {
             "flattree_pipeline" => 8191,
             "smp_binomial_pipeline" => 4095 * 4,

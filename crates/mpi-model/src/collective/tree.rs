@@ -2,24 +2,24 @@
 
 use super::Member;
 
-/// The place of one member in a tree: whom it stands below, and who stands below it.
+/// Neighbours of one member in a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) parent: Option<u32>,
     pub(super) children: Vec<u32>,
 }
 
-/// The most children of a member in Open MPI's trees.
+/// Largest number of children of a member in Open MPI's trees.
 const MOST_CHILDREN: u32 = 32;
 
-/// The number of a member when the root is 0, and the way back.
+/// Returns the virtual rank of a member, with the root at 0, and the map from virtual ranks back to ranks.
 fn places(member: Member<'_>, root: u32) -> (u32, impl Fn(u32) -> u32) {
     let size = u64::from(member.size);
     let at = move |place: u32| ((u64::from(place) + u64::from(root)) % size) as u32;
     ((member.rank + member.size - root) % member.size, at)
 }
 
-/// Chains of equal length, or nearly so, all of which begin at the root.
+/// Returns chains of equal length, or nearly so, all of which begin at the root.
 ///
 /// Source: Open MPI's `topo_build_chain`.
 pub(super) fn chains(member: Member<'_>, root: u32, fanout: u32) -> Tree {
@@ -43,7 +43,8 @@ pub(super) fn chains(member: Member<'_>, root: u32, fanout: u32) -> Tree {
     Tree { parent: Some(at(parent)), children }
 }
 
-/// A binary tree, level by level: the children of a place on a level of `n` places are `n` and `2 n` places further.
+/// Returns a binary tree, level by level: the children of a virtual rank on a level of `n` members are `n` and `2 n`
+/// further.
 ///
 /// Source: Open MPI's `topo_build_tree` with fanout 2.
 pub(super) fn binary(member: Member<'_>, root: u32) -> Tree {
@@ -53,7 +54,7 @@ pub(super) fn binary(member: Member<'_>, root: u32) -> Tree {
     let children = [1, 2].map(|side| u64::from(place) + u64::from(width) * side);
     let children =
         children.into_iter().filter(|&child| child < u64::from(member.size)).map(|child| at(child as u32));
-    // The places above the level are 0 to width - 2.
+    // The levels above hold virtual ranks 0 to width - 2.
     let above = |place: u32| {
         let steps = (place + 1 - (width - 1)).div_ceil(width / 2);
         place - steps * (width / 2)
@@ -62,7 +63,7 @@ pub(super) fn binary(member: Member<'_>, root: u32) -> Tree {
     Tree { parent, children: children.collect() }
 }
 
-/// A binomial tree in which each member's children follow it, the nearest first.
+/// Returns the binomial tree in which each member's children follow it, nearest first.
 ///
 /// Source: Open MPI's `topo_build_in_order_bmtree`.
 pub(super) fn binomial(member: Member<'_>, root: u32) -> Tree {
@@ -73,7 +74,7 @@ pub(super) fn binomial(member: Member<'_>, root: u32) -> Tree {
     Tree { parent: (place > 0).then(|| at(place & (place - 1))), children: children.map(&at).collect() }
 }
 
-/// The number of members in the subtree of a member of the [`binomial`] tree, itself included.
+/// Returns the number of members in the subtree of a member of the [`binomial`] tree, itself included.
 pub(super) fn binomial_weight(member: Member<'_>, root: u32, rank: u32) -> u64 {
     match (rank + member.size - root) % member.size {
         0 => u64::from(member.size),
@@ -81,8 +82,8 @@ pub(super) fn binomial_weight(member: Member<'_>, root: u32, rank: u32) -> u64 {
     }
 }
 
-/// A binary tree whose root is the last member, and in which an in-order walk meets the members in the order of their
-/// numbers: the left subtree of a member is just before it, the right one before that.
+/// Returns the binary tree whose root is the last member and whose in-order walk visits members in rank order: the left
+/// subtree of a member is just before it, the right one before that.
 ///
 /// Source: Open MPI's `topo_build_in_order_bintree`.
 pub(super) fn in_order_binary(member: Member<'_>) -> Tree {
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use crate::collective::{Layout, Selection};
 
-    /// Every parent names its children and the other way round, and everybody stands below the root.
+    /// Checks that parents and children agree, and that every member is below the root.
     fn check(size: u32, root: u32, tree: impl Fn(Member<'_>) -> Tree) {
         let (layout, selection) = (Layout::scattered(size), Selection::default());
         let trees: Vec<Tree> = (0..size).map(|rank| tree(Member::new(rank, &layout, &selection))).collect();

@@ -1,22 +1,22 @@
-//! On which ranks a critical path was, in bounded memory.
+//! History of the ranks of a critical path, in bounded memory.
 
 use pdes_core::{Rank, SimTime, Wire};
 
-/// How many bins there are.
+/// Number of bins.
 const BINS: usize = 128;
-/// Stands in bins that have not ended.
+/// Placeholder in bins that have not ended.
 const NOBODY: Rank = Rank::new(0);
 
-/// The ranks on which a path was at the ends of bins of simulated time.
+/// Rank of a path at the end of each bin of simulated time.
 ///
-/// Bins are `2^scale` picoseconds long. Where they do not reach, each two become one, for which the rank at the end of the later
-/// one stands: of all times that are a multiple of the length, the rank is known, whatever the way there.
+/// Bins are `2^scale` picoseconds long. When they are used up, pairs are merged into bins of twice the length, which keep the rank
+/// of the later one: the ranks at all multiples of the bin length are exact, whatever the order of merges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Course {
     scale: u32,
-    /// Bins that have ended.
+    /// Number of bins that have ended.
     ended: u32,
-    /// The end of the first bin that has not ended [ps].
+    /// End of the first bin that has not ended \[ps\].
     next: u64,
     ranks: [Rank; BINS],
 }
@@ -44,7 +44,7 @@ impl Course {
         SimTime::from_picos(self.next)
     }
 
-    /// Takes in that the path, now on this rank, has got to an instant.
+    /// Advances the path, which is on `rank`, to `now`.
     pub(super) fn reach(&mut self, now: SimTime, rank: Rank) {
         let now = now.as_picos();
         while now >> self.scale > BINS as u64 {
@@ -65,13 +65,13 @@ impl Course {
         self.scale += 1;
     }
 
-    /// The end of time ends no bin.
+    /// The last representable instant ends no bin.
     fn set_next(&mut self) {
         let next = u128::from(self.ended + 1) << self.scale;
         self.next = u64::try_from(next).unwrap_or(u64::MAX);
     }
 
-    /// Returns all segments up to the end of the path, which is on this rank there. Neighbours of one rank are one.
+    /// Returns all segments up to the end of the path, which is on `rank` there. Adjacent segments of one rank are merged.
     pub(super) fn segments(&self, end: SimTime, rank: Rank) -> Vec<Segment> {
         let ended = self.ranks[..self.ended as usize].iter().copied().zip(1_u64..);
         let ends = ended.map(|(rank, number)| (SimTime::from_picos(number << self.scale), rank));
@@ -93,7 +93,7 @@ impl Course {
         self.ranks[..self.ended as usize].iter().for_each(|rank| rank.write(bytes));
     }
 
-    /// Reads what [`write`](Course::write) wrote; `None` where the bytes are something else.
+    /// Reads the output of [`write`](RankHistory::write); `None` where the bytes are malformed.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (scale, ended): (u8, u8) = Wire::read(bytes)?;
         if u32::from(scale) >= u64::BITS || usize::from(ended) > BINS {
@@ -130,7 +130,7 @@ mod tests {
         let found = course.segments(SimTime::from_picos(4500), Rank::new(7));
         let found: Vec<_> =
             found.iter().map(|part| (part.from.as_picos(), part.to.as_picos(), part.rank.get())).collect();
-        // Bins of 64 ps: the stay on rank 7 ends in the one from 960 on.
+        // Bins of 64 ps: the stay on rank 7 ends in the bin that begins at 960.
         assert_eq!(found, [(0, 960, 7), (960, 3968, 8), (3968, 4500, 7)]);
     }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of each multiple of the length of a bin the rank is that of the stay in which it lies.
+        /// The rank at each multiple of the bin length is that of the stay in which it lies.
         #[test]
         fn ends_of_bins_are_on_their_ranks(
             steps in proptest::collection::vec((prop_oneof![0_u64..4, 0_u64..3000], 0_u32..9), 1..60),

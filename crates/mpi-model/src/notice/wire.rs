@@ -1,6 +1,6 @@
-//! How notices are written for other processes of the operating system.
+//! Wire format of completions, for transport between processes of the operating system.
 //!
-//! A byte says what follows; the rest of the fixed size is zeros.
+//! The first byte is the kind; the rest of the fixed size is the payload, padded with zeros.
 
 use std::num::NonZeroU32;
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is read from any bytes is a notice that is written as such; other bytes are refused.
+        /// Any bytes are either refused, or read as a completion that survives a round trip.
         #[test]
         fn any_bytes_are_a_notice_or_refused(
             kind in 0_u8..5,

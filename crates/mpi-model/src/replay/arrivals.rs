@@ -1,8 +1,8 @@
-//! Members of an operation that find out who is there: announcements, looks for them, and what follows from them.
+//! Collective operations that adapt to the order of arrival: announcements, polls for them, and their consequences.
 //!
-//! A look is decided by two conditional events, like a probe of the program: one in which the member pays, because the
-//! price depends on the looks of all ranks, and one in which it looks, because the outcome depends on what was sent before
-//! then. Who learns where it stands does so at its own time, before that of the message that tells it in the program.
+//! A poll is decided by two conditional events, like `MPI_Iprobe` of the program: one in which the member pays, because the
+//! price depends on the failed polls of all ranks, and one in which it polls, because the outcome depends on what was sent
+//! before then. A member learns its position at its own time, before the time of the message that brings it in the program.
 
 use pdes_core::{Bytes, Outbox, Rank, SimDuration, SimTime};
 
@@ -16,20 +16,20 @@ use crate::matching::{Context, Departure, Letter, Receive, TagFilter};
 use crate::request::{OperationIndex, RequestId};
 use crate::token::{Lane, Message, Token};
 
-/// The least that a look takes, so that time passes.
+/// Minimum price of a poll, so that time passes.
 const LEAST: SimDuration = SimDuration::from_picos(1000);
-/// So many looks in vain double the price of those that follow: where nobody comes, simulated time ends soon.
+/// Number of failed polls after which the price doubles: where nobody arrives, simulated time ends soon.
 const PATIENCE: u32 = 1 << 16;
 
 impl<'t, M: Machine> RankProcess<'t, M> {
-    /// Lets an operation look for the announcement of a member.
+    /// Lets an operation poll for the announcement of a member.
     pub(super) fn begin_look(&mut self, operation: &mut Operation<'t>, from: Rank) {
         let from = operation.communicator.group.member(from.get());
         operation.wait = Wait::Look { from, paid: false };
         self.bound += 1;
     }
 
-    /// When the first look of an operation is due, and whose that is.
+    /// Returns the time of the first due poll of an operation, and the operation.
     fn first_look(&self) -> Option<(SimTime, OperationIndex)> {
         if self.bound == u32::from(self.mailbox.is_some()) {
             return None;
@@ -42,14 +42,14 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         looks.min_by_key(|&(at, _)| at)
     }
 
-    /// When the first look of an operation is due.
+    /// Returns the time of the first due poll of an operation.
     #[cold]
     pub(super) fn look_due(&self) -> Option<SimTime> {
         self.first_look().map(|(at, _)| at)
     }
 
-    /// Goes on with a look where the granted event is its; returns whether it was.
-    // Out of the way of ranks that do not look.
+    /// Carries out a poll if the granted event belongs to it; returns whether it did.
+    // Cold: most ranks never poll.
     #[cold]
     #[inline(never)]
     pub(super) fn look_for_member(
@@ -71,7 +71,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Ok(true)
     }
 
-    /// Pays for a look, or looks.
+    /// Pays for a poll, or carries out one that has been paid for.
     fn look_once(&mut self, operation: &mut Operation<'t>) -> Result<(), Failure<M::Error>> {
         let Wait::Look { from, paid } = operation.wait else { return Ok(()) };
         if !paid {
@@ -105,7 +105,10 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Ok(())
     }
 
-    /// The time after a look has been paid for.
+    /// Returns the time after the payment of a poll.
+    ///
+    /// # Errors
+    /// Simulated time ends before the member arrives.
     fn after_look(&self, operation: &Operation<'t>, from: Rank) -> Result<SimTime, Failure<M::Error>> {
         let least = self.world.parameters.iprobe.max(LEAST);
         let growth = 1_u64.checked_shl(operation.vain / PATIENCE);
@@ -117,7 +120,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         })
     }
 
-    /// Drops the next announcement of a member, now or when it comes.
+    /// Drops the next announcement of a member, now or on arrival.
     pub(super) fn ignore(&mut self, operation: &Operation<'t>, from: Rank) {
         let from = operation.communicator.group.member(from.get());
         let port = self.ports.of(Context::Collective(operation.communicator.id), from);
@@ -138,7 +141,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         letter.is_some()
     }
 
-    /// Drops a message that has just come where nobody wants it.
+    /// Drops a message that has just arrived if it is to be ignored.
     pub(super) fn turn_away(&mut self, port: usize, tag: u32) {
         let Some(rare) = &mut self.rare else { return };
         let Some(index) = rare.ignored.iter().position(|&ignored| ignored == (port, tag)) else { return };
@@ -146,7 +149,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.drop_message(port, tag);
     }
 
-    /// Lets a member know two numbers.
+    /// Sends two numbers to a member, at no cost.
     pub(super) fn assign(
         &mut self,
         operation: &Operation<'t>,
@@ -161,7 +164,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         outbox.send(to, Token::Message { lane: Lane::Time(self.me.get()), message });
     }
 
-    /// Waits for numbers, which is no post of the program.
+    /// Posts the receive of two numbers, which does not count as a post of the program.
     pub(super) fn begin_learning(
         &mut self,
         operation: &Operation<'t>,
@@ -176,7 +179,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.hear(from, operation.communicator.id, receive, outbox);
     }
 
-    /// The numbers that have been learned.
+    /// Returns the numbers that have been received.
     pub(super) fn learned(&mut self, request: RequestId) -> Answer {
         let told = self.take_part(request).and_then(|completion| completion.received).unwrap_or_default();
         Answer::Learned([(told.get() >> 32) as u32, told.get() as u32])

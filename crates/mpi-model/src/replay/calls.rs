@@ -1,4 +1,4 @@
-//! What each call of a trace does.
+//! Dispatch of the calls of a trace.
 
 use pdes_core::{Bytes, Outbox, Rank};
 use trace_mmap::{Call, CallId, Collective, CollectiveId, CommIdx, Datatype, OutIdx, SendMode, Source};
@@ -134,7 +134,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// A collective operation on the world that blocks.
+    /// Begins a blocking collective operation on `MPI_COMM_WORLD`.
     pub(super) fn collective(
         &mut self,
         id: CollectiveId,
@@ -149,7 +149,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.begin_operation(origin, plan, outbox)
     }
 
-    /// Returns what an action asks for; `None` where that is no operation.
+    /// Returns the plan of the operation of an action; `None` where the action is no operation.
     pub(super) fn plan(&self, origin: Origin) -> Option<Plan<'t>> {
         let trace = self.trace;
         let (kind, on, slot, operation) = match origin {
@@ -161,7 +161,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
                     let operation = trace.collective(*operation);
                     (operation.into(), *communicator, *slot, operation)
                 }
-                // Its ranks tell each other what they ask for.
+                // Its ranks agree on their arguments by an allgather.
                 Call::NewCommunicator { kind, parent, new } => {
                     (ActionKind::NewCommunicator, kind.among(*parent, *new), None, &AGREEMENT)
                 }
@@ -184,7 +184,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 }
 
-/// The color and the key of `MPI_Comm_split`, from all to all.
+/// Exchange of the color and the key of `MPI_Comm_split`.
 static AGREEMENT: Collective = Collective::Allgather {
     send_count: 8,
     recv_count: 8,
@@ -192,7 +192,7 @@ static AGREEMENT: Collective = Collective::Allgather {
     recv_type: Datatype::BYTE,
 };
 
-/// Receives from all neighbours, then sends to all.
+/// Returns the steps of a neighbourhood alltoall: receives from all neighbours, then sends to all.
 fn neighbors<'t>(to: &'t [(u32, Bytes)], from: &'t [(u32, Bytes)]) -> Schedule<'t> {
     let receives = from.iter().map(|&(from, bytes)| Step::Irecv { from: Rank::new(from), bytes });
     let sends = to.iter().map(|&(to, bytes)| Step::Isend { to: Rank::new(to), bytes });

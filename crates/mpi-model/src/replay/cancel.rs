@@ -10,8 +10,8 @@ use crate::request::{Completion, Request};
 use crate::statistics::ActionKind;
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Cancels a receive where it was cancelled in the recorded run. Where it got a message there, it does so here: the
-    /// program went on with it.
+    /// Cancels a receive where it was cancelled in the recorded run. Where it got a message there, it does so here, because the
+    /// program went on to use the message.
     pub(super) fn cancel(&mut self, call: CallId) -> Outcome<M::Error> {
         match self.trace.call(call) {
             Call::Cancel { cancelled: true, .. } => {
@@ -21,10 +21,10 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Takes the receive back, unless a message has met it in the simulated run.
+    /// Cancels the receive, unless it has matched a message in the simulated run.
     pub(super) fn decide_cancel(&mut self, call: CallId) -> Flow {
         let Call::Cancel { slot, .. } = *self.trace.call(call) else {
-            unreachable!("a cancellation is decided");
+            unreachable!("the call is a cancellation");
         };
         let request = self.request(slot);
         let withdrawn = self.mailbox.as_mut().is_some_and(|mailbox| mailbox.withdraw(request))

@@ -1,7 +1,8 @@
-//! The critical paths of a rank: to its clock, and to what its requests wait for.
+//! Tracking of the critical paths of a rank: to its clock, and to the completions of its requests.
 //!
-//! The path to the clock of the strand that runs grows with it. Whatever may become the cause of a later instant keeps the path as it is then: a message,
-//! for its receiver; a post of this rank, for the request and, where the other side waits, for that.
+//! The path to the clock of the current thread of control grows with it. An event that may become the cause of a later instant
+//! keeps a copy of the path: a message, for its receiver; a post of this rank, for the request and, where the other side waits,
+//! for that.
 
 mod ledger;
 
@@ -20,7 +21,7 @@ use crate::token::{Lane, Message, Piece, Token};
 pub(super) use ledger::Causes;
 use ledger::Flow;
 
-/// Calls a method where critical paths are followed, out of the way of replays where they are not.
+/// Calls a method if critical paths are followed, out of line of replays in which they are not.
 macro_rules! if_followed {
     ($process:expr, $name:ident($($argument:expr),*)) => {
         if $process.causes.is_some() {
@@ -39,7 +40,7 @@ impl Alone {
 }
 
 impl<'t, M: Machine> RankProcess<'t, M> {
-    /// Returns the critical path to the end of the rank, where that was [asked for](crate::World::with_critical_paths).
+    /// Returns the critical path to the end of the rank, where [requested](crate::Replay::with_critical_paths).
     pub fn critical_path(&self) -> Option<&CriticalPath> {
         self.causes.as_deref().map(|causes| &causes.path)
     }
@@ -49,7 +50,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.causes.as_mut().expect("critical paths are followed")
     }
 
-    /// Takes in that the rank has been busy until now with an action of this kind.
+    /// Extends the path to the clock by an action of this kind.
     #[inline(always)]
     pub(super) fn spend(&mut self, kind: ActionKind) {
         let now = self.strand.clock;
@@ -60,11 +61,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Keeps the path to a post of this rank.
+    /// Remembers the path to a post of this rank.
     #[inline(always)]
     pub(super) fn keep_post(&mut self, request: RequestId) {
         if let Some(causes) = &mut self.causes {
-            debug_assert_eq!(causes.path.end(), self.strand.clock, "rank {} has spent its time", self.me);
+            debug_assert_eq!(causes.path.end(), self.strand.clock, "rank {}: path behind clock", self.me);
             causes.post(request, None);
         }
     }
@@ -72,11 +73,11 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     #[inline]
     fn path_to_now(&self) -> &CriticalPath {
         let path = &self.causes.as_ref().expect("critical paths are followed").path;
-        debug_assert_eq!(path.end(), self.strand.clock, "rank {} has spent its time on something", self.me);
+        debug_assert_eq!(path.end(), self.strand.clock, "rank {}: path behind clock", self.me);
         path
     }
 
-    /// Sends the path to a message along with it.
+    /// Sends the path to the post of a message along with the message.
     #[inline(always)]
     pub(super) fn send_path(
         &mut self,
@@ -127,7 +128,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         pieces.into_iter().for_each(|piece| outbox.send(to, Token::Piece { from, piece }));
     }
 
-    /// Takes in a piece of a path from another process.
+    /// Handles a fragment of a path from another process.
     pub(super) fn take_piece(&mut self, from: Rank, piece: Piece) {
         let bytes = self.causes().incoming.entry(from).or_default();
         if let Some((key, path)) = join(bytes, piece) {
@@ -139,7 +140,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Finds out why a message arrives that meets its receive: the side that posts last starts it, unless it flows before.
+    /// Records the cause of the arrival of a matched message: the side that posts last, or the sender of an eager message.
     #[inline(always)]
     pub(super) fn meet_cause(
         &mut self,
@@ -148,7 +149,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         (request, ready): (RequestId, SimTime),
         outbox: &mut Outbox<Token, M::Order>,
     ) {
-        debug_assert!(self.has_path(port, message), "a path comes with each message");
+        debug_assert!(self.has_path(port, message), "every message has a path");
         let Some(causes) = &mut self.causes else { return };
         let bytes = message.bytes + self.world.parameters.envelope;
         let flow = Flow::In { port: port as u32, bytes };
@@ -167,7 +168,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Takes over the path that has come with a message.
+    /// Makes the path that came with a message the cause of its receive.
     #[inline(never)]
     fn take_path(&mut self, port: usize, message: &Message, (request, flow): (RequestId, Flow)) {
         let key = self.key_at(port, message);
@@ -176,7 +177,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         causes.set(request, path, Some(flow));
     }
 
-    /// Sends the path to a receive to the sender that has waited for it.
+    /// Sends the path to the post of a receive to the sender that has waited for it.
     #[inline(never)]
     fn tell_sender(
         &mut self,
@@ -203,7 +204,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     fn leave_path(&mut self, port: usize, message: &Message) {
         let key = self.key_at(port, message);
         let path = self.causes().take(key);
-        debug_assert!(path.is_some(), "a path comes with each message");
+        debug_assert!(path.is_some(), "every message has a path");
     }
 
     fn has_path(&mut self, port: usize, message: &Message) -> bool {
@@ -220,12 +221,12 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Key::of(lane, message)
     }
 
-    /// Takes in that nobody will receive a message.
+    /// Drops the path of a message that is never received.
     pub(super) fn drop_path(&mut self, port: usize, message: &Message) {
         if_followed!(self, pass_over(port, message));
     }
 
-    /// Finds out why what a request has sent has arrived: because of the receive, if that was posted later.
+    /// Records the cause of the arrival of a sent message: the post of the receive, if that was later.
     #[inline(always)]
     pub(super) fn hear_of_receive(&mut self, request: RequestId) {
         if_followed!(self, take_path_of_receive(request));
@@ -240,7 +241,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Sends the path to a time along with it, which the data that it stands for reach on their way.
+    /// Sends the path to a time along with the time; the path includes the transfer of the data that the time stands for.
     pub(super) fn tell_path(
         &mut self,
         to: Rank,
@@ -256,43 +257,43 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.put(to, Key::of(Lane::Time(self.me.get()), message), &path, outbox);
     }
 
-    /// Takes over the path to a time that was told.
+    /// Makes the path that came with a time the cause of its receive.
     pub(super) fn hear_path(&mut self, from: Rank, message: &Message, request: RequestId) {
         if let Some(causes) = &mut self.causes {
-            // Numbers that are told the same way come without a path.
+            // Numbers, which are sent likewise, come without a path.
             if let Some(path) = causes.take(Key::of(Lane::Time(from.get()), message)) {
                 causes.set(request, Some(path), None);
             }
         }
     }
 
-    /// Takes in that data have been under way until now in an operation of this kind.
+    /// Extends the path to now by the transfer of data in an operation of this kind.
     pub(super) fn pass_until_now(&mut self, kind: ActionKind, data: Alone) {
         if let Some(causes) = &mut self.causes {
             data.lengthen(causes.path_mut(), kind);
         }
     }
 
-    /// Returns the path from which an operation beside the program begins.
+    /// Returns the path with which a non-blocking operation begins.
     pub(super) fn branch_path(&self) -> Option<CriticalPath> {
         self.causes.is_some().then(|| self.path_to_now().clone())
     }
 
-    /// Follows the path of an operation beside the program instead of the one in its place; doing it again undoes it.
+    /// Swaps the path to the clock with that of a non-blocking operation; a second call undoes the first.
     pub(super) fn swap_path(&mut self, path: &mut Option<CriticalPath>) {
         if let (Some(causes), Some(path)) = (&mut self.causes, path) {
             std::mem::swap(causes.path_mut(), path);
         }
     }
 
-    /// Lets the program know of the path to the end of an operation beside it.
+    /// Makes the path to the end of a non-blocking operation the cause of its request.
     pub(super) fn end_path(&mut self, request: RequestId, path: Option<CriticalPath>) {
         if let (Some(causes), Some(path)) = (&mut self.causes, path) {
             causes.set(request, Some(path), None);
         }
     }
 
-    /// Gathers those requests that are complete later of all that are about to be completed together.
+    /// Collects, of requests that are about to be completed together, those whose completion is after now.
     pub(super) fn gather_causes(&mut self, gather: impl FnOnce(&Self, &mut Vec<(SimTime, RequestId)>)) {
         let Some(causes) = &mut self.causes else { return };
         let mut due = std::mem::take(&mut causes.due);
@@ -301,7 +302,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.causes().due = due;
     }
 
-    /// Returns those requests that are complete after now, and when.
+    /// Returns those requests that are complete after now, with the time of completion.
     pub(super) fn complete_later(
         &self,
         requests: impl Iterator<Item = RequestId>,
@@ -312,7 +313,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         })
     }
 
-    /// Gathers the path to the message that a probe finds.
+    /// Makes the path to the message that a probe finds the cause of its end.
     pub(super) fn gather_probed(&mut self, call: CallId) {
         if self.causes.is_some()
             && let Some((lane, message)) = self.first_message(call)
@@ -322,13 +323,13 @@ impl<'t, M: Machine> RankProcess<'t, M> {
             let request = self.requests.receive();
             let causes = self.causes();
             let path = causes.get(key);
-            debug_assert!(path.is_some(), "a path comes with each message");
+            debug_assert!(path.is_some(), "every message has a path");
             causes.set(request, path, None);
             causes.due = vec![(at, request)];
         }
     }
 
-    /// Goes over to the path because of which a request is complete at an instant, where that lies after now.
+    /// Switches to the path that caused the completion of a request at a later instant.
     #[inline(never)]
     pub(super) fn follow_request(&mut self, request: RequestId, at: SimTime, kind: ActionKind) {
         if !self.causes().stay(request, at, kind) {
@@ -351,31 +352,31 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.causes().path.pass(kind, alone, at);
     }
 
-    /// What a message to a port takes alone on its way.
+    /// Returns the transfer time of a message to a port without contention.
     #[inline(never)]
     fn alone_from(&mut self, port: u32, bytes: Bytes) -> Passage {
         let (machine, way) = (self.world.machine, self.ports.get(port as usize).path);
         self.causes().passages(port).of(bytes, || alone(machine, way, bytes))
     }
 
-    /// What a message to another rank takes alone on its way, which the receiver has found.
+    /// Returns the transfer time of a message to another rank without contention. There is a route: the receiver has looked it up.
     #[inline(never)]
     fn alone_to(&mut self, to: Rank, bytes: Bytes) -> Passage {
         let (machine, way) = (self.world.machine, self.way(to).ok());
         self.causes().to_ranks.entry(to).or_default().of(bytes, || alone(machine, way, bytes))
     }
 
-    /// Goes over to the path because of which one of the requests that are completed together is complete at an instant: of
-    /// several, the first.
+    /// Switches to the path that caused the completion, at a later instant, of one of the requests that are completed together: the
+    /// first of several.
     #[inline(never)]
     pub(super) fn follow_due(&mut self, at: SimTime, kind: ActionKind) {
         let first = self.causes().due.iter().find(|&&(complete, _)| complete == at);
-        let &(_, request) = first.expect("what is complete later has a cause");
+        let &(_, request) = first.expect("a later completion has a cause");
         self.follow_request(request, at, kind);
     }
 }
 
-/// What a message takes alone on its way, if there is one.
+/// Returns the transfer time of a message without contention; zero without a route.
 fn alone<M: Machine>(machine: &M, way: Option<M::Path>, bytes: Bytes) -> Passage {
     way.map_or(Passage::default(), |way| machine.alone(way, bytes))
 }

@@ -1,4 +1,4 @@
-//! Eager messages on machines that share their links: their data flows whether or not the receive is posted.
+//! Eager messages on machines with shared links: their data flow whether or not the receive is posted.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ use crate::notice::Notice;
 use crate::request::{Completion, Request, RequestId};
 use crate::token::{Flight, Message, Token};
 
-/// The eager messages to a rank that have not both arrived and been received.
+/// Eager messages to a rank that have not both arrived and been received.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     states: FxHashMap<Flight, State>,
@@ -22,18 +22,18 @@ pub(super) struct Flights {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Under way, and no receive posted.
+    /// Transfer in progress, no receive posted.
     Unexpected,
-    /// Under way to this receive.
+    /// Transfer in progress, for this posted receive.
     Expected { receive: RequestId, received: Option<Bytes> },
-    /// Arrived, and no receive posted.
+    /// Arrived, no receive posted.
     Landed(SimTime),
-    /// Under way, and nobody will receive it.
+    /// Transfer in progress, never received.
     Unwanted,
 }
 
 impl Flights {
-    /// Takes in that a message will not be received.
+    /// Marks a message that is never received.
     pub(super) fn give_up(&mut self, flight: Flight) {
         if let Some(State::Landed(_)) = self.states.insert(flight, State::Unwanted) {
             self.states.remove(&flight);
@@ -42,7 +42,7 @@ impl Flights {
 }
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Lets the data of an eager message flow, unless its cost is known without.
+    /// Starts the transfer of an eager message, unless the machine answers at once.
     #[cold]
     pub(super) fn launch(
         &mut self,
@@ -66,7 +66,7 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(Departure::Flying(flight))
     }
 
-    /// Lets a receive wait for an eager message; returns whether that has arrived.
+    /// Matches a receive with an eager message; returns whether the message has arrived.
     #[cold]
     pub(super) fn await_flight(
         &mut self,
@@ -86,7 +86,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Takes in the arrival of an eager message; returns the receive that it completes.
+    /// Handles the arrival of an eager message; returns the receive that it completes.
     #[cold]
     pub(super) fn land(&mut self, flight: Flight, at: SimTime) -> Option<RequestId> {
         let flights = &mut self.rare().flights;

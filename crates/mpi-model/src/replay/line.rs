@@ -1,8 +1,9 @@
-//! The critical paths to the messages of a port that are received in the order in which they were sent.
+//! Path channel: a single-producer single-consumer queue of the critical paths of messages that are received in the order in
+//! which they were sent.
 //!
-//! Nobody goes on from most messages. So sending a path is little more than writing it down, and passing over one than counting
-//! it: neither takes a lock or changes a count that others change. The past, which paths share, goes beside them, where it is
-//! another one than with the message before.
+//! Most paths are never used. So sending a path is little more than storing it, and skipping one than counting it: neither takes
+//! a lock or writes a counter that the other side writes. The shared sums of paths are sent beside them, under a lock, when they
+//! differ from those of the message before.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,41 +14,42 @@ use pdes_core::SimTime;
 
 use crate::critical_path::{CriticalPath, Past, Recent};
 
-/// What the two ends of a line share, of which each must be one only. Messages are numbered from 0 as they are sent.
+/// State shared by the two endpoints of a channel; there must be one of each. Messages are numbered from 0 in the order of
+/// sending.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// How many have been sent. Only the sender changes it.
+    /// Number of messages sent. Only the sender writes it.
     sent: AtomicU64,
-    /// How many have been received. Only the receiver changes it.
+    /// Number of messages received. Only the receiver writes it.
     received: AtomicU64,
     middle: Mutex<Middle>,
 }
 
-/// What the sender has begun with, and the receiver not yet.
+/// Rings and shared sums that the sender has begun to use, and the receiver not yet.
 #[derive(Debug, Default)]
 struct Middle {
     rings: VecDeque<Arc<Ring>>,
     pasts: VecDeque<SentPast>,
 }
 
-/// Places of paths that wait: that of a message is its number modulo their number, a power of two. Where none is free the
-/// sender goes on with another ring; both ends begin with one of no places.
+/// Ring of slots: the slot of a message is its number modulo the number of slots, a power of two. When no slot is free the
+/// sender continues with another ring; both endpoints begin with an empty one.
 #[derive(Debug, Default)]
 struct Ring {
     places: Box<[Place]>,
-    /// The first message that is in a later ring.
+    /// Number of the first message in a later ring.
     end: AtomicU64,
 }
 
-/// What a path keeps itself, and the number of its past on the line. Who may look at it is settled by the two counts and by the
-/// tokens of the messages, so that its parts need no order.
+/// Inline sums of a path, and the number of its shared sums in the channel. The counters of the channel and the tokens of the
+/// messages order all accesses, so that the words are accessed with relaxed atomics.
 #[derive(Debug, Default)]
 struct Place {
     words: [AtomicU64; Recent::WORDS],
     past: AtomicU64,
 }
 
-/// A past that begins with a message.
+/// Shared sums that are first used by `message`.
 #[derive(Debug)]
 struct SentPast {
     number: u64,
@@ -55,39 +57,39 @@ struct SentPast {
     past: Arc<Past>,
 }
 
-/// The end of a line at which paths are sent.
+/// Sending endpoint of a channel.
 #[derive(Debug)]
 pub(super) struct Sender<'t> {
     line: &'t Line,
     ring: Arc<Ring>,
-    /// The first message of the ring.
+    /// Number of the first message in the ring.
     first: u64,
     sent: u64,
-    /// The first message for which no place is known to be free.
+    /// Number of the first message for which no slot is known to be free.
     limit: u64,
     past: Option<Arc<Past>>,
-    /// How many pasts have been sent.
+    /// Number of shared sums sent.
     pasts: u64,
 }
 
-/// The end of a line at which they are received.
+/// Receiving endpoint of a channel.
 #[derive(Debug)]
 pub(super) struct Receiver<'t> {
     line: &'t Line,
     ring: Arc<Ring>,
     received: u64,
     past: Option<Arc<Past>>,
-    /// The number of that past.
+    /// Number of these shared sums in the channel.
     pasts: u64,
 }
 
-/// Places of the first ring of a line; each other one has twice as many, up to these. Where many messages wait once, their rings
-/// are given up when they have been received.
+/// Number of slots of the first ring of a channel; each further one is twice as large, up to the maximum. Where many messages
+/// queue up once, their rings are freed when they have been received.
 const PLACES: usize = 4;
 const MOST_PLACES: usize = 64;
 
 impl Middle {
-    /// Gives up pasts that begin before others which begin with one of the messages that have been received, or the next.
+    /// Frees shared sums that no message from number `received` on can use: a later entry begins at or before it.
     fn forget_pasts(&mut self, received: u64) {
         while self.pasts.get(1).is_some_and(|second| second.message <= received) {
             self.pasts.pop_front();
@@ -96,10 +98,10 @@ impl Middle {
 }
 
 impl Ring {
-    /// Whether a message is in a later ring.
+    /// Returns whether a message is in a later ring.
     #[inline(always)]
     fn is_before(&self, message: u64) -> bool {
-        // Acquire: the places of a later ring are there; the sender has made it before it sent the message.
+        // Acquire: pairs with the store of `end` in `Sender::add_ring`; the sender has published the later ring before the message.
         message >= self.end.load(Ordering::Acquire)
     }
 
@@ -131,7 +133,7 @@ impl<'t> Sender<'t> {
         Self { line, ring: Arc::default(), first: 0, sent: 0, limit: 0, past: None, pasts: 0 }
     }
 
-    /// Sends the path to a message.
+    /// Sends the path to the next message.
     #[inline(always)]
     pub(super) fn put(&mut self, path: &CriticalPath) {
         if !self.past.as_ref().is_some_and(|past| Arc::ptr_eq(past, path.past())) {
@@ -142,7 +144,7 @@ impl<'t> Sender<'t> {
         }
         self.ring.place(self.sent).write(path.recent(), self.pasts);
         self.sent += 1;
-        // Release: see `Receiver::get`. Otherwise the token of the message tells of it.
+        // Release: pairs with `Receiver::peek`. Other reads are ordered by the token of the message.
         self.line.sent.store(self.sent, Ordering::Release);
     }
 
@@ -155,10 +157,10 @@ impl<'t> Sender<'t> {
         middle.pasts.push_back(SentPast { number: self.pasts, message: self.sent, past: Arc::clone(past) });
     }
 
-    /// Looks which places are free by now; goes on with another ring where none is.
+    /// Updates `limit` from the progress of the receiver; continues with another ring when no slot is free.
     #[cold]
     fn find_places(&mut self) {
-        // Acquire: what has been received is not looked at any more.
+        // Acquire: pairs with `Receiver::skip`; slots of received messages are not read any more.
         let received = self.line.received.load(Ordering::Acquire);
         let places = self.ring.places.len();
         self.limit = received.max(self.first) + places as u64;
@@ -183,7 +185,7 @@ impl<'t> Receiver<'t> {
         Self { line, ring: Arc::default(), received: 0, past: None, pasts: 0 }
     }
 
-    /// Goes over to the path to the next message, whose token has come.
+    /// Receives the path to the next message, whose token has arrived, into `path`.
     #[inline(always)]
     pub(super) fn take(&mut self, path: &mut CriticalPath) {
         self.look_at_next();
@@ -192,7 +194,7 @@ impl<'t> Receiver<'t> {
         self.pass_over();
     }
 
-    /// Returns the path to the next message, whose token has come.
+    /// Receives and returns the path to the next message, whose token has arrived.
     pub(super) fn take_new(&mut self) -> CriticalPath {
         self.look_at_next();
         let place = self.ring.place(self.received);
@@ -201,18 +203,18 @@ impl<'t> Receiver<'t> {
         path
     }
 
-    /// Takes in that nobody goes on from the next message.
+    /// Skips the path to the next message.
     #[inline(always)]
     pub(super) fn pass_over(&mut self) {
         self.received += 1;
-        // Release: see `Sender::find_places`.
+        // Release: pairs with `Sender::find_free_slots`.
         self.line.received.store(self.received, Ordering::Release);
         if self.received.is_multiple_of(MOST_PLACES as u64) {
             self.go_on();
         }
     }
 
-    /// Goes on to the ring of the next message that will come; gives up the rings and the pasts of those before.
+    /// Advances to the ring of the next message; frees older rings and shared sums.
     #[cold]
     fn go_on(&mut self) {
         let mut middle = self.line.middle.lock();
@@ -222,7 +224,7 @@ impl<'t> Receiver<'t> {
         }
     }
 
-    /// Goes on to the ring and the past of the next message.
+    /// Advances to the ring and the shared sums of the next message.
     #[inline(always)]
     fn look_at_next(&mut self) {
         if self.ring.is_before(self.received) {
@@ -239,21 +241,21 @@ impl<'t> Receiver<'t> {
         let mut middle = self.line.middle.lock();
         while self.pasts != wanted {
             let SentPast { number, past, .. } =
-                middle.pasts.pop_front().expect("a past comes before its paths");
+                middle.pasts.pop_front().expect("shared sums are sent before their paths");
             (self.pasts, self.past) = (number, Some(past));
         }
     }
 
     #[inline(always)]
     fn past(&self) -> &Arc<Past> {
-        self.past.as_ref().expect("a past comes before its paths")
+        self.past.as_ref().expect("shared sums are sent before their paths")
     }
 
-    /// Looks at the path to a message that was posted at this instant. Those of several are the same.
+    /// Returns a copy of the path to a message that was posted at this instant, if there is one; several have equal paths.
     #[cold]
     pub(super) fn get(&self, posted: SimTime) -> Option<CriticalPath> {
         let middle = self.line.middle.lock();
-        // Acquire: what has been sent is there.
+        // Acquire: pairs with `Sender::send`; the slots of all messages up to `sent` are written.
         for message in self.received..self.line.sent.load(Ordering::Acquire) {
             let mut rings = std::iter::once(&self.ring).chain(&middle.rings);
             let place = rings.find(|ring| !ring.is_before(message))?.place(message);
@@ -277,7 +279,7 @@ mod tests {
     use crate::ActionKind;
 
     proptest! {
-        /// However many wait, whether somebody goes on from them or not, and however often the past changes.
+        /// Any number of queued paths, received or skipped, with any changes of the shared sums.
         #[test]
         fn paths_come_in_their_order(
             steps in prop::collection::vec((0_u8..6, prop::sample::select(ActionKind::ALL.to_vec())), 1..300),

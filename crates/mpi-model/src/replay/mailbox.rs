@@ -1,9 +1,10 @@
-//! Matching at a rank that receives from any source.
+//! Message matching at a rank that receives from any source (`MPI_ANY_SOURCE`).
 //!
+//! The mailbox (SimGrid's word) holds the unexpected messages and the posted receives of such a rank.
 //! Messages prefer the receive that was posted first, receives the message that was sent first: matching is a stable
 //! marriage with common preferences on both sides, which has one solution, whatever the order in which pairs are found.
-//! A pair is certain once no message can come any more that was sent earlier. Where the first receive that accepts a
-//! message names its source, that is at once, because messages of one source come in their order; else a conditional event
+//! A pair is certain once no message that was sent earlier can arrive. Where the first receive that accepts a
+//! message names its source, that is at once, because messages of one source arrive in their order; otherwise a conditional event
 //! at the later of the two posts decides. At a rank that cancels receives nothing is certain at once.
 
 use std::collections::BTreeMap;
@@ -18,17 +19,17 @@ use crate::matching::{Context, Letter, Receive};
 use crate::request::RequestId;
 use crate::token::{Message, Token};
 
-/// All messages to a rank and all its receives that have not met.
+/// All messages to a rank and all its receives that are not matched.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Mailbox {
-    /// Whether receives may be withdrawn before their messages are sent.
+    /// The rank may cancel receives before their messages are sent.
     withdraws: bool,
     letters: BTreeMap<Sent, Letter>,
-    /// In the order in which they were posted.
+    /// Posted receives, in the order of their posts.
     receives: Vec<Posted>,
 }
 
-/// Orders messages by when they were sent; those of one instant as their senders take turns.
+/// Order of messages by the time of their send; at one instant, the order in which their senders take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Sent {
     at: SimTime,
@@ -36,16 +37,16 @@ pub(super) struct Sent {
     from: Rank,
 }
 
-/// A receive with what it accepts.
+/// A posted receive, with the messages that it accepts.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Posted {
     pub(super) receive: Receive,
     pub(super) wanted: Wanted,
-    /// Whose message it took in the recorded run, where it is from any source.
+    /// Source of its message in the recorded run, where it is from any source.
     pub(super) recorded: Option<Rank>,
 }
 
-/// Which messages a receive or a probe accepts.
+/// Messages that a receive or a probe accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Wanted {
     /// `None` for any.
@@ -55,7 +56,7 @@ pub(super) struct Wanted {
     pub(super) communicator: CommId,
 }
 
-/// A message and the receive that gets it.
+/// A matched message and receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub(super) from: Rank,
@@ -72,12 +73,12 @@ impl Wanted {
 }
 
 impl Mailbox {
-    /// Makes the mailbox of a rank that cancels receives, or does not.
+    /// Creates the mailbox of a rank that cancels receives, or does not.
     pub(super) fn new(withdraws: bool) -> Self {
         Self { withdraws, ..Self::default() }
     }
 
-    /// Takes a message in; returns the pair that it makes, if that is certain.
+    /// Adds a message; returns the pair that it makes, if that is certain.
     pub(super) fn arrive(&mut self, from: Rank, letter: Letter) -> Option<Pair> {
         let Message { posted: at, round, .. } = letter.message;
         let index = self.receives.iter().position(|posted| posted.wanted.accepts(from, &letter.message));
@@ -89,18 +90,18 @@ impl Mailbox {
         None
     }
 
-    /// Takes a receive in; returns the pair that it makes, if that is certain.
+    /// Adds a receive; returns the pair that it makes, if that is certain.
     pub(super) fn post(&mut self, posted: Posted) -> Option<Pair> {
         self.receives.push(posted);
         self.certain(self.receives.len() - 1)
     }
 
-    /// Takes out a pair that is certain, if there is one.
+    /// Removes and returns a pair that is certain, if there is one.
     pub(super) fn pop_certain(&mut self) -> Option<Pair> {
         (0..self.receives.len()).find_map(|index| self.certain(index))
     }
 
-    /// Takes out the pair of a receive if it names the source, and if no earlier receive accepts its first message.
+    /// Removes and returns the pair of a receive if it names its source and no earlier receive accepts its first message.
     fn certain(&mut self, index: usize) -> Option<Pair> {
         let posted = self.receives[index];
         let source = posted.wanted.source.filter(|_| !self.withdraws)?;
@@ -116,20 +117,20 @@ impl Mailbox {
         Some(Pair { from: source, letter, posted: self.receives.remove(index) })
     }
 
-    /// Returns when the next pair is made, as far as is known.
+    /// Returns the time of the next pair, as far as it is known.
     pub(super) fn due(&self) -> Option<SimTime> {
         self.next_pair().map(|(at, _, _)| at)
     }
 
-    /// Takes out the pair that is due.
+    /// Removes and returns the pair that is due.
     pub(super) fn pop_due(&mut self) -> Option<Pair> {
         let (_, sent, index) = self.next_pair()?;
         let letter = self.letters.remove(&sent)?;
         Some(Pair { from: sent.from, letter, posted: self.receives.remove(index) })
     }
 
-    /// Finds the pair that is made first: of the messages in their order, each with the first receive that accepts it
-    /// and that none before it takes.
+    /// Finds the pair with the earliest time. Each message in turn gets the first receive that accepts it and that no earlier
+    /// message takes.
     fn next_pair(&self) -> Option<(SimTime, Sent, usize)> {
         let mut first: Option<(SimTime, Sent, usize)> = None;
         let mut taken = vec![false; self.receives.len()];
@@ -150,7 +151,7 @@ impl Mailbox {
         first
     }
 
-    /// Returns the first message that a probe finds: one that no receive takes, as far as is known.
+    /// Returns the first message that a probe finds: one that no posted receive takes, as far as is known.
     pub(super) fn first(&self, wanted: Wanted) -> Option<(Rank, &Message)> {
         let mut taken = vec![false; self.receives.len()];
         for (sent, letter) in &self.letters {
@@ -168,7 +169,7 @@ impl Mailbox {
         None
     }
 
-    /// Takes a receive back that has got no message.
+    /// Removes an unmatched receive; returns whether there was one.
     pub(super) fn withdraw(&mut self, request: RequestId) -> bool {
         let index = self.receives.iter().position(|posted| posted.receive.request == request);
         index.map(|index| self.receives.remove(index)).is_some()
@@ -176,7 +177,7 @@ impl Mailbox {
 }
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Makes the pair that is due where the granted event is its; returns whether it was.
+    /// Matches the pair that is due if the granted event belongs to it; returns whether it did.
     pub(super) fn open_mail(
         &mut self,
         outbox: &mut Outbox<Token, M::Order>,
@@ -193,7 +194,7 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(true)
     }
 
-    /// Lets a message and a receive meet; returns the request if it is complete.
+    /// Starts the transfer of a matched pair; returns the request if it is complete.
     pub(super) fn pair(
         &mut self,
         pair: Pair,
@@ -209,7 +210,7 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(self.matched(port, &letter, posted.receive, outbox)?.then_some(request))
     }
 
-    /// Returns the port that has the path of messages from a rank to the mailbox.
+    /// Returns the port that holds the route of messages from a rank to the mailbox.
     pub(super) fn mail_port(&mut self, from: Rank) -> Result<usize, Failure<M::Error>> {
         let port = self.ports.of(Context::Mailbox, from);
         self.path(port)?;

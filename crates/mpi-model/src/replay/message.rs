@@ -1,4 +1,4 @@
-//! Sends and receives: what they cost the rank, and what happens when a message meets its receive.
+//! Sends and receives: their costs, and the transfer that starts when a message matches its receive.
 
 use pdes_core::{Bytes, Outbox, Rank};
 use trace_mmap::{Arrival, CommId, CommIdx, OutIdx, Source};
@@ -21,12 +21,12 @@ impl<M: Machine> RankProcess<'_, M> {
         bytes < self.world.parameters.detached_below
     }
 
-    /// Whether the data of a message flows before its receive is posted. What a sender waits for does not.
+    /// Returns whether a message is eager: its data flow before the receive is posted. Never where the sender waits (rendezvous).
     pub(super) fn is_eager(&self, message: &Message) -> bool {
         message.reply.is_none() && message.bytes < self.world.parameters.eager_below
     }
 
-    /// Returns the path of a port, which is looked up where it is not known yet.
+    /// Returns the route of a port, looked up on first use.
     pub(super) fn path(&mut self, port: usize) -> Result<M::Path, Failure<M::Error>> {
         let Port { peer, path: known, .. } = *self.ports.get(port);
         if let Some(path) = known {
@@ -37,7 +37,7 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(path)
     }
 
-    /// Issues a blocking send; returns the request to wait for where the message is not detached.
+    /// Issues a blocking send; returns the request to wait for, where the message is not detached.
     #[inline(always)]
     pub(super) fn send(
         &mut self,
@@ -69,7 +69,7 @@ impl<M: Machine> RankProcess<'_, M> {
         self.issue(self.address(to), bytes, detached, request, outbox);
     }
 
-    /// Where messages of an outgoing channel go.
+    /// Returns the address of messages of an outgoing channel.
     #[inline(always)]
     fn address(&self, to: OutIdx) -> Address {
         let channel = &self.trace.outgoing()[to.index()];
@@ -102,8 +102,8 @@ impl<M: Machine> RankProcess<'_, M> {
         self.issue(address, bytes, detached, request, outbox);
     }
 
-    /// Puts a message on its way, and its request into the state that follows. A message for a lane that the receiver
-    /// does not have is never received.
+    /// Sends the envelope of a message and sets the state of its request. A message to a queue that the receiver lacks is never
+    /// received.
     #[inline(always)]
     fn issue(
         &mut self,
@@ -149,7 +149,7 @@ impl<M: Machine> RankProcess<'_, M> {
         self.post_to_mailbox(Posted { receive, wanted, recorded: None }, outbox)
     }
 
-    /// Pays for a receive that does not block, before it is posted.
+    /// Charges a non-blocking receive, before it is posted.
     #[inline]
     pub(super) fn pay_for_irecv(&mut self, kind: ActionKind) {
         self.strand.clock += self.world.parameters.irecv;
@@ -228,14 +228,14 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Files a failure that may lie after the clock; see [`Token::Clash`].
+    /// Defers a failure that may lie after the clock; see [`Token::MatchError`].
     #[cold]
     pub(super) fn tell_itself(&mut self, failure: Failure<M::Error>, outbox: &mut Outbox<Token, M::Order>) {
         self.rare().clashes.push_back(failure);
         outbox.send(self.me, Token::Clash);
     }
 
-    /// Lets the data of a message flow: it starts when both sides are there, eager data when it is sent. Returns whether
+    /// Starts the transfer of a matched message: at the later of the two posts, that of eager data at the send. Returns whether
     /// the receive is complete.
     #[inline]
     pub(super) fn matched(
@@ -262,15 +262,16 @@ impl<M: Machine> RankProcess<'_, M> {
         if let Departure::Flying(flight) = departure {
             return Ok(self.await_flight(flight, receive.request, received));
         }
-        let path = path.expect("a receive is posted after its path is known");
+        let path = path.expect("the route is looked up before a receive is posted");
         let wire = bytes + self.world.parameters.envelope;
+        // A detached message that is not eager also waits for its receive, although its sender does not wait.
         let start = if departure == Departure::Sent { posted } else { posted.max(receive.posted) };
         let notice = match reply {
             None => Notice::detached(self.me, receive.request, bytes),
             Some(send) => Notice::rendezvous((self.me, receive.request), receive.posted, (peer, send)),
         };
         if let Some(order) = self.world.machine.order(Work::Transfer { path, bytes: wire }, notice) {
-            // The side that posts last starts the flow, in the order in which posts take turns: see `next_round`.
+            // The side that posts last starts the flow; flows of one instant start in the order of posts: see `next_round`.
             let place = if (posted, message.round, peer) > (receive.posted, receive.round, self.me) {
                 place(message.round, peer)
             } else {
@@ -293,7 +294,7 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(true)
     }
 
-    /// Refuses a message and a receive of one operation by its number but of two by their kinds.
+    /// Checks for a message and a receive whose operations have one number but different kinds.
     #[inline]
     pub(super) fn check_operation(&mut self, port: usize) -> Result<(), Failure<M::Error>> {
         match self.ports.clash(port, contradict) {
@@ -348,19 +349,19 @@ impl<M: Machine> RankProcess<'_, M> {
     }
 }
 
-/// Where a message goes.
+/// Destination of a message.
 #[derive(Clone, Copy, Debug)]
 struct Address {
     to: Rank,
-    /// `None` where nobody receives it.
+    /// Queue of the receiver; `None` where nobody receives the message.
     lane: Option<Lane>,
-    /// The outgoing channel of the trace, for messages of the program.
+    /// Outgoing channel of the trace, for messages of the program.
     channel: Option<OutIdx>,
     tag: u32,
     communicator: CommId,
 }
 
-/// Where a flow stands among those that start at one instant.
+/// Returns the order number of a flow among those that start at one instant.
 pub(super) fn place(round: u32, rank: Rank) -> u64 {
     u64::from(round) << 32 | u64::from(rank.get())
 }

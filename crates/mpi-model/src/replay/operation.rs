@@ -18,56 +18,56 @@ use crate::statistics::ActionKind;
 use crate::token::Token;
 use crate::wait_state::WaitState;
 
-/// The size of an announcement.
+/// Size of an announcement.
 const ANNOUNCEMENT: Bytes = Bytes::new(1);
 
 /// A collective operation in progress.
 pub(super) struct Operation<'t> {
     pub(super) kind: ActionKind,
-    /// The tag of its messages.
+    /// Tag of its messages.
     pub(super) tag: u32,
     pub(super) communicator: &'t Communicator,
-    /// The action that it carries out.
+    /// Action that the operation carries out.
     origin: Origin,
     schedule: Schedule<'t>,
-    /// How many steps the schedule has given, and what answers it got.
+    /// Number of steps taken from the schedule, and the answers to them.
     taken: u64,
     answers: Vec<Answer>,
-    /// The answer to its last step.
+    /// Answer to its last step.
     pub(super) answer: Answer,
     pub(super) strand: Strand,
-    /// Its requests that no wait has completed yet, in the order in which they were made.
+    /// Its requests that no wait has completed yet, in the order of creation.
     requests: Vec<RequestId>,
     pub(super) wait: Wait,
-    /// Its looks in vain since the last that found something.
+    /// Number of failed polls since the last successful one.
     pub(super) vain: u32,
-    /// What the program waits for, unless the operation blocks.
+    /// Request of the program; `None` for a blocking operation.
     pub(super) request: Option<RequestId>,
-    /// For whom it has waited.
+    /// Attribution of its waits.
     scope: Scope,
-    /// What led to where it is, unless it blocks.
+    /// Critical path to its clock; `None` for a blocking operation.
     path: Option<CriticalPath>,
 }
 
-/// The action of the trace that an operation carries out.
+/// Action of the trace that an operation carries out.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Origin {
-    /// A collective operation on the world.
+    /// A blocking collective operation on `MPI_COMM_WORLD`.
     Collective(CollectiveId),
     /// A call.
     Call(CallId),
 }
 
-/// What an action of the trace asks for.
+/// Operation of an action of the trace, before it begins.
 pub(super) struct Plan<'t> {
     pub(super) kind: ActionKind,
     pub(super) communicator: &'t Communicator,
     pub(super) schedule: Schedule<'t>,
-    /// Its request, unless it blocks.
+    /// Slot of its request; `None` for a blocking operation.
     pub(super) slot: Option<Slot>,
 }
 
-/// An operation in progress, but for what follows from the trace.
+/// State of an operation in progress that does not follow from the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct OperationState {
     origin: Origin,
@@ -91,7 +91,7 @@ impl OperationState {
     }
 }
 
-/// What an operation waits for.
+/// Event for which an operation waits.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Wait {
     Nothing,
@@ -99,21 +99,21 @@ pub(super) enum Wait {
     One(RequestId),
     /// A combined send and receive.
     Two([RequestId; 2]),
-    /// All its requests, in the order in which they end.
+    /// All its requests, in the order of completion.
     All,
-    /// All its requests from this one on, one after the other.
+    /// All its requests from `next` on, one after the other.
     Each {
         next: usize,
     },
-    /// One of its requests, by its place.
+    /// One of its requests, by index.
     Request(usize),
     /// Work of the machine.
     Work,
-    /// The time that a member tells.
+    /// Time from a member.
     Hear(RequestId),
-    /// What a member lets this one know.
+    /// Numbers from a member.
     Learn(RequestId),
-    /// A look for an announcement of this rank to be granted: first to pay for it, then to look.
+    /// A poll for an announcement of `from` to be granted: first to pay for it, then to carry it out.
     Look {
         from: Rank,
         paid: bool,
@@ -121,7 +121,7 @@ pub(super) enum Wait {
 }
 
 impl<'t, M: Machine> RankProcess<'t, M> {
-    /// Begins an operation. One that blocks is carried out as far as possible.
+    /// Begins an operation and runs it as far as possible.
     pub(super) fn begin_operation(
         &mut self,
         origin: Origin,
@@ -170,8 +170,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Counts the operations on a communicator. All its ranks call them in the same order, so that the number tells
-    /// which message belongs to which.
+    /// Counts the operations on a communicator. All its ranks call them in the same order, so that the number assigns messages to
+    /// operations.
     fn number_on(&mut self, communicator: &Communicator) -> u32 {
         let calls = match communicator.id {
             CommId::WORLD => &mut self.on_world,
@@ -183,7 +183,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 
     fn vacant_operation(&mut self) -> OperationIndex {
         let index = self.operations.iter().position(Option::is_none).unwrap_or_else(|| {
-            // No room for more: there are millions of ranks.
+            // Exact capacity: there may be millions of ranks.
             self.operations.reserve_exact(1);
             self.operations.push(None);
             self.operations.len() - 1
@@ -191,7 +191,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         OperationIndex(index as u32)
     }
 
-    /// Goes on with the operation for which the program waits.
+    /// Resumes the operation for which the program waits.
     pub(super) fn go_on_with(
         &mut self,
         index: OperationIndex,
@@ -203,14 +203,15 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Carries an operation out as far as possible; returns its kind where it has ended.
+    /// Runs an operation as far as possible; returns its kind where it has ended.
     pub(super) fn run_operation(
         &mut self,
         index: OperationIndex,
         outbox: &mut Outbox<Token, M::Order>,
     ) -> Result<Option<ActionKind>, Failure<M::Error>> {
         let taken = self.operations[index.index()].take();
-        let mut operation = taken.expect("an operation that is waited for is in progress");
+        let mut operation = taken.expect("an awaited operation is in progress");
+        // The operation runs as the current thread of control: its clock, waits and path stand in for those of the program.
         std::mem::swap(&mut self.strand, &mut operation.strand);
         self.swap_scope(&mut operation.scope);
         self.swap_path(&mut operation.path);
@@ -261,7 +262,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Returns whether an operation need not wait any longer.
+    /// Returns whether the wait of an operation is over.
     fn is_over(&self, index: OperationIndex, operation: &Operation<'_>) -> bool {
         let is_pending = |request| matches!(self.requests.get(request), Request::Pending(_));
         match operation.wait {
@@ -275,7 +276,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Moves the clock past what the operation has waited for.
+    /// Advances the clock past the events for which the operation has waited, and charges them.
     fn complete_wait(&mut self, operation: &mut Operation<'_>) {
         let kind = operation.kind;
         match std::mem::replace(&mut operation.wait, Wait::Nothing) {
@@ -307,15 +308,15 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Completes a request and gives it up, without a cost.
+    /// Completes and frees a request, at no cost.
     pub(super) fn take_part(&mut self, request: RequestId) -> Option<Completion> {
         let completion = self.requests.take(request);
         self.requests.release_part(request);
         completion
     }
 
-    /// Completes requests and gives them up. The library takes what is complete first and pays for one after the other;
-    /// among those that are complete at once, the order does not change the sum.
+    /// Completes and frees requests, in the order of time, and charges each; among those of one instant, the order does not change
+    /// the sum.
     fn take_parts(&mut self, kind: ActionKind, requests: &mut Vec<RequestId>) {
         let partner = self.last_partner(requests.iter().copied());
         self.gather_causes(|rank, due| due.extend(rank.complete_later(requests.iter().copied())));
@@ -468,7 +469,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.receive_collective(from, operation.communicator.id, tag, capacity, request, outbox)
     }
 
-    /// Takes in that a request of an operation is complete; returns whether the program can go on.
+    /// Handles the completion of a request of an operation; returns whether the program can resume.
     pub(super) fn part_completed(
         &mut self,
         index: OperationIndex,
@@ -483,7 +484,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Ok(ended && self.awaited == Some(request))
     }
 
-    /// Takes in that the machine has done what an operation had it do; returns whether the program can go on.
+    /// Handles the end of work that the machine did for an operation; returns whether the program can resume.
     pub(super) fn work_done(
         &mut self,
         index: OperationIndex,
@@ -497,7 +498,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.part_completed(index, outbox)
     }
 
-    /// Returns what keeps an operation waiting.
+    /// Returns the event for which an operation waits.
     pub(super) fn operation_waits(&self, index: OperationIndex) -> Option<Awaited> {
         let operation = self.operations[index.index()].as_ref()?;
         let pending = |request| match self.requests.get(request) {
@@ -512,7 +513,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Finds the operation in progress whose request has this place.
+    /// Returns the operation in progress with this request.
     pub(super) fn operation_at(&self, request: RequestId) -> Option<OperationIndex> {
         let found = self.operations.iter().position(|operation| {
             operation.as_deref().is_some_and(|operation| operation.request == Some(request))
@@ -521,7 +522,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
     }
 }
 
-/// The member that has told the time, and beside it how long the data take.
+/// Returns the readiness of the member that sent the time, which is earlier by the duration of the data.
 fn told_by(told: Completion) -> Partner {
     let delay = told.received.map_or(SimDuration::ZERO, |picos| SimDuration::from_picos(picos.get()));
     let ready =
@@ -530,7 +531,7 @@ fn told_by(told: Completion) -> Partner {
 }
 
 impl<'t, M: Machine> RankProcess<'t, M> {
-    /// Makes an operation go on from a state; `None` where the trace asks for no such operation.
+    /// Restores an operation from a state; `None` where the trace has no such operation.
     pub(super) fn take_up_operation(&self, state: OperationState) -> Option<Operation<'t>> {
         let OperationState {
             origin,
@@ -574,7 +575,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
 }
 
 impl Operation<'_> {
-    /// Takes the next step of the schedule, with what it is to know of the last one.
+    /// Takes the next step of the schedule, given the answer to the last one.
     #[inline]
     fn next_step(&mut self) -> Option<Step> {
         let answer = std::mem::take(&mut self.answer);

@@ -1,10 +1,10 @@
-//! Calls that complete what is complete first.
+//! Calls whose outcome depends on time: waitany, waitsome, and tests.
 //!
-//! Where outcomes are as [recorded](crate::Outcomes::Recorded), they complete what they completed in the recorded run, and
-//! need no conditional events. Where they are [reenacted](crate::Outcomes::Reenact), they complete as many requests as in
-//! the recorded run, but those that are complete first in the simulated one. What the trace says later of a request that
-//! was to be complete then concerns one that is still pending in its place. Requests that a test completed earlier than in
-//! the recorded run are gone from then on.
+//! Where outcomes are [recorded](crate::Outcomes::Recorded), the calls complete the requests of the recorded run, and
+//! need no conditional events. Where they are [reenacted](crate::Outcomes::Reenact), the calls complete as many requests as in
+//! the recorded run, but those that are complete first in the simulated one. Later uses in the trace of a request that
+//! should be complete by then concern one that is still pending in its place. Requests that a test completed earlier than in
+//! the recorded run are inactive from then on.
 
 use std::slice;
 
@@ -24,7 +24,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.world.parameters.outcomes == Outcomes::Reenact
     }
 
-    /// The requests on which a call waits, or at which it looks.
+    /// Returns the requests that a call waits for, or tests.
     pub(super) fn slots(&self, call: CallId) -> &'t [Slot] {
         match self.trace.call(call) {
             Call::Waitall { slots }
@@ -38,7 +38,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// The requests that a call completed in the recorded run.
+    /// Returns the requests that a call completed in the recorded run.
     pub(super) fn recorded(&self, call: CallId) -> &'t [Slot] {
         match self.trace.call(call) {
             Call::Waitall { slots } | Call::Testall { slots, done: true } => slots,
@@ -49,7 +49,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// The requests that a call has to complete where there is no choice.
+    /// Returns the requests that a call has to complete where there is no choice.
     pub(super) fn needed(&self, call: CallId) -> &'t [Slot] {
         if self.is_reenacted() { self.slots(call) } else { self.recorded(call) }
     }
@@ -66,7 +66,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         !matches!(self.state(*slot), Request::Inactive)
     }
 
-    /// Completes as many requests of a call as in the recorded run.
+    /// Begins a call that completes as many requests as in the recorded run.
     pub(super) fn wait_for_first(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
         let active = self.slots(call).iter().filter(|slot| self.is_active(slot)).count();
         let left = self.recorded(call).iter().filter(|slot| self.is_active(slot)).count();
@@ -77,7 +77,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         self.choose_first(call, left as u32, kind, false, false)
     }
 
-    /// Completes what is complete first, until there are as many as in the recorded run.
+    /// Completes the requests that are complete first, until there are as many as in the recorded run.
     pub(super) fn choose_first(
         &mut self,
         call: CallId,
@@ -109,19 +109,19 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Ok(self.end(kind))
     }
 
-    /// Keeps a call pending until its next event is due.
+    /// Keeps an action pending until its next event is due.
     pub(super) fn hold(&mut self, pending: Pending) -> Flow {
         self.pending = pending;
         self.awaited = None;
         self.blocked()
     }
 
-    /// When the first request of a call is complete, as far as is known.
+    /// Returns the earliest completion of a request of a call, as far as it is known.
     fn first_complete(&self, call: CallId) -> Option<SimTime> {
         self.complete_by(call, SimTime::MAX).map(|(_, completion)| completion.at).min()
     }
 
-    /// The requests of a call that are complete by an instant, in the order of the call.
+    /// Returns the requests of a call that are complete by an instant, in the order of the call.
     pub(super) fn complete_by(
         &self,
         call: CallId,
@@ -133,8 +133,8 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         })
     }
 
-    /// Lets requests that were complete in the recorded run, but were not chosen now, stand for those that were chosen;
-    /// returns whether the same were chosen.
+    /// Swaps the slots of requests that were complete in the recorded run but not chosen now with those of the chosen ones; returns
+    /// whether the same requests were chosen.
     fn exchange_chosen(&mut self, call: CallId) -> bool {
         let recorded = self.recorded(call);
         let chosen = std::mem::take(&mut self.places().chosen);
@@ -151,7 +151,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         swaps.is_empty()
     }
 
-    /// When the pending call is decided, as far as is known.
+    /// Returns the time at which the pending call is decided, as far as it is known.
     pub(super) fn outcome_due(&self) -> Option<SimTime> {
         let at = match self.pending {
             Pending::First { call, .. } => self.first_complete(call)?,
@@ -162,7 +162,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         Some(at.max(self.strand.clock))
     }
 
-    /// What the pending call waits for, where nothing decides it.
+    /// Returns the event for which the pending call waits, where nothing decides it.
     pub(super) fn outcome_waits(&self) -> Option<Awaited> {
         match self.pending {
             Pending::First { call, .. } => self.slots(call).iter().find_map(|&slot| match self.state(slot) {
@@ -174,7 +174,7 @@ impl<'t, M: Machine> RankProcess<'t, M> {
         }
     }
 
-    /// Looks at requests, whether they are complete.
+    /// Begins a test of requests.
     pub(super) fn look_at(&mut self, call: CallId) -> Outcome<M::Error> {
         if !self.is_reenacted() {
             self.strand.clock += self.world.parameters.test;

@@ -1,4 +1,4 @@
-//! Since when the other sides of requests have been there: what tells waiting for a rank from waiting for data.
+//! Readiness of the peers of requests: separates waiting for a rank (wait states) from waiting for data (transfer).
 
 use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
@@ -11,32 +11,32 @@ use crate::request::{Completion, Request, RequestId};
 use crate::statistics::ActionKind;
 use crate::wait_state::WaitState;
 
-/// The other sides of the requests of a rank.
+/// Peers of the requests of a rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Partners {
     of_program: Box<[Partner]>,
     of_parts: Vec<Partner>,
     scope: Scope,
-    /// What has not been counted yet, where messages and waits are counted; that is not kept with the state of a rank.
+    /// Buffered values of histograms, if requested; not part of the saved state of a rank.
     #[serde(skip)]
     samples: Option<Box<Samples>>,
 }
 
-/// The other side of a request. Of several the last one counts.
+/// Peer of a request. The greatest is the last one to be ready, which counts where several requests are completed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Partner {
-    /// When it was there.
+    /// Time at which it was ready.
     pub(super) ready: SimTime,
-    /// What waiting for it is.
+    /// Wait state of waiting for it.
     pub(super) state: WaitState,
 }
 
-/// Whose waiting is accounted for: that of the program, or else of an operation beside it, of which only the last partner
-/// matters, for whom the program will wait.
+/// Attribution of waits: `None` attributes those of the program at once; a non-blocking operation only keeps its last peer, for
+/// which the program will wait.
 pub(super) type Scope = Option<Partner>;
 
 impl Partner {
-    /// A side that has always been there.
+    /// A peer that has always been ready.
     pub(super) const NOBODY: Self = Self { ready: SimTime::ZERO, state: WaitState::LateSender };
 }
 
@@ -47,7 +47,7 @@ impl Default for Partner {
 }
 
 impl Partners {
-    /// Makes the table for so many requests of the program, and counts messages and waits, or does not.
+    /// Creates the table for this many requests of the program; with histograms of messages and waits, or not.
     pub(super) fn new(requests: usize, counts: bool) -> Self {
         let samples = counts.then(Box::default);
         Self {
@@ -58,7 +58,7 @@ impl Partners {
         }
     }
 
-    /// Takes in who is on the other side of a request.
+    /// Sets the peer of a request.
     #[inline(always)]
     pub(super) fn meet(&mut self, request: RequestId, partner: Partner) {
         match request.place() {
@@ -75,24 +75,24 @@ impl Partners {
         self.of_parts[part] = partner;
     }
 
-    /// Returns who is on the other side of a request that is complete.
+    /// Returns the peer of a complete request.
     #[inline]
     pub(super) fn of(&self, request: RequestId) -> Partner {
         match request.place() {
             Ok(slot) => self.of_program[slot],
-            // Nobody may ever have been on the other side.
+            // A request without a match has no peer.
             Err(part) => self.of_parts.get(part).copied().unwrap_or_default(),
         }
     }
 
-    /// Moves the partners of the program's requests on in time.
+    /// Shifts the peers of the program's requests in time.
     pub(super) fn delay(&mut self, time: SimDuration) {
         self.of_program.iter_mut().for_each(|partner| partner.ready = partner.ready.saturating_add(time));
     }
 }
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Takes in since when the other side of a request has been there.
+    /// Records the time at which the peer of a request was ready, if a breakdown is requested.
     #[inline(always)]
     pub(super) fn meet(&mut self, request: RequestId, state: WaitState, ready: SimTime) {
         if let Some(partners) = &mut self.partners {
@@ -100,21 +100,21 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Accounts for what an operation waits from now on, instead of what has been in its place; doing it again undoes it.
+    /// Swaps the attribution of waits with that of an operation; a second call undoes the first.
     pub(super) fn swap_scope(&mut self, scope: &mut Scope) {
         if let Some(partners) = &mut self.partners {
             std::mem::swap(&mut partners.scope, scope);
         }
     }
 
-    /// Lets the program know of an operation that has ended beside it for whom that waited last.
+    /// Makes the last peer of a non-blocking operation that has ended the peer of its request.
     pub(super) fn meet_operation(&mut self, request: RequestId, scope: Scope) {
         if let (Some(partners), Some(last)) = (&mut self.partners, scope) {
             partners.meet(request, last);
         }
     }
 
-    /// Returns the last partner of those requests that are complete after now; `None` where nobody asks.
+    /// Returns the last peer of those requests that are complete after now; `None` without a breakdown.
     pub(super) fn last_partner(&self, requests: impl Iterator<Item = RequestId>) -> Option<Partner> {
         let partners = self.partners.as_deref()?;
         let later = requests.filter_map(|request| match self.requests.get(request) {
@@ -127,7 +127,7 @@ impl<M: Machine> RankProcess<'_, M> {
         later.max()
     }
 
-    /// Waits until this instant, if it has not passed, until then or earlier for the other side of a request.
+    /// Advances the clock to `at`, unless it has passed; the wait is first for the peer of a request, then for data.
     #[inline(always)]
     pub(super) fn wait_for(&mut self, request: RequestId, at: SimTime, kind: ActionKind) {
         if at > self.strand.clock {
@@ -141,7 +141,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Waits until this instant, if it has not passed, until then or earlier for this partner.
+    /// Advances the clock to `at`, unless it has passed; the wait is first for this peer, then for data.
     pub(super) fn wait_until(&mut self, at: SimTime, kind: ActionKind, partner: Partner) {
         if at > self.strand.clock {
             self.account_for(at, kind, partner);
@@ -152,7 +152,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    // Out of the way of replays that do not ask.
+    // Out of line: most replays have no breakdown.
     #[inline(never)]
     fn account_for_request(&mut self, request: RequestId, at: SimTime, kind: ActionKind) {
         if let Some(partners) = self.partners.as_deref() {
@@ -160,7 +160,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Accounts for a wait from now on until this instant.
+    /// Attributes a wait from now until `at`.
     #[inline(always)]
     fn account_for(&mut self, at: SimTime, kind: ActionKind, Partner { ready, state }: Partner) {
         let now = self.strand.clock;
@@ -178,7 +178,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Counts a message that arrives at this instant, and records it, where messages are counted and recorded.
+    /// Records the arrival of a message at `at`, in the timeline and the histograms, where requested.
     #[inline(always)]
     pub(super) fn take_arrival(&mut self, request: RequestId, at: SimTime) {
         self.record_arrival(request, at);
@@ -196,7 +196,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Counts a value, where values are counted.
+    /// Adds a value to the histograms, where requested.
     #[inline(always)]
     pub(super) fn sample(&mut self, quantity: Quantity, value: u64) {
         if self.world.pool.is_some() {
@@ -214,7 +214,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Has all values counted.
+    /// Moves buffered values to the histograms.
     pub(super) fn flush_samples(&mut self) {
         if let Some(Partners { samples: Some(samples), .. }) = self.partners.as_deref_mut()
             && let Some(pool) = &self.world.pool
@@ -223,7 +223,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Takes in that time passes in an action of this kind in which data are under way.
+    /// Attributes time in an action of this kind to the transfer of data.
     pub(super) fn add_transfer(&mut self, kind: ActionKind, data: Alone) {
         if self.partners.as_deref().is_some_and(|partners| partners.scope.is_none()) {
             self.statistics.block(kind, WaitState::LateSender, SimDuration::ZERO, data.time);

@@ -1,29 +1,29 @@
-//! What messages take alone on their way, kept for the sizes that they have had last.
+//! Cache of transfer times without contention, by message size.
 
 use pdes_core::Bytes;
 
 use crate::machine::Passage;
 
-/// Sizes that are kept: most messages between two ranks are of few.
+/// Number of cached sizes: most messages between two ranks have few.
 const KEPT: usize = 4;
 
-/// What the messages of one way take, by their size on the wire.
+/// Transfer times on one route, by size on the wire.
 #[derive(Debug, Default)]
 pub(super) struct Passages {
-    /// The one asked for last.
+    /// Result of the last query.
     last: Option<(Bytes, Passage)>,
-    /// Those looked up last come last.
+    /// Cached entries, the oldest first.
     kept: Vec<(Bytes, Passage)>,
 }
 
 impl Passages {
-    /// Returns what a message takes that is as large as the last one.
+    /// Returns the last result if it was for this size.
     #[inline]
     pub(super) fn again(&self, bytes: Bytes) -> Option<Passage> {
         self.last.filter(|&(size, _)| size == bytes).map(|(_, known)| known)
     }
 
-    /// Returns what a message takes, which is looked up where it is not known.
+    /// Returns the transfer time of a message, obtained from `compute` on a miss.
     pub(super) fn of(&mut self, bytes: Bytes, look_up: impl FnOnce() -> Passage) -> Passage {
         let known = self.kept.iter().find(|(size, _)| *size == bytes).copied();
         let found = known.unwrap_or_else(|| self.keep(bytes, look_up()));

@@ -1,4 +1,4 @@
-//! What is left to do of an action that waits for requests.
+//! Remainder of an action that waits.
 
 use pdes_core::{Outbox, Pause, SimTime};
 use serde::{Deserialize, Serialize};
@@ -11,38 +11,38 @@ use crate::request::{Completion, OperationIndex, Request, RequestId, Requests};
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
-/// The rest of the action in progress.
+/// Remainder of the action in progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Pending {
     /// No action is in progress.
     Nothing,
     /// An action waits for one request.
     One { request: RequestId, kind: ActionKind },
-    /// An action waits for all requests of a range, in the order in which they end. None is pending before `scanned`.
+    /// An action waits for all requests in `from..to`, in the order in which they end. None is pending before `scanned`.
     All { from: RequestId, to: RequestId, scanned: RequestId, kind: ActionKind },
     /// An action waits for all requests of a call, none of which is pending before number `scanned`.
     Listed { call: CallId, scanned: usize, kind: ActionKind },
-    /// A collective operation that blocks.
+    /// A blocking collective operation.
     Operation { index: OperationIndex },
-    /// The requests that are still pending at the end of the trace, from number `next` on.
+    /// The end of the trace waits for requests that are still pending, from number `next` on.
     AtEnd { next: usize },
-    /// The machine works for the rank, or has done so.
+    /// The machine does work for the rank, or has done it.
     Work { kind: ActionKind, done: bool },
-    /// A call that completes what is complete first; so many of its requests are still to be chosen. Whether it has come out
-    /// otherwise than recorded already.
+    /// A call completes those of its requests that are complete first; `left` are still to be chosen. `differs` from the recorded
+    /// outcome already, or not.
     First { call: CallId, left: u32, kind: ActionKind, differs: bool },
-    /// A look at requests or messages that waits to be granted: first to pay for it, then to look.
+    /// A poll of requests or messages waits to be granted: first to pay for it, then to carry it out.
     Look { look: Look, paid: bool },
-    /// A probe for a message from any source.
+    /// A blocking probe.
     Probe { call: CallId, kind: ActionKind },
 }
 
-/// A look whose price and outcome depend on what happens before.
+/// A poll whose price and outcome depend on earlier events.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Look {
-    /// At one request, with no outcome recorded.
+    /// Test of one request, with no recorded outcome.
     Test { request: RequestId },
-    /// A call.
+    /// Test or probe of a call, with a recorded outcome.
     Call(CallId),
 }
 
@@ -51,12 +51,12 @@ impl Pending {
         Self::All { from, to, scanned: from, kind }
     }
 
-    /// Whether an action is in progress.
+    /// Returns whether an action is in progress.
     pub(super) fn is_some(&self) -> bool {
         !matches!(self, Self::Nothing)
     }
 
-    /// Whether what is pending is decided by a conditional event.
+    /// Returns whether a conditional event decides the action.
     #[inline]
     pub(super) fn depends_on_time(&self) -> bool {
         matches!(self, Self::First { .. } | Self::Look { .. } | Self::Probe { .. })
@@ -64,7 +64,7 @@ impl Pending {
 }
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Goes on with the action in progress, if there is one.
+    /// Resumes the action in progress, if there is one.
     #[inline]
     pub(super) fn proceed(
         &mut self,
@@ -85,7 +85,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Completes the requests of an action, or keeps the action pending where one of them is.
+    /// Completes the requests of an action, or keeps the action pending while one of them is.
     #[inline]
     pub(super) fn complete(&mut self, pending: Pending) -> Outcome<M::Error> {
         match pending {
@@ -105,7 +105,7 @@ impl<M: Machine> RankProcess<'_, M> {
             },
             Pending::Listed { call, scanned, kind } => Ok(self.complete_listed(call, scanned, kind)),
             Pending::AtEnd { next } => self.complete_at_end(next),
-            _ => unreachable!("there are no requests to complete"),
+            _ => unreachable!("the pending action waits for requests"),
         }
     }
 
@@ -115,8 +115,8 @@ impl<M: Machine> RankProcess<'_, M> {
         self.blocked()
     }
 
-    /// Returns whether the program can go on, now that the request for which it waited is complete; else it waits for the
-    /// next one of its action.
+    /// Returns whether the program can resume, now that the awaited request is complete; otherwise it waits for the next request of
+    /// its action.
     #[inline]
     pub(super) fn is_last_awaited(&mut self) -> bool {
         let Pending::All { to, scanned, .. } = &mut self.pending else { return true };
@@ -126,7 +126,7 @@ impl<M: Machine> RankProcess<'_, M> {
         false
     }
 
-    /// Completes all requests of a range, none of which is pending.
+    /// Completes all requests in `from..to`, none of which is pending.
     fn take_all(&mut self, from: RequestId, to: RequestId, kind: ActionKind) -> Flow {
         let partner = self.last_partner(Requests::between(from, to));
         self.gather_causes(|rank, due| due.extend(rank.complete_later(Requests::between(from, to))));
@@ -140,8 +140,8 @@ impl<M: Machine> RankProcess<'_, M> {
         self.end(kind)
     }
 
-    /// The library takes what is complete first and pays for one after the other; among those that are complete at once,
-    /// the order does not change the sum.
+    /// Waits for completions in the order of time and charges each; among those of one instant, the order does not change the
+    /// sum.
     pub(super) fn settle_all(
         &mut self,
         mut completions: Vec<Completion>,

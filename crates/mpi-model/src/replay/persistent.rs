@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::statistics::ActionKind;
 use crate::token::Token;
 
-/// What a persistent request does each time it is started.
+/// Operation that a persistent request starts each time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Persistent {
     Send { mode: SendMode, to: Option<OutIdx>, bytes: Bytes },
@@ -37,7 +37,7 @@ impl<M: Machine> RankProcess<'_, M> {
                 self.pay_for_irecv(ActionKind::Start);
                 self.receive_call(from, bytes, request, outbox)
             }
-            None => unreachable!("the trace's reader refuses to start what is not persistent"),
+            None => unreachable!("the reader of traces rejects a start of a request that is not persistent"),
         }
     }
 }

@@ -1,33 +1,33 @@
-//! Which request stands for which place of the trace.
+//! Map from the slots of the trace to requests of the replay.
 
 use serde::{Deserialize, Serialize};
 use trace_mmap::Slot;
 
-/// Maps the places of the trace to those where requests are.
+/// A permutation of request slots.
 ///
-/// They are the same until a call completes another request than it did in the recorded run. From then on what the trace
-/// says of the one concerns the other.
+/// It is the identity until a call completes another request than in the recorded run. From then on, the trace's later uses of
+/// the one concern the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Places {
-    /// The place for each of the trace, up to the last one that is another.
+    /// Slot of the replay for each slot of the trace, up to the last one that differs.
     table: Vec<u32>,
-    /// What the call in progress has completed so far.
+    /// Slots that the call in progress has completed so far.
     pub(super) chosen: Vec<Slot>,
 }
 
 impl Places {
-    /// Returns where the request of a place of the trace is.
+    /// Returns the slot of the replay for a slot of the trace.
     #[inline]
     pub(super) fn of(&self, slot: Slot) -> Slot {
         self.table.get(slot.index()).map_or(slot, |&place| Slot::new(place))
     }
 
-    /// Returns whether no place has ever stood for another.
+    /// Returns whether no slots have ever been swapped.
     pub(super) fn are_those_of_the_trace(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// Lets two places of the trace change what they stand for.
+    /// Swaps the requests of two slots of the trace.
     pub(super) fn swap(&mut self, one: Slot, other: Slot) {
         let needed = one.index().max(other.index()) as u32 + 1;
         let known = self.table.len() as u32;

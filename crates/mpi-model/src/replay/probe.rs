@@ -1,4 +1,4 @@
-//! Probes: looks for messages that no receive has taken.
+//! Probes for unexpected messages.
 
 use pdes_core::SimTime;
 use trace_mmap::{Call, CallId, Incoming, Source};
@@ -14,7 +14,7 @@ use crate::token::{Lane, Message};
 use crate::wait_state::WaitState;
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Waits until there is a message.
+    /// Begins a blocking probe.
     pub(super) fn probe(&mut self, call: CallId, kind: ActionKind) -> Outcome<M::Error> {
         if self.probed_source(call) == Source::Nobody {
             return Ok(self.end(kind));
@@ -22,7 +22,7 @@ impl<M: Machine> RankProcess<'_, M> {
         self.probe_any(call, kind, false)
     }
 
-    /// Goes on once a message is certain to be the first one.
+    /// Ends a probe once a message is certain to be the first one.
     pub(super) fn probe_any(&mut self, call: CallId, kind: ActionKind, granted: bool) -> Outcome<M::Error> {
         match self.first_probed(call) {
             Some(at) if granted => {
@@ -34,7 +34,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Looks whether there is a message by now.
+    /// Begins a non-blocking probe.
     pub(super) fn iprobe(&mut self, call: CallId) -> Outcome<M::Error> {
         if self.is_reenacted() {
             return Ok(self.hold(Pending::Look { look: Look::Call(call), paid: false }));
@@ -46,7 +46,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Decides a look for a message that has been paid for. One that found a message in the recorded run waits for it.
+    /// Decides a non-blocking probe that has been paid for. One that found a message in the recorded run waits for it.
     pub(super) fn decide_iprobe(&mut self, call: CallId) -> Outcome<M::Error> {
         let found = match self.probed_source(call) {
             Source::Nobody => true,
@@ -67,17 +67,17 @@ impl<M: Machine> RankProcess<'_, M> {
     fn probed_source(&self, call: CallId) -> Source {
         match *self.trace.call(call) {
             Call::Probe { from } | Call::Iprobe { from, .. } => from,
-            _ => unreachable!("only probes look for messages"),
+            _ => unreachable!("the call is a probe"),
         }
     }
 
-    /// When the first message was sent that a probe finds, as far as is known. Where the trace says whose message it found,
-    /// it is that rank's, because what follows in the trace receives it by name.
+    /// Returns the send time of the first message that a probe finds, as far as it is known. Where the trace has the source of the
+    /// message, it is a message of that rank, because the trace then receives it by name.
     pub(super) fn first_probed(&self, call: CallId) -> Option<SimTime> {
         self.first_message(call).map(|(_, message)| message.posted)
     }
 
-    /// The first message that a probe finds, and how it came.
+    /// Returns the first message that a probe finds, and its queue.
     pub(super) fn first_message(&self, call: CallId) -> Option<(Lane, &Message)> {
         let from = self.probed_source(call);
         let wanted = self.wanted(from)?;
@@ -95,7 +95,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// What a source accepts; `None` for nothing.
+    /// Returns the filter of a source; `None` for `MPI_PROC_NULL`.
     pub(super) fn wanted(&self, from: Source) -> Option<Wanted> {
         match from {
             Source::Nobody => None,
@@ -107,13 +107,13 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// What an incoming channel accepts.
+    /// Returns the filter of an incoming channel.
     pub(super) fn wanted_from(&self, incoming: &Incoming) -> Wanted {
         let communicator = self.communicator(incoming.communicator);
         Wanted { source: Some(incoming.peer), tag: incoming.tag.map(|tag| tag.get() as u32), communicator }
     }
 
-    /// For whose message a probe waits.
+    /// Returns the event for which a probe waits.
     pub(super) fn probed(&self, call: CallId) -> Awaited {
         let source = self.wanted(self.probed_source(call)).and_then(|wanted| wanted.source);
         source.map_or(Awaited::AnySender, Awaited::Sender)

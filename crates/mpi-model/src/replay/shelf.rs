@@ -1,7 +1,7 @@
-//! Critical paths that have been sent along with messages, until the messages are received.
+//! Critical paths in flight: sent along with messages and not received yet.
 //!
-//! They lie beside the tokens, which are as large with them as without: a token between ranks of one process of the operating
-//! system finds its path on the receiver's shelf; to another process the path goes in pieces, before the token.
+//! They are kept beside the tokens, whose size does not grow: the receiver of a token from a rank of its own process of the
+//! operating system finds the path in its store; to another process the path is sent in fragments, before the token.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,18 +15,18 @@ use crate::critical_path::CriticalPath;
 use crate::request::RequestId;
 use crate::token::{Lane, Message, Piece};
 
-/// Names what a path came with, among all that is under way to a rank.
+/// Key of a path in flight to a rank: the message or arrival with which it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// A message to a port of the trace.
     Port(ToPort),
-    /// Another message: a rank posts no two of one round at one instant, and tells no member the same twice.
+    /// Another message: no two posts of a rank have one round and instant, and no member sends another the same time twice.
     Message { from: Rank, round: u32, posted: SimTime, tag: u32, communicator: CommId },
-    /// The arrival of what a request of the rank has sent.
+    /// Arrival of the message that a request of the rank has sent.
     Arrival(RequestId),
 }
 
-/// Names a message to a port, by when it was posted and in which round: all messages to a port are from one rank.
+/// Key of a message to a port, by the time and round of its post: all messages to a port are from one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ToPort {
     pub(super) port: PortId,
@@ -34,18 +34,19 @@ pub(super) struct ToPort {
     pub(super) round: u32,
 }
 
-/// The shelves of the ranks of a process of the operating system; `None` for those of others.
+/// Stores of the ranks of this process of the operating system; `None` for other ranks.
 #[derive(Debug)]
 pub(super) struct Shelves {
     of_rank: Vec<Option<Shelf>>,
-    /// Pieces of paths that went to other processes.
+    /// Number of fragments sent to other processes.
     pieces: AtomicU64,
 }
 
-/// What is under way to a rank.
+/// Paths in flight to one rank.
 #[derive(Debug)]
 pub(super) struct Shelf {
-    /// By port; `None` where messages may be received in another order than they were sent: those are among the others.
+    /// Channel of each port; `None` where messages may be received in another order than they were sent: their paths are in
+    /// `others`.
     lines: Box<[Option<Line>]>,
     others: Mutex<FxHashMap<Key, CriticalPath>>,
 }
@@ -94,24 +95,24 @@ impl Key {
 }
 
 impl Shelves {
-    /// Makes the shelves of these ranks of a trace.
+    /// Creates the stores of these ranks of a trace.
     pub(super) fn new(of: impl Iterator<Item = Rank>, trace: &Trace) -> Self {
         let mut shelves: Vec<_> = (0..trace.ranks()).map(|_| None).collect();
         of.for_each(|rank| shelves[rank.index()] = Some(Shelf::of_rank(trace.rank(rank))));
         Self { of_rank: shelves, pieces: AtomicU64::new(0) }
     }
 
-    /// Counts pieces that go to another process.
+    /// Counts fragments that are sent to another process.
     pub(super) fn count_pieces(&self, pieces: usize) {
         self.pieces.fetch_add(pieces as u64, Ordering::Relaxed);
     }
 
-    /// Returns how many pieces of paths have gone to other processes.
+    /// Returns the number of fragments sent to other processes.
     pub(super) fn pieces(&self) -> u64 {
         self.pieces.load(Ordering::Relaxed)
     }
 
-    /// Puts a path on the shelf of a rank, that of no message of a line; returns whether the shelf is here.
+    /// Stores a path for a rank, of a message without a channel; returns whether the rank is in this process.
     pub(super) fn put(&self, to: Rank, key: Key, path: &CriticalPath) -> bool {
         let shelf = self.of(to);
         if let Some(shelf) = shelf {
@@ -120,7 +121,7 @@ impl Shelves {
         shelf.is_some()
     }
 
-    /// Returns the shelf of a rank, where that is here.
+    /// Returns the store of a rank of this process.
     #[inline]
     pub(super) fn of(&self, rank: Rank) -> Option<&Shelf> {
         self.of_rank[rank.index()].as_ref()
@@ -135,35 +136,35 @@ impl Shelf {
         Self::new(channels.into_iter().map(|channels| channels == 1))
     }
 
-    /// Makes the shelf of a rank with these ports, at which messages are received in their order, or not.
+    /// Creates the store of a rank whose ports receive messages in the order of sending, or not.
     fn new(in_order: impl Iterator<Item = bool>) -> Self {
         let lines = in_order.map(|in_order| in_order.then(Line::default)).collect();
         Self { lines, others: Mutex::default() }
     }
 
-    /// Returns the line to each port, where its messages are received in their order.
+    /// Returns the channel of each port, where its messages are received in the order of sending.
     pub(super) fn lines(&self) -> &[Option<Line>] {
         &self.lines
     }
 
-    /// Puts a path on the shelf, that of no message of a line.
+    /// Stores a path of a message without a channel.
     pub(super) fn put(&self, key: Key, path: &CriticalPath) {
         let before = self.others.lock().insert(key, path.clone());
         debug_assert!(before.is_none(), "two paths have the key {key:?}");
     }
 
-    /// Takes a path from the shelf, where there is one. O(1).
+    /// Removes and returns a path, if it is there. O(1).
     pub(super) fn take(&self, key: Key) -> Option<CriticalPath> {
         self.others.lock().remove(&key)
     }
 
-    /// Looks at a path on the shelf.
+    /// Returns a copy of a path, if it is there.
     pub(super) fn get(&self, key: Key) -> Option<CriticalPath> {
         self.others.lock().get(&key).cloned()
     }
 }
 
-/// Cuts a path and its key into pieces for another process, the first of which begins with their length.
+/// Splits a path and its key into fragments for another process, the first of which begins with their length.
 pub(super) fn cut(key: Key, path: &CriticalPath) -> Vec<Piece> {
     let mut bytes = vec![0; u16::SIZE];
     key.write(&mut bytes);
@@ -178,10 +179,10 @@ pub(super) fn cut(key: Key, path: &CriticalPath) -> Vec<Piece> {
     bytes.chunks(Piece::default().len()).map(piece).collect()
 }
 
-/// Adds a piece to those before it; returns the path and its key where it was the last one.
+/// Appends a fragment; returns the path and its key after the last one.
 ///
 /// # Panics
-/// Where the pieces are none of a path.
+/// The fragments are malformed.
 pub(super) fn join(bytes: &mut Vec<u8>, piece: Piece) -> Option<(Key, CriticalPath)> {
     bytes.extend(piece);
     let mut rest = bytes.as_slice();
@@ -191,7 +192,7 @@ pub(super) fn join(bytes: &mut Vec<u8>, piece: Piece) -> Option<(Key, CriticalPa
     }
     let found = Key::read(&mut rest).zip(CriticalPath::read(&mut rest));
     bytes.clear();
-    Some(found.expect("the pieces of a path come in their order, from a process of the same version"))
+    Some(found.expect("fragments arrive in order, from a process of the same version"))
 }
 
 #[cfg(test)]
@@ -237,7 +238,7 @@ mod tests {
         let shelf = Shelf::new([false].into_iter());
         let shelves = Shelves { of_rank: vec![None, Some(shelf)], pieces: AtomicU64::new(0) };
         for key in [to_port(7, 5), Key::Arrival(Requests::new(1).send())] {
-            assert!(!shelves.put(Rank::new(0), key, &path_to(7)), "the rank is elsewhere");
+            assert!(!shelves.put(Rank::new(0), key, &path_to(7)), "the rank is in another process");
             assert!(shelves.put(Rank::new(1), key, &path_to(7)));
             let shelf = shelves.of(Rank::new(1)).unwrap();
             assert_eq!(shelf.get(key), Some(path_to(7)));

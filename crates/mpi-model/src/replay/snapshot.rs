@@ -1,9 +1,9 @@
-//! What a rank is at the head of an iteration, and iterations that only move it on in time.
+//! Snapshots of ranks at iteration boundaries, and fast-forwarding of iterations that only shift a rank in time.
 //!
-//! Without contention all that ranks do to times is to add constants and to take the later of two. Let all ranks stand at
-//! heads, with no token under way, and everything that matters later be what it was at earlier heads, but for all times,
-//! which have moved on by one and the same duration. Then as many iterations more, if they have the same actions and amounts,
-//! move everything on by that duration once more, and add to all totals what was added before.
+//! Without contention, all operations on times are the addition of constants and the maximum of two times. Let all ranks stand at
+//! boundaries, with no token in transit, and all state that matters later equal that at earlier boundaries, except that all times
+//! are shifted by one and the same duration. Then as many iterations more, if they have the same actions and amounts,
+//! shift everything by that duration once more, and add the same amounts to all totals (an argument of max-plus linearity).
 
 use std::convert::Infallible;
 
@@ -18,46 +18,46 @@ use crate::request::{Completion, Request, RequestId};
 use crate::statistics::Statistics;
 use crate::token::Message;
 
-/// What a rank is at the head of an iteration of its program, or at its end.
+/// State of a rank at an iteration boundary of its program, or at its end.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// `None` at the end.
+    /// Boundary; `None` at the end.
     head: Option<Head>,
     clock: SimTime,
-    /// Actions done.
+    /// Number of actions done.
     position: u64,
     statistics: Statistics,
     counters: Counters,
-    /// All that must be the same at another head, by its bytes.
+    /// Encoded state that must be the same at another boundary.
     rest: Box<[u8]>,
-    /// All times that are not past yet, in an order that depends on nothing else.
+    /// All times that are not past yet, in an order that depends on the rest of the state only.
     times: Box<[SimTime]>,
 }
 
-/// What else grows from iteration to iteration.
+/// Counters that grow from iteration to iteration.
 #[derive(Clone, Debug, Default)]
 struct Counters {
-    /// Conditional events that were granted.
+    /// Number of granted conditional events.
     granted: u64,
-    /// Operations that do not block.
+    /// Number of non-blocking operations.
     branches: u32,
-    /// Operations on the world, and on other communicators.
+    /// Numbers of operations on `MPI_COMM_WORLD`, and on other communicators.
     on_world: u32,
     operations_on: Box<[(CommId, u32)]>,
 }
 
-/// What lies between two snapshots of a rank that are alike but for time.
+/// Interval between two snapshots of a rank that differ in time only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stretch {
-    /// Nothing: the rank has ended before.
+    /// Empty: the rank has ended before.
     Ended,
     /// Some iterations of one loop.
     Iterations {
-        /// How many.
+        /// Number of iterations.
         count: u64,
-        /// How often as many follow that are the same.
+        /// Number of times that as many identical iterations follow.
         again: u64,
-        /// By how much they have moved the rank on.
+        /// Duration of the iterations.
         time: SimDuration,
     },
 }
@@ -73,7 +73,7 @@ impl Snapshot {
         self.head.map(|head| head.body) == other.head.map(|head| head.body)
     }
 
-    /// Returns what lies between an earlier snapshot and this one, where they are alike.
+    /// Returns the interval from an earlier snapshot to this one; `None` where more than times differ.
     pub fn since(&self, before: &Self) -> Option<Stretch> {
         let is_alike = self.rest == before.rest
             && self.counters.granted == before.counters.granted
@@ -96,24 +96,24 @@ impl Snapshot {
         all_moved.then_some(Stretch::Iterations { count, again: now.alike / count, time })
     }
 
-    /// Returns the totals after what lies between an earlier snapshot and this one has happened so many times more; `None`
-    /// where they, or the clock, leave their range.
+    /// Returns the statistics after `times` more repetitions of the interval since an earlier snapshot; `None` where they, or the
+    /// clock, overflow.
     fn totals_after(&self, before: &Self, times: u64) -> Option<(Statistics, SimDuration)> {
         let time = self.clock.checked_since(before.clock)?.checked_mul(times)?;
-        // Whatever the rank has asked for lies not far behind its clock, in its own range.
+        // Times that the rank has requested lie not far beyond its clock, and must not overflow either.
         self.times.iter().chain([&self.clock]).try_for_each(|at| at.checked_add(time).map(drop))?;
         Some((self.statistics.extrapolate(&before.statistics, times)?, time))
     }
 
-    /// Returns whether that can happen so many times more.
+    /// Returns whether the interval since an earlier snapshot can be repeated `times` more times without overflow.
     pub fn can_repeat(&self, before: &Self, times: u64) -> bool {
         self.head.is_none() || self.totals_after(before, times).is_some()
     }
 }
 
 impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
-    /// Returns what the rank is, where it has halted at the head of an iteration or has ended, and nothing goes on beside it
-    /// that depends on more than times relative to each other.
+    /// Returns a snapshot of the rank, where it has stopped at an iteration boundary or has ended, and where its later behaviour depends
+    /// on relative times only (no mailbox, no operations in progress).
     pub fn snapshot(&self) -> Option<Snapshot> {
         let head = self.cursor.head();
         let has_ended = head.is_none() && self.cursor.position() == self.trace.len();
@@ -159,12 +159,12 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         })
     }
 
-    /// The requests at the places of the trace, and those of blocking calls, which follow.
+    /// Returns the requests of the slots of the trace, and those of blocking calls.
     fn requests_of_trace(&self) -> impl Iterator<Item = RequestId> + '_ {
         (0..self.trace.slots() + 2).map(|slot| self.requests.slot(Slot::new(slot)))
     }
 
-    /// When a request was completed in the past does not matter.
+    /// Writes the state of a request. The time of a past completion does not matter.
     fn write_request(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
         match self.requests.get(request) {
             Request::Inactive => 0_u8.write(rest),
@@ -180,7 +180,7 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         }
     }
 
-    /// Since when the other side has been there does not matter where that is past.
+    /// Writes the readiness of the peer of a request. A past time does not matter.
     fn write_partner(&self, request: RequestId, rest: &mut Vec<u8>, times: &mut Vec<SimTime>) {
         let Some(partners) = self.partners.as_deref() else { return };
         let Partner { ready, state } = partners.of(request);
@@ -189,7 +189,7 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         times.extend(will_be_there.then_some(ready));
     }
 
-    /// `None` for a message of a collective operation, whose tag depends on how many there were.
+    /// Writes an unexpected message; `None` for one of a collective operation, whose tag depends on the number of operations.
     fn write_letter(
         &self,
         port: usize,
@@ -203,7 +203,7 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
             Departure::Flying(_) => return None,
         };
         times.push(letter.message.posted);
-        // Rounds only tell apart what shares the network.
+        // Rounds only order flows that share the network.
         let message = Message { posted: SimTime::ZERO, round: 0, ..letter.message };
         (self.of_trace(port)?, u8::from(was_sent)).write(rest);
         message.write(rest);
@@ -228,24 +228,24 @@ impl<M: Machine<Order = Infallible>> RankProcess<'_, M> {
         u32::try_from(port).ok().filter(|&port| port < self.trace.ports())
     }
 
-    /// Lets the rank not halt at so many of the next heads of its loop.
+    /// Skips stops at the next `heads` boundaries of the loop.
     pub fn pass_heads(&mut self, heads: u64) {
         self.cursor.pass_heads(heads);
     }
 
-    /// Moves the rank on as if what lies between two snapshots, of which `now` was taken last and just now, had happened so
-    /// many times more.
+    /// Advances the rank as if the interval between two snapshots, of which `now` was taken just now, had been repeated `times` more
+    /// times.
     ///
     /// # Panics
-    /// Where they are not [alike](Snapshot::since), or it [cannot](Snapshot::can_repeat).
+    /// The snapshots are [not alike](Snapshot::repetition_since), or a total [overflows](Snapshot::can_fast_forward).
     pub fn repeat(&mut self, now: &Snapshot, before: &Snapshot, times: u64) {
         let count = match now.since(before) {
             Some(Stretch::Iterations { count, .. }) => count,
             Some(Stretch::Ended) => return,
-            None => panic!("rank {} is not what it was", self.me),
+            None => panic!("rank {}: the snapshots differ in more than time", self.me),
         };
         let totals = now.totals_after(before, times);
-        let (statistics, time) = totals.expect("the totals stay in their range");
+        let (statistics, time) = totals.expect("the totals do not overflow");
         self.statistics = statistics;
         for slot in 0..self.trace.slots() + 2 {
             let request = self.requests.slot(Slot::new(slot));

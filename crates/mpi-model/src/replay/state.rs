@@ -1,7 +1,7 @@
-//! The state of a rank between two turns, to go on from it in another process of the operating system.
+//! Checkpoint state of a rank between two turns, from which it continues in another process of the operating system.
 //!
-//! Most of it is plain data. The steps of an operation in progress are not: its schedule is made anew and taken as far as it
-//! was, with the answers that it got; what comes next depends on nothing else (the law of [`Steps`]).
+//! Most of it is plain data. The steps of an operation in progress are not: on restart its schedule is created anew and replayed
+//! with the recorded answers; later steps depend on nothing else (the law of [`Steps`]).
 //!
 //! [`Steps`]: crate::collective::Steps
 
@@ -26,7 +26,7 @@ use crate::matching::Queued;
 use crate::request::{RequestId, Requests};
 use crate::statistics::Statistics;
 
-/// What a rank is between two turns, with no token under way to it: everything that does not follow from the trace, the
+/// State of a rank between two turns, with no token in transit to it: everything that does not follow from the trace, the
 /// machine and the parameters.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RankState {
@@ -48,7 +48,7 @@ pub struct RankState {
     partners: Option<Box<Partners>>,
 }
 
-/// What only some ranks have. Ways to other ranks are looked up again.
+/// State that only some ranks have. Routes to other ranks are looked up again.
 #[derive(Debug, Serialize, Deserialize)]
 struct RareState {
     operations_on: BTreeMap<CommId, u32>,
@@ -58,18 +58,18 @@ struct RareState {
     ignored: Vec<(usize, u32)>,
 }
 
-/// Why a rank cannot go on from a state.
+/// Error of a rank that cannot continue from a state.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError<E: std::error::Error + 'static> {
-    /// A rank has no path from another.
+    /// A rank has no route from another.
     #[error(transparent)]
     Replay(#[from] Box<ReplayError<E>>),
-    /// The state is none of this rank of this trace.
+    /// The state is not one of this rank of this trace.
     #[error("rank {rank}: the state after {actions} actions does not fit the trace")]
     Foreign {
-        /// The rank.
+        /// Rank.
         rank: Rank,
-        /// Actions done, as the state says.
+        /// Number of actions done, according to the state.
         actions: u64,
     },
 }
@@ -82,8 +82,8 @@ impl RankState {
 }
 
 impl<'t, M: Machine<Order = Infallible>> RankProcess<'t, M> {
-    /// Returns the state of the rank, which no token is under way to; `None` where its trace is damaged, where it halts at heads,
-    /// and where it is known to fail.
+    /// Returns the state of the rank, to which no token may be in transit; `None` where its trace is damaged, where it stops at
+    /// iteration boundaries, and where it is known to fail.
     pub fn save(&self) -> Option<RankState> {
         let rare = self.rare.as_deref();
         if rare.is_some_and(|rare| !rare.clashes.is_empty()) {
@@ -116,7 +116,7 @@ impl<'t, M: Machine<Order = Infallible>> RankProcess<'t, M> {
         })
     }
 
-    /// Puts a rank that has done nothing yet into a state.
+    /// Restores a state into a rank that has done nothing yet.
     pub(super) fn take_up(&mut self, state: RankState) -> Result<(), RestoreError<M::Error>> {
         let foreign = RestoreError::Foreign { rank: self.me, actions: state.actions() };
         let (world, me) = (self.world, self.me);

@@ -1,47 +1,47 @@
-//! Threads of control of a rank: its program, and operations that do not block it.
+//! Threads of control of a rank: its program, and non-blocking operations.
 
 use pdes_core::{SimDuration, SimTime};
 use serde::{Deserialize, Serialize};
 
-/// Where a strand stands.
+/// State of a thread of control.
 ///
-/// Operations that do not block go on beside the program, each with a clock of its own, as if a thread of the library
-/// made progress.
+/// Non-blocking operations progress beside the program, each with a clock of its own, as if by a progress thread of the
+/// library.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Strand {
     pub(super) clock: SimTime,
-    /// The index of the action that it carries out.
+    /// Index of its action.
     pub(super) action: u64,
-    /// When it posted a send or a receive last, and how many at that instant.
+    /// Time of its last post of a send or a receive, and the number of posts at that instant.
     last_post: SimTime,
     posts: u32,
-    /// Where its posts stand among those of the rank at one instant.
+    /// Offset of its posts in the order of all posts of the rank at one instant.
     first_round: u32,
 }
 
-/// Posts of an operation beside the program, at one instant; more of them share their place with the next operation.
+/// Number of posts of a non-blocking operation at one instant; further ones share order numbers with the next operation.
 const ROUNDS: u32 = 1 << 20;
 
 impl Strand {
-    /// Makes the strand of the program.
+    /// Creates the thread of the program.
     pub(super) fn main() -> Self {
         Self { clock: SimTime::ZERO, action: 0, last_post: SimTime::ZERO, posts: 0, first_round: 0 }
     }
 
-    /// Makes the strand of the `number`-th operation beside the program, which begins when this one has got here.
+    /// Creates the thread of the `number`-th non-blocking operation, which begins at the clock of this one.
     pub(super) fn branch(&self, number: u32) -> Self {
         // After all posts of the program at this instant, and the operations in their order.
         let first_round = (1 << 31) + number % (1 << 11) * ROUNDS;
         Self { first_round, posts: 0, ..*self }
     }
 
-    /// Moves the strand on in time.
+    /// Shifts the thread in time.
     pub(super) fn delay(&mut self, time: SimDuration) {
         self.clock += time;
         self.last_post = self.last_post.saturating_add(time);
     }
 
-    /// Counts the posts of the strand at its present instant. SimGrid lets ranks take turns: each makes one call, then
+    /// Returns the number of the next post at the present instant, from 1. SimGrid lets ranks take turns: each makes one call, then
     /// each that can makes its next one. Flows that start at one instant start in that order.
     #[inline]
     pub(super) fn next_round(&mut self) -> u32 {

@@ -1,10 +1,10 @@
-//! Tags of messages of collective operations.
+//! Tags of the messages of collective operations.
 //!
 //! | bits | |
 //! |---|---|
-//! | 0 to 5 | the kind of the operation |
-//! | 6 and 7 | what keeps messages of one operation apart, see [`Side`] |
-//! | 8 to 31 | the number of the operation on its communicator, modulo 2^24 |
+//! | 0 to 5 | kind of the operation |
+//! | 6 and 7 | class of the message within the operation, see [`MessageClass`] |
+//! | 8 to 31 | number of the operation on its communicator, modulo 2^24 |
 
 use crate::statistics::ActionKind;
 
@@ -14,12 +14,12 @@ const NUMBER_SHIFT: u32 = KIND_BITS + 2;
 
 const _: () = assert!(ActionKind::ALL.len() <= 1 << KIND_BITS);
 
-/// The tag of the data of an operation.
+/// Returns the tag of the data of an operation.
 pub(super) fn of_operation(number: u32, kind: ActionKind) -> u32 {
     number << NUMBER_SHIFT | kind as u32
 }
 
-/// Messages of one operation that never meet each other's receives.
+/// Class of messages of one operation; classes never match each other's receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Data,
@@ -28,31 +28,30 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// The tag of such a message of an operation.
+    /// Returns the tag of a message of this class, from the tag of the operation.
     #[inline]
     pub(super) fn of(self, tag: u32) -> u32 {
         tag | (self as u32) << KIND_BITS
     }
 
-    /// Whether a tag of an operation is that of such a message.
+    /// Returns whether a tag belongs to this class.
     #[inline]
     pub(super) fn is(self, tag: u32) -> bool {
         tag >> KIND_BITS & 3 == self as u32
     }
 }
 
-/// The number of the operation to which a message belongs, modulo 2^24.
+/// Returns the number of the operation of a message, modulo 2^24.
 pub(super) fn number_of(tag: u32) -> u32 {
     tag >> NUMBER_SHIFT
 }
 
-/// The kind of the operation to which a message belongs.
+/// Returns the kind of the operation of a message.
 pub(super) fn kind_of(tag: u32) -> ActionKind {
     ActionKind::from_number(tag & KIND_MASK).unwrap_or(ActionKind::Marker)
 }
 
-/// Whether two tags are those of different operations that have the same number on the communicator: their ranks call
-/// different ones.
+/// Returns whether two tags have the same operation number but different kinds: their ranks call different operations.
 #[inline]
 pub(super) fn contradict(one: u32, other: u32) -> bool {
     let difference = one ^ other;

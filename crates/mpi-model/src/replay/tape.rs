@@ -1,4 +1,4 @@
-//! The recording of a rank, where a timeline is asked for.
+//! Event recorder of a rank, for timelines.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::timeline::{Event, Recording};
 use crate::token::Message;
 use crate::wait_state::WaitState;
 
-/// Events that a rank keeps before it hands them over.
+/// Number of events that a rank buffers.
 const KEPT: usize = 64;
 
-/// What a rank has recorded and not handed over, and what it needs to know for that.
+/// Buffered events of a rank, and messages in flight.
 pub(super) struct Tape {
-    /// Whether states of the rank are recorded, or only messages from ranks whose states are.
+    /// Records the states of the rank, too, not only messages from ranks whose states are recorded.
     is_inside: bool,
-    /// Messages that have met their receives and not arrived.
+    /// Matched messages that have not arrived.
     under_way: BTreeMap<RequestId, Event>,
     kept: Vec<Event>,
-    /// How many events are kept.
+    /// Number of events that are buffered.
     room: usize,
 }
 
@@ -47,7 +47,7 @@ impl Tape {
 }
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Records that the rank has been in an action of this kind since the last one ended, if that is asked for.
+    /// Records that the rank has been in an action of this kind since the last one ended, if a timeline is requested.
     #[inline(always)]
     pub(super) fn record_state(&mut self, kind: ActionKind) {
         if self.tape.is_some() {
@@ -55,7 +55,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    // Out of the way of replays that record nothing, as all that follows.
+    // Cold, like all that follows: most replays record nothing.
     #[cold]
     #[inline(never)]
     fn tape_state(&mut self, kind: ActionKind) {
@@ -65,7 +65,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Records that the rank waits, if that is asked for.
+    /// Records a wait, if a timeline is requested.
     #[inline(always)]
     pub(super) fn record_wait(&mut self, kind: ActionKind, state: WaitState, begin: SimTime, end: SimTime) {
         if self.tape.is_some() {
@@ -87,7 +87,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Takes in the message that a receive gets, if messages are recorded.
+    /// Remembers the message that a receive has matched, if messages are recorded.
     #[inline(always)]
     pub(super) fn record_match(&mut self, request: RequestId, from: Rank, message: &Message) {
         if self.tape.is_some() {
@@ -110,7 +110,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Records the message that a receive has got, now that it has arrived, if messages are recorded.
+    /// Records the message of a receive, now that it has arrived, if messages are recorded.
     #[inline(always)]
     pub(super) fn record_arrival(&mut self, request: RequestId, at: SimTime) {
         if self.tape.is_some() {
@@ -131,14 +131,14 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Records the end of the rank, if that is asked for, and hands over all that was recorded.
+    /// Records the end of the rank, if a timeline is requested, and flushes the buffer.
     pub(super) fn record_end(&mut self) {
         if self.strand.clock > self.began {
             self.record_state(ActionKind::Finalize);
         }
         if let (Some(tape), Some(recording)) = (&mut self.tape, self.world.recording) {
             tape.hand_over(recording);
-            // Nobody comes back for what may still arrive.
+            // No later flush: messages that still arrive are passed on one by one.
             tape.room = 0;
         }
     }

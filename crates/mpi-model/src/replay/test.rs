@@ -1,4 +1,4 @@
-//! Looks at requests and messages: what they cost, and when they are granted.
+//! Tests and non-blocking probes: their prices, and the conditional events that grant them.
 
 use pdes_core::SimDuration;
 use trace_mmap::{Call, Slot};
@@ -11,7 +11,7 @@ use crate::request::{Request, RequestId};
 use crate::statistics::ActionKind;
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Tests a request of whose outcome nothing is recorded.
+    /// Tests a request where the trace has no outcome.
     pub(super) fn test(&mut self, slot: Slot) -> Outcome<M::Error> {
         let request = self.request(slot);
         match self.requests.get(request) {
@@ -23,7 +23,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Pays for a look, then looks: both are conditional events, because the price depends on the looks of all ranks, and
+    /// Pays for a poll, then carries it out. Both are conditional events, because the price depends on the polls of all ranks, and
     /// the outcome on what arrives before now.
     pub(super) fn look(&mut self, look: Look, paid: bool, granted: bool) -> Outcome<M::Error> {
         if !granted {

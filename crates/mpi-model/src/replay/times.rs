@@ -1,4 +1,4 @@
-//! Times that members of operations in closed form tell each other, and numbers that go the same way.
+//! Exchange of times and numbers between the members of collective operations, without the machine; closed forms use times.
 
 use pdes_core::{Bytes, Outbox, Rank, SimDuration};
 use trace_mmap::CommId;
@@ -11,19 +11,19 @@ use crate::request::{Awaited, Completion, Request, RequestId};
 use crate::statistics::ActionKind;
 use crate::token::{Lane, Message, Token};
 
-/// What messages take that share their way with no other.
+/// Duration of messages without contention.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Alone {
-    /// In total.
+    /// Total.
     pub(super) time: SimDuration,
-    /// Of it, in the libraries of both sides.
+    /// Part spent in the libraries of both sides.
     pub(super) overhead: SimDuration,
-    /// The rest.
+    /// Rest: the transfer.
     pub(super) passage: Passage,
 }
 
 impl<M: Machine> RankProcess<'_, M> {
-    /// Returns the way to a rank, which is looked up once.
+    /// Returns the route to a rank, looked up once.
     pub(super) fn way(&mut self, to: Rank) -> Result<M::Path, Failure<M::Error>> {
         if let Some(way) = self.rare().ways.get(&to) {
             return Ok(*way);
@@ -33,8 +33,8 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(way)
     }
 
-    /// Returns what so many messages to a rank take one after the other, alone on their way, the overheads of both sides
-    /// included.
+    /// Returns the duration of `times` messages to a rank, one after the other, without contention, with the overheads of both
+    /// sides.
     pub(super) fn alone(&mut self, to: Rank, bytes: Bytes, times: u64) -> Result<Alone, Failure<M::Error>> {
         let way = self.way(to)?;
         let (parameters, machine) = (self.world.parameters, self.world.machine);
@@ -66,7 +66,7 @@ impl<M: Machine> RankProcess<'_, M> {
             let amount = format!("{}", data.time);
             return Err(self.fail(ReplayErrorKind::TooLong { what: "a collective operation", amount }));
         };
-        // Who hears it can tell how much of its waiting was for the data.
+        // The receiver subtracts the time of the data from its waiting.
         let bytes = Bytes::new(data.time.as_picos());
         let message = Message { posted, bytes, tag, communicator, reply: None, round: 0 };
         self.tell_path(to, &message, (kind, data), outbox);
@@ -91,7 +91,7 @@ impl<M: Machine> RankProcess<'_, M> {
         }
     }
 
-    /// Takes in a time that was told; returns the request that it completes.
+    /// Handles a time from another member; returns the request that it completes.
     pub(super) fn learn(
         &mut self,
         from: Rank,
@@ -107,7 +107,7 @@ impl<M: Machine> RankProcess<'_, M> {
         Ok(request)
     }
 
-    /// What is told beside the time stands where messages have their size.
+    /// Completes the receive of a time. The number beside the time is carried in the size of the message.
     fn heard(&mut self, from: Rank, message: Message, request: RequestId) {
         self.hear_path(from, &message, request);
         let completion = Completion { at: message.posted, received: Some(message.bytes) };

@@ -1,4 +1,4 @@
-//! What all ranks of a replay share.
+//! State shared by all ranks of a replay.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,7 +18,9 @@ use crate::parameters::Parameters;
 use crate::timeline::Recording;
 use crate::token::Token;
 
-/// What all ranks of a replay share.
+/// A replay: a trace on a machine with the parameters of an MPI library, and the options of the analysis.
+///
+/// It makes the processes of ranks and is shared by them.
 #[derive(Debug)]
 pub struct World<'t, M> {
     pub(super) machine: &'t M,
@@ -27,27 +29,27 @@ pub struct World<'t, M> {
     layouts: BTreeMap<CommId, OnceLock<Layout>>,
     pub(super) tests: Looks,
     pub(super) probes: Looks,
-    /// A rank of each other process of the operating system.
+    /// One rank of each other process of the operating system.
     elsewhere: Vec<Rank>,
-    /// Whether ranks halt at the heads of iterations.
+    /// Stops ranks at the boundaries of iterations.
     pub(super) halts: bool,
-    /// Whether ranks find out where their time goes.
+    /// Requests breakdowns of the time of ranks.
     pub(super) breaks_down: bool,
-    /// Where messages and waits are counted, if they are.
+    /// Histograms of messages and waits, if requested.
     pub(super) pool: Option<Pool>,
-    /// Where the critical paths are that come with messages, if they are followed.
+    /// Critical paths in flight with messages, if they are followed.
     pub(super) shelves: Option<Shelves>,
-    /// What is recorded, if anything is.
+    /// Recording of a timeline, if requested.
     pub(super) recording: Option<Recording<'t>>,
 }
 
-/// One plus how often ranks have looked in vain since one found something. Read and written only in turns that the
-/// engine has granted, and these are totally ordered; other processes of the operating system are told.
+/// One plus the number of failed polls of all ranks since the last successful one. Read and written only in turns that the
+/// engine has granted, which are totally ordered; changes are broadcast to other processes of the operating system.
 #[derive(Debug)]
 pub(super) struct Looks(AtomicU64);
 
 impl Looks {
-    /// What the next look costs, in the price of a first one.
+    /// Returns the price of the next poll, as a multiple of the first.
     pub(super) fn factor(&self) -> u64 {
         // Relaxed: granted turns are ordered by the engine's quiescence.
         self.0.load(Ordering::Relaxed)
@@ -67,7 +69,7 @@ impl Looks {
 }
 
 impl<'t, M: Machine> World<'t, M> {
-    /// Puts a trace on a machine; only ranks that it [holds](Trace::hold) can be replayed.
+    /// Creates the replay of a trace on a machine. Only ranks that the trace [holds](Trace::hold) can be replayed.
     pub fn new(trace: &'t Trace, machine: &'t M, parameters: &'t Parameters) -> Self {
         let looks = || Looks(AtomicU64::new(1));
         let communicators = trace.held().flat_map(|rank| trace.rank(rank).communicators());
@@ -89,70 +91,70 @@ impl<'t, M: Machine> World<'t, M> {
         }
     }
 
-    /// Makes the world one of several processes of the operating system that share a replay: takes a rank of each
-    /// other one that has ranks.
+    /// Makes this process of the operating system one of several that share the replay; takes one rank of each other process that
+    /// has ranks.
     pub fn beside(self, elsewhere: Vec<Rank>) -> Self {
         Self { elsewhere, ..self }
     }
 
-    /// Has ranks halt at the heads of iterations that others like them follow, so that these can be passed over: see
+    /// Stops ranks at the boundaries of iterations that similar ones follow, so that these can be fast-forwarded: see
     /// [`RankProcess::snapshot`].
     pub fn by_iterations(self) -> Self {
         Self { halts: true, ..self }
     }
 
-    /// Has ranks find out where their time goes, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
+    /// Requests breakdowns of the time of ranks, or not: see [`Statistics::breakdown`](crate::Statistics::breakdown).
     pub fn with_breakdowns(self, breaks_down: bool) -> Self {
         Self { breaks_down, ..self }
     }
 
-    /// Has ranks count messages and waits, if they find out [where their time goes](World::with_breakdowns).
+    /// Requests histograms of messages and waits, which need [breakdowns](Replay::with_breakdowns).
     pub fn with_distributions(self, counts: bool) -> Self {
         Self { pool: counts.then(Pool::default), ..self }
     }
 
-    /// Has ranks follow critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating
-    /// system: all, unless there are [others](World::beside).
+    /// Requests critical paths: see [`RankProcess::critical_path`]. Takes the ranks of this process of the operating system: all,
+    /// unless there are [other processes](Replay::with_other_processes).
     ///
-    /// Each rank then takes 1 kB more, 110 B for each of its requests, 300 B for each of its ports, and 90 B for each message that is
-    /// under way to a port at the same time as others, their number rounded up to a power of two.
+    /// Memory: 1 kB more per rank, 110 B per request, 300 B per port, and 90 B per message that is in flight to a port at the same
+    /// time as others, their number rounded up to a power of two.
     pub fn with_critical_paths(self, of: impl Iterator<Item = Rank>) -> Self {
         Self { shelves: Some(Shelves::new(of, self.trace)), ..self }
     }
 
-    /// Has ranks record what they do, for a timeline. Waits are recorded if ranks find out [where their time
-    /// goes](World::with_breakdowns).
+    /// Records a timeline. Waits are recorded only with [breakdowns](Replay::with_breakdowns).
     ///
-    /// A rank that is passed over for some iterations ([`RankProcess::repeat`]) records nothing of them, and what a rank has
-    /// recorded is not part of its [state](RankProcess::save).
+    /// Iterations over which a rank is [fast-forwarded](RankProcess::fast_forward) are not recorded, and recorded events are not
+    /// part of the [state](RankProcess::save) of a rank.
     pub fn with_recording(self, recording: Option<Recording<'t>>) -> Self {
         Self { recording, ..self }
     }
 
-    /// Returns how the messages and the waits of all ranks are distributed that have ended, where that was asked for.
+    /// Returns the histograms of all completed messages and waits, where requested.
     pub fn distributions(&self) -> Option<Distributions> {
         self.pool.as_ref().map(Pool::distributions)
     }
 
-    /// Returns how many tokens have brought [critical paths](World::with_critical_paths) to [other processes](World::beside).
+    /// Returns the number of tokens that carried [critical paths](Replay::with_critical_paths) to
+    /// [other processes](Replay::with_other_processes).
     pub fn tokens_of_paths(&self) -> u64 {
         self.shelves.as_ref().map_or(0, Shelves::pieces)
     }
 
-    /// Returns what the next test and the next probe cost, in the price of a first one: all of the state of a replay that is not
-    /// in that of a rank.
+    /// Returns the price of the next test and of the next probe, as multiples of the first: the only state of a replay outside its
+    /// ranks.
     pub fn looks(&self) -> (u64, u64) {
         (self.tests.factor(), self.probes.factor())
     }
 
-    /// Takes over what looks have changed in another process, or before a checkpoint.
+    /// Sets the prices of polls to those of another process, or of a checkpoint.
     pub fn set_looks(&self, tests: u64, probes: u64) {
         self.tests.set(tests);
         self.probes.set(probes);
     }
 
-    /// Tells other processes what looks have changed here, before the next look is granted: that happens at a global
-    /// quiescence, when no token is under way.
+    /// Broadcasts changed prices of polls to other processes. They arrive before the next poll is granted: that happens at global
+    /// quiescence, when no token is in transit.
     pub(super) fn tell_looks<O: Copy>(&self, before: (u64, u64), outbox: &mut Outbox<Token, O>) {
         let (tests, probes) = self.looks();
         if (tests, probes) != before {
@@ -160,7 +162,7 @@ impl<'t, M: Machine> World<'t, M> {
         }
     }
 
-    /// Returns which members of a communicator share a node; found out once and kept.
+    /// Returns the layout of a communicator on nodes, computed once.
     pub(super) fn layout(&self, communicator: &Communicator) -> &Layout {
         self.layouts[&communicator.id].get_or_init(|| {
             let nodes: Vec<u32> = communicator.group.members().map(|rank| self.machine.node(rank)).collect();
@@ -168,18 +170,18 @@ impl<'t, M: Machine> World<'t, M> {
         })
     }
 
-    /// Makes the processes of all ranks, in their order.
+    /// Returns the processes of all ranks, in their order.
     ///
     /// # Errors
-    /// Where two ranks that the trace connects have no path.
+    /// Two ranks that the trace connects have no route.
     pub fn processes(&'t self) -> Result<Vec<RankProcess<'t, M>>, Box<ReplayError<M::Error>>> {
         self.processes_of((0..self.trace.ranks()).map(Rank::new))
     }
 
-    /// Makes the processes of some ranks, in this order.
+    /// Returns the processes of some ranks, in this order.
     ///
     /// # Errors
-    /// Where one of them has no path from a rank that sends to it.
+    /// One of them has no route from a rank that sends to it.
     pub fn processes_of(
         &'t self,
         ranks: impl Iterator<Item = Rank>,
@@ -187,10 +189,10 @@ impl<'t, M: Machine> World<'t, M> {
         ranks.map(|rank| RankProcess::new(self, rank)).collect()
     }
 
-    /// Makes the process of a rank that goes on from a [state](RankProcess::save).
+    /// Returns the process of a rank that continues from a [state](RankProcess::save).
     ///
     /// # Errors
-    /// Where it has no path from a rank that sends to it, and where the state is none of the rank.
+    /// The rank has no route from a rank that sends to it, or the state is not one of this rank.
     pub fn process_in(
         &'t self,
         rank: Rank,

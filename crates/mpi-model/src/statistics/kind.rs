@@ -1,11 +1,11 @@
-//! The kind of an action.
+//! Classification of the actions of a trace by [`ActionKind`].
 
 use trace_mmap::{Action, Call, RankTrace};
 
 use crate::statistics::ActionKind;
 
 impl ActionKind {
-    /// Returns the kind as which a replay accounts for an action of a rank.
+    /// Returns the kind to which a replay attributes an action of a rank.
     ///
     /// ```
     /// use mpi_model::ActionKind;
@@ -18,7 +18,7 @@ impl ActionKind {
     /// ```
     ///
     /// # Panics
-    /// Where the action is not of this rank.
+    /// The action is not of this rank.
     pub fn of(action: Action, rank: &RankTrace) -> Self {
         match action {
             Action::Compute { .. } => Self::Compute,

@@ -1,7 +1,7 @@
-//! How tokens are written for other processes of the operating system.
+//! Wire format of tokens, for transport between processes of the operating system.
 //!
-//! A byte says what follows, of a message also its lane; the rest of the fixed size is zeros. Numbers that are never
-//! zero are zero where they are absent.
+//! The first byte is the kind, for messages together with the destination queue; the rest of the fixed size is the payload,
+//! padded with zeros. Absent numbers that are never zero are written as zero.
 
 use std::num::NonZeroU32;
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is read from any bytes is a token that is written as such; other bytes are refused.
+        /// Any bytes are either refused, or read as a token that survives a round trip.
         #[test]
         fn any_bytes_are_a_token_or_refused(
             kind in 0_u8..12,

@@ -1,6 +1,6 @@
-//! Collective operations that serve ranks as they arrive, by one-sided puts, and by all algorithms in turn.
+//! Collective operations that serve ranks in the order of arrival, by one-sided puts, and by all algorithms in turn.
 //!
-//! A look costs 10 ns. An announcement takes 1017, a header 5112, 100 bytes take 1116.
+//! A poll costs 10 ns. An announcement takes 1017, a header 5112, 100 bytes take 1116.
 
 use mpi_model::collective::{Operation, Selection, Selector};
 use mpi_model::{ActionKind, Parameters, ReplayErrorKind};
@@ -20,14 +20,14 @@ fn ends(ranks: &[&str], operation: Operation, algorithm: &str) -> Vec<f64> {
 
 const BCAST: &str = "bcast 100 0 6";
 
-/// The look at 10 finds rank 1, whose announcement has come at 1027; then the header comes at 6139, and the vector.
+/// The poll at 10 finds rank 1, whose announcement arrives at 1027; then the header arrives at 6139, and the vector.
 #[test]
 fn a_rank_that_is_there_is_served_at_once() {
     let algorithm = "arrival_pattern_aware_wait";
     assert_eq!(ends(&[BCAST, BCAST], Operation::Bcast, algorithm), [1027.0, 7255.0]);
 }
 
-/// Three sweeps end at 10, 20 and 30, then come those of the next round.
+/// Three sweeps end at 10, 20 and 30, then those of the next round.
 #[test]
 fn rank_0_looks_until_somebody_is_there() {
     let algorithm = "arrival_pattern_aware_wait";
@@ -38,15 +38,15 @@ fn rank_0_looks_until_somebody_is_there() {
     }
 }
 
-/// Nobody is there at 10, so that the first gets all; it takes it when it comes. Its announcement concerns nobody, also in
-/// the next broadcast, for which it is there at 6263.
+/// Nobody is there at 10, so that the first rank gets everything, and takes it when it arrives. Its announcement is dropped, also
+/// in the next broadcast, for which it is there at 6263.
 #[test]
 fn a_rank_that_is_not_there_may_be_served_before_it_comes() {
     let late = format!("compute 35; {BCAST}");
     let algorithm = "arrival_pattern_aware";
     assert_eq!(ends(&[BCAST, &late], Operation::Bcast, algorithm), [10.0, 35.0 + 5112.0 + 1116.0]);
     let twice = [format!("{BCAST}; compute 6260; {BCAST}"), format!("{late}; {BCAST}")];
-    // The look at 6280 finds the second announcement: 6280 + 1017 = 7297, and 5112 and 1116 after that.
+    // The poll at 6280 finds the second announcement: 6280 + 1017 = 7297, and 5112 and 1116 after that.
     let expected = [7297.0, 13525.0];
     assert_eq!(ends(&[&twice[0], &twice[1]], Operation::Bcast, algorithm), expected);
 }
@@ -54,7 +54,7 @@ fn a_rank_that_is_not_there_may_be_served_before_it_comes() {
 /// The header goes down the chain 1, 2, and the vector behind it.
 #[test]
 fn those_that_are_there_stand_in_one_chain() {
-    // Looks at 10 and 20, announcements by 1037 and 2054. Rank 1 has the header at 7166 and the vector at 8282, when it
+    // Polls at 10 and 20, announcements by 1037 and 2054. Rank 1 has the header at 7166 and the vector at 8282, when it
     // sends both on: 13394, 14510.
     let expected = [2054.0, 8282.0, 14510.0];
     assert_eq!(ends(&[BCAST; 3], Operation::Bcast, "arrival_pattern_aware"), expected);
@@ -69,7 +69,7 @@ fn those_that_are_there_put_the_vector_together() {
     assert_eq!(ends(&[BCAST; 3], Operation::Bcast, "arrival_scatter"), expected);
 }
 
-/// Rank 0 rests for 100 us after its look, and greets by 101027. Rank 1 sends at 106139.
+/// Rank 0 sleeps for 100 us after its poll, and greets by 101027. Rank 1 sends at 106139.
 #[test]
 fn a_reduction_goes_up_the_chain() {
     let reduce = "reduce 100 0 0 6";
@@ -115,7 +115,7 @@ fn who_looks_for_ever_says_for_whom() {
     assert_eq!(answer, Answer::Failed(0, 1, kind));
 }
 
-/// All of them, with ranks that enter at different times: one answer on all engines, and nobody waits for ever.
+/// All algorithms, with ranks that enter at different times: one answer on all engines, and no deadlock.
 #[test]
 fn they_end_whatever_the_order_of_arrival() {
     let cases: [(Operation, &[&str], [&str; 2]); 4] = [
@@ -144,7 +144,7 @@ fn they_end_whatever_the_order_of_arrival() {
     }
 }
 
-/// Every operation by every algorithm, and what it uses by every algorithm in turn.
+/// Every operation by every algorithm, and the operations that it uses by every algorithm in turn.
 #[test]
 fn the_selector_that_tries_everything_ends() {
     let parameters = Parameters { collectives: Selection::new(Selector::Automatic), ..reenact() };

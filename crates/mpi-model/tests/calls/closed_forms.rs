@@ -10,7 +10,7 @@ fn analytic() -> Parameters {
     Parameters { collectives: Selection::new(Selector::Analytic), ..reenact() }
 }
 
-/// Rank `r` of so many computes `1000 r` first.
+/// Returns the ends of `ranks` ranks, of which rank `r` first computes for `1000 r`.
 fn ends(ranks: u32, operation: &str) -> Vec<f64> {
     let programs: Vec<String> =
         (0..ranks).map(|rank| format!("compute {}; {operation}", rank * 1000)).collect();

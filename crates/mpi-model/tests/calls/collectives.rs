@@ -49,7 +49,7 @@ fn making_a_communicator_costs_what_its_ranks_tell_each_other() {
     assert_eq!(ends_with(&[group, &late, "compute 5"], &costly).0, [1124.0, 1124.0, 5.0]);
 }
 
-/// The broadcast goes on while the root computes: rank 1 has it at 1116.
+/// The broadcast progresses while the root computes: rank 1 has it at 1116.
 #[test]
 fn an_operation_that_does_not_block_goes_on_beside_the_program() {
     let ranks =
@@ -66,7 +66,7 @@ fn an_operation_that_does_not_block_goes_on_beside_the_program() {
     assert_eq!(run(&ranks), [0.0, 1116.0, 5000.0, 2232.0]);
 }
 
-/// Two operations under way at once, completed in the other order.
+/// Two operations in progress at once, completed in the other order.
 #[test]
 fn operations_under_way_at_once_are_told_apart() {
     let both = "ibarrier req=1; iallreduce 100 0 6 req=2; compute 10; waitany req=2,1 done=1; wait req=2";

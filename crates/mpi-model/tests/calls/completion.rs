@@ -26,8 +26,8 @@ fn with_senders(first: &str) -> [&str; 4] {
 
 const POSTS: &str = "irecv 1 1 100 req=1; irecv 2 1 100 req=2; irecv 3 1 100 req=3;";
 
-/// Messages arrive at 1216, 6116 and 1416. In the trace the second came first: the wait of request 1 that is left in the
-/// trace then is the one of request 2.
+/// Messages arrive at 1216, 6116 and 1416. In the trace the second arrived first: the trace's remaining wait for request 1
+/// is then for request 2.
 #[test]
 fn the_first_request_to_end_completes_a_waitany_and_the_names_are_exchanged() {
     let first = format!("{POSTS} waitany req=1,2,3 done=2; compute 10; wait req=1; wait req=3");
@@ -49,7 +49,7 @@ fn a_waitsome_completes_as_many_as_in_the_trace() {
     assert_eq!(ends_with(&with_senders(&first), &reenact()), (vec![11416.0, 100.0, 5000.0, 300.0], 0));
 }
 
-/// Requests that have ended when the call is made are taken in the order of the list.
+/// Requests that are complete when the call is made are taken in the order of the list.
 #[test]
 fn of_requests_that_have_ended_the_first_one_listed_completes() {
     let first = format!(
@@ -67,7 +67,7 @@ fn a_test_that_succeeded_in_the_trace_waits() {
     assert_eq!(ends_with(&[first, SENDERS[0]], &recorded()), (vec![1217.0, 100.0], 0));
 }
 
-/// The test at 2010 succeeds although it failed in the trace; the one after it and the wait are no more: no 10 for it.
+/// The test at 2010 succeeds although it failed in the trace; the test after it and the wait have no effect, and cost no 10.
 #[test]
 fn a_test_that_failed_in_the_trace_may_succeed() {
     let first =
@@ -95,7 +95,7 @@ fn tests_of_several_requests_that_succeeded_in_the_trace_wait() {
     assert_eq!(ends_with(&with_senders(&first), &reenact()).0, [10216.0, 100.0, 5000.0, 300.0]);
 }
 
-/// The second post at a place of the trace goes on where the exchange has left off.
+/// A slot that has been swapped stays swapped for later posts.
 #[test]
 fn exchanged_places_are_posted_again() {
     let again = "irecv 1 1 100 req=2; waitany req=1,2,3 done=1; wait req=2; wait req=3";

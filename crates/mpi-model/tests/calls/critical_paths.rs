@@ -1,4 +1,4 @@
-//! What led to the end of a rank: along which ranks and calls.
+//! Critical paths to the ends of ranks: along which ranks and calls they lead.
 //!
 //! Messages take a microsecond and a nanosecond per byte, the 16 bytes of the envelope included.
 
@@ -7,13 +7,13 @@ use pdes_core::{Bytes, SimDuration};
 
 use crate::runs::{critical_paths, reenact};
 
-/// Parts of a path [ns]: computation, library, latency, bandwidth.
+/// Returns the parts of a path [ns]: computation, library, latency, bandwidth.
 fn parts(path: &CriticalPath) -> [f64; 4] {
     let PathParts { compute, library, latency, bandwidth, .. } = path.parts();
     [compute, library, latency, bandwidth].map(|time| time.as_picos() as f64 / 1e3)
 }
 
-/// Times of kinds of actions [ns].
+/// Returns the times of kinds of actions [ns].
 fn calls(path: &CriticalPath) -> Vec<(ActionKind, f64)> {
     path.calls().map(|(kind, time)| (kind, time.as_picos() as f64 / 1e3)).collect()
 }
@@ -27,8 +27,8 @@ fn overheads() -> Parameters {
     }
 }
 
-/// Six messages of 1100 ns, each after the one before it. Both sides of the first one are there at once: there is no one before
-/// whom its receiver waits.
+/// Six messages of 1100 ns, each after the one before it. Both sides of the first one are ready at once: its receiver waits for
+/// no other rank.
 #[test]
 fn of_a_ping_pong_all_messages_are_on_the_path() {
     let ping = "send 1 0 84; recv 1 0 84;".repeat(3);
@@ -45,7 +45,7 @@ fn of_a_ping_pong_all_messages_are_on_the_path() {
     assert_eq!(calls(&paths[0]), expected);
 }
 
-/// Ranks compute one after the other, the first one three times: what the others do meanwhile is not on the path.
+/// Ranks compute one after the other, the first one three times: what the others do at the same time is not on the path.
 #[test]
 fn a_pipeline_is_filled_and_emptied() {
     let first = "compute 1000; send 1 0 84;".repeat(3);
@@ -167,7 +167,7 @@ fn a_probe_waits_for_the_send() {
     assert_eq!(paths[1].hops(), 1);
 }
 
-/// An operation beside the program has a path of its own, of which that takes over what it has to wait for.
+/// A non-blocking operation has a path of its own, which the program continues where it has to wait.
 #[test]
 fn operations_beside_the_program_have_paths_of_their_own() {
     let analytic = Parameters { collectives: Selection::new(Selector::Analytic), ..reenact() };

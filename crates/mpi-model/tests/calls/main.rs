@@ -1,6 +1,6 @@
-//! What every call costs and does, with times derived by hand, on every engine.
+//! Cost and effect of every call, with times derived by hand, on every engine.
 //!
-//! A message of n bytes takes 1000 + n + 16 ns once both sides are there; a flop takes a nanosecond. Sends below 65,536
+//! A message of n bytes takes 1000 + n + 16 ns once both sides are ready; a flop takes a nanosecond. Sends below 65,536
 //! bytes do not wait. All times below are in nanoseconds.
 
 mod arrivals;

@@ -1,8 +1,8 @@
-//! The experiment: a program whose requests complete in the order of an imbalance, and what if that is mended.
+//! An experiment with outcomes: the requests of a program complete in the order of a load imbalance, which is then removed.
 //!
 //! A master posts a receive for each of three workers, loops over waitany, and works on each result for W. The workers
 //! compute a part of their own (20, 10 and 0 units), then the region `foo` (0, 20 and 40 units), and send. So the results
-//! come in the order 1, 2, 3, at 20, 30 and 40 units. With `foo` balanced, 20 units for each, they come in the order 3, 2,
+//! arrive in the order 1, 2, 3, at 20, 30 and 40 units. With `foo` balanced, 20 units for each, they arrive in the order 3, 2,
 //! 1 at these times. The question is how long the master then waits; the answer is the trace of the balanced program. W is
 //! an eighth of the time of the last result.
 
@@ -17,7 +17,7 @@ const BALANCED: [f64; 3] = [20.0; 3];
 const LAST: f64 = 40.0 * UNIT + 1116.0;
 const WORK: f64 = LAST / 8.0;
 
-/// The program with these amounts of `foo`, as a trace in which the requests completed in this order.
+/// Returns the program with these amounts of `foo`, as a trace in which the requests completed in this order.
 fn trace(region: [f64; 3], order: [u32; 3]) -> Vec<String> {
     let mut master = String::from("irecv 1 1 100 req=1; irecv 2 1 100 req=2; irecv 3 1 100 req=3;");
     let mut left = vec![1, 2, 3];
@@ -30,7 +30,7 @@ fn trace(region: [f64; 3], order: [u32; 3]) -> Vec<String> {
     std::iter::once(master).chain(OWN.into_iter().zip(region).map(worker)).collect()
 }
 
-/// How long the master waits, and how many outcomes differ from the trace.
+/// Returns the waiting time of the master, and the number of outcomes that differ from the trace.
 fn wait(trace: &[String], parameters: &Parameters) -> (f64, u64) {
     let programs: Vec<&str> = trace.iter().map(String::as_str).collect();
     let (ends, different) = ends_with(&programs, parameters);
@@ -54,8 +54,8 @@ fn reenacted_outcomes_predict_a_balanced_program_and_recorded_ones_do_not() {
     assert_eq!(wait(&modified, &recorded()), (truth * 4.0 / 3.0, 0));
 }
 
-/// A call is one outcome, whichever of its parts come out otherwise: the test that found a request complete in the recorded
-/// run has to wait, and gets the other one.
+/// A call counts as one outcome, even if several of its parts differ: the test that found a request complete in the recorded
+/// run has to wait, and completes the other one.
 #[test]
 fn a_test_that_has_to_wait_and_gets_another_request_is_one_outcome() {
     let master = "irecv 1 1 100 req=1; irecv 2 1 100 req=2; testany req=1,2 done=1; wait req=2";

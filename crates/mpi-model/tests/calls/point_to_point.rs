@@ -48,14 +48,14 @@ fn a_probe_waits_for_the_message_and_leaves_it() {
     assert_eq!(ends(&[sender, "compute 900; probe 0 1; recv 0 1 100"]), [700.0, 900.0 + 1116.0]);
 }
 
-/// Looks at 10 and 510 and sees nothing, at 1020 it sees the message.
+/// Probes at 10 and 510 find nothing, the one at 1020 finds the message.
 #[test]
 fn a_look_for_a_message_costs_and_sees_what_was_sent_by_then() {
     let sender = "compute 700; send 1 1 100";
     let looker =
         "iprobe 0 1 done=no; compute 490; iprobe 0 1 done=no; compute 500; iprobe 0 1 done=yes; recv 0 1 100";
     assert_eq!(ends_with(&[sender, looker], &reenact()), (vec![700.0, 1020.0 + 1116.0], 0));
-    // In the trace the second look saw it: here it waits, as the program goes on with the message.
+    // In the trace the second probe found it: here it waits, as the program continues with the message.
     let looker = "iprobe 0 1 done=no; compute 490; iprobe 0 1 done=yes; recv 0 1 100";
     assert_eq!(ends_with(&[sender, looker], &reenact()), (vec![700.0, 700.0 + 1116.0], 1));
     assert_eq!(ends_with(&[sender, looker], &recorded()), (vec![700.0, 700.0 + 1116.0], 0));

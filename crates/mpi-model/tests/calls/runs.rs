@@ -34,7 +34,7 @@ impl Machine for Simple {
     }
 }
 
-/// How a run ended: when each rank did [ns], how many outcomes were decided and differed, or what went wrong.
+/// Result of a run: the end of each rank [ns] and the number of outcomes that were decided and that differed, or the failure.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
     Ends { ns: Vec<f64>, decided: u64, different: u64 },
@@ -42,7 +42,7 @@ pub(crate) enum Answer {
     Failed(u32, u64, ReplayErrorKind<Infallible>),
 }
 
-/// Where the time of a rank goes, and what led to its end.
+/// Breakdown of the time of a rank, and the critical path to its end.
 type Found = (Breakdown, CriticalPath);
 
 fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec<Found>) {
@@ -67,7 +67,7 @@ fn once(trace: &Trace, parameters: &Parameters, engine: &Engine) -> (Answer, Vec
     (answer, found)
 }
 
-/// The parts of each rank's time add up to its end, to the picosecond, and so do those of the path that leads there.
+/// Checks that the parts of each rank's time, and those of its critical path, add up to its end, to the picosecond.
 fn check_sums(answer: &Answer, found: &[Found]) {
     let Answer::Ends { ns, .. } = answer else { return };
     for (end, (breakdown, path)) in ns.iter().zip(found) {
@@ -83,7 +83,7 @@ fn check_sums(answer: &Answer, found: &[Found]) {
     assert_eq!(found.len(), ns.len());
 }
 
-/// Runs a trace with these parameters on 1, 2, 3 and 7 threads, disturbed and not, and expects one result.
+/// Runs a trace with these parameters on 1, 2, 3 and 7 threads, with and without jitter, and expects one result.
 pub(crate) fn run_with(text: &str, parameters: &Parameters) -> Answer {
     run_and_break_down(text, parameters).0
 }
@@ -106,7 +106,7 @@ fn run_and_break_down(text: &str, parameters: &Parameters) -> (Answer, Vec<Found
     first
 }
 
-/// The parameters with which outcomes are those of the simulated run, and tests cost 10 ns each time.
+/// Returns parameters with the outcomes of the simulated run, and tests that always cost 10 ns.
 pub(crate) fn reenact() -> Parameters {
     let look = SimDuration::from_picos(10_000);
     Parameters {
@@ -118,12 +118,12 @@ pub(crate) fn reenact() -> Parameters {
     }
 }
 
-/// The same with the outcomes of the recorded run.
+/// Returns the same parameters with the outcomes of the recorded run.
 pub(crate) fn recorded() -> Parameters {
     Parameters { outcomes: Outcomes::Recorded, ..reenact() }
 }
 
-/// Puts lines of ranks together; each rank begins with `init`.
+/// Returns the text of a trace from the lines of its ranks; each rank begins with `init`.
 pub(crate) fn program(ranks: &[&str]) -> String {
     let lines = ranks.iter().enumerate().flat_map(|(rank, lines)| {
         let lines = lines.split(';').map(str::trim).filter(|line| !line.is_empty());
@@ -132,7 +132,7 @@ pub(crate) fn program(ranks: &[&str]) -> String {
     lines.collect()
 }
 
-/// Runs programs, lines separated by semicolons, and returns when each rank ends [ns], and how many outcomes differ.
+/// Runs programs, lines separated by semicolons, and returns the end of each rank [ns], and the number of outcomes that differ.
 pub(crate) fn ends_with(ranks: &[&str], parameters: &Parameters) -> (Vec<f64>, u64) {
     match run_with(&program(ranks), parameters) {
         Answer::Ends { ns, different, .. } => (ns, different),
@@ -140,12 +140,12 @@ pub(crate) fn ends_with(ranks: &[&str], parameters: &Parameters) -> (Vec<f64>, u
     }
 }
 
-/// Runs programs to their ends and returns where the time of each rank goes.
+/// Runs programs to their ends and returns the breakdown of each rank.
 pub(crate) fn breakdowns(ranks: &[&str], parameters: &Parameters) -> Vec<Breakdown> {
     analyses(ranks, parameters).into_iter().map(|(breakdown, _)| breakdown).collect()
 }
 
-/// Runs programs to their ends and returns the paths that lead there.
+/// Runs programs to their ends and returns the critical path of each rank.
 pub(crate) fn critical_paths(ranks: &[&str], parameters: &Parameters) -> Vec<CriticalPath> {
     analyses(ranks, parameters).into_iter().map(|(_, path)| path).collect()
 }
@@ -156,12 +156,12 @@ fn analyses(ranks: &[&str], parameters: &Parameters) -> Vec<Found> {
     found
 }
 
-/// Runs programs and returns when each rank ends [ns].
+/// Runs programs and returns the end of each rank [ns].
 pub(crate) fn ends(ranks: &[&str]) -> Vec<f64> {
     ends_with(ranks, &reenact()).0
 }
 
-/// Runs programs that do not end.
+/// Runs programs that do not complete.
 pub(crate) fn fails(ranks: &[&str]) -> Answer {
     run_with(&program(ranks), &reenact())
 }

@@ -1,4 +1,4 @@
-//! What ranks do when, as a timeline shows it.
+//! Timelines: states, waits and messages of ranks.
 
 use std::sync::Mutex;
 
@@ -21,7 +21,7 @@ fn ns(time: u64) -> SimTime {
     SimTime::from_picos(1000 * time)
 }
 
-/// The events of a replay, sorted by anything, and the time of each rank in actions of each kind.
+/// Returns the events of a replay, sorted by their text, and the time of each rank by kind of action.
 fn record(ranks: &[&str], excerpt: &Excerpt, engine: &Engine) -> (Vec<Event>, Vec<Vec<SimDuration>>) {
     let trace = Trace::from_text(&program(ranks)).unwrap();
     let (events, parameters) = (Events::default(), reenact());
@@ -62,7 +62,7 @@ fn message(from: u32, to: u32, sent: u64, arrived: u64, bytes: u64) -> Event {
 
 const LATE: [&str; 2] = ["compute 5000; send 1 7 984; finalize", "compute 1000; recv 0 7 984; finalize"];
 
-/// The message takes 2000 ns from the send on, for which the receive waits 4000.
+/// The message takes 2000 ns from its send, for which the receive waits 4000.
 #[test]
 fn states_waits_and_messages_are_recorded() {
     use ActionKind::{Compute, Finalize, Recv, Send};
@@ -132,7 +132,7 @@ fn messages_of_operations_are_recorded_where_they_are_asked_for() {
     assert_eq!(messages(false), []);
 }
 
-/// Whatever runs when, the same is recorded, and the states of a rank are all that it does.
+/// The events do not depend on the schedule, and the states of a rank cover all its time.
 #[test]
 fn states_follow_each_other_without_gaps() {
     let one = "irecv 1 0 99984 req=1; ibarrier req=2; compute 700; send 1 0 99984; wait req=1; wait req=2; \

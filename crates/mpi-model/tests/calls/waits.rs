@@ -1,11 +1,11 @@
-//! Where the time goes: who waits for whom, and for how long.
+//! Breakdown of the time: who waits for whom, and for how long.
 
 use mpi_model::{ActionKind, Breakdown, Parameters, Region, Selection, Selector, WaitState};
 use pdes_core::SimDuration;
 
 use crate::runs::{breakdowns, reenact};
 
-/// What a rank waits in actions of a kind [ns]: for other ranks, by state, and for data.
+/// Returns the waiting time of a rank in actions of a kind [ns]: for other ranks, by state, and for data.
 fn waits(breakdown: &Breakdown, kind: ActionKind) -> (Vec<(WaitState, f64)>, f64) {
     let share = breakdown.total(kind);
     let ns = |time: SimDuration| time.as_picos() as f64 / 1e3;
@@ -34,7 +34,7 @@ fn a_rendezvous_send_waits_until_its_receive_is_posted() {
     assert_eq!(waits(&ranks[1], ActionKind::Recv), (vec![], 101_000.0));
 }
 
-/// What has been waited for before the call is no waiting of the call.
+/// Waiting before the call does not count as waiting of the call.
 #[test]
 fn only_what_is_left_is_waited_for() {
     let receiver = "irecv 0 0 984; compute 3000; wait 0 1 0";
@@ -54,7 +54,7 @@ fn of_several_partners_the_last_one_counts() {
     for parameters in [reenact(), overhead] {
         let ranks = breakdowns(&programs, &parameters);
         let is_free = parameters.receive.is_zero();
-        // With an overhead, the 100 ns of the first message hide some of the way of the second one.
+        // With an overhead, the 100 ns of the first message hide a part of the transfer of the second one.
         let transfer = if is_free { 1500.0 } else { 1400.0 };
         let late = vec![(WaitState::LateSender, 2500.0)];
         assert_eq!(waits(&ranks[2], ActionKind::Waitall), (late, transfer));

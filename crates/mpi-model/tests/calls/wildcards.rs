@@ -4,8 +4,8 @@ use mpi_model::Awaited;
 
 use crate::runs::{Answer, ends, ends_with, fails, recorded, reenact};
 
-/// The messages are sent at 300, 100 and 200; each takes 1116 from when the receive is posted. The receives are posted at
-/// 0, 1216 and 2332, so that all messages are there by the second one: they come in the order 2, 3, 1.
+/// The messages are sent at 300, 100 and 200; each takes 1116 from the post of its receive. The receives are posted at
+/// 0, 1216 and 2332, so that all messages are there by the second one: they are received in the order 2, 3, 1.
 #[test]
 fn messages_come_in_the_order_in_which_they_were_sent() {
     let senders = ["compute 300; send 0 1 100", "compute 100; ssend 0 1 100", "compute 200; ssend 0 1 100"];
@@ -48,8 +48,8 @@ fn a_receive_does_not_wait_for_those_posted_before_it() {
     assert_eq!(ends(&ranks), [3448.0, 100.0, 2332.0]);
 }
 
-/// Rank 1 enters the barrier only once its message is received, which the receive of rank 0 decides while that is in the
-/// barrier, whether the message came before or after: 100 and 1116, then 1016 there and back.
+/// Rank 1 enters the barrier only once its message is received, which rank 0 decides while it is inside the
+/// barrier, whether the message arrived before or after: 100 and 1116, then 1016 there and back.
 #[test]
 fn a_receive_from_any_source_is_decided_inside_a_collective() {
     let ranks = ["irecv -555 1 100 req=1; barrier; wait req=1", "compute 100; ssend 0 1 100; barrier"];

@@ -1,17 +1,18 @@
-//! Everybody sends its own block to everybody itself: P (P - 1) messages, (P - 1)(alpha + n beta) at each rank.
+//! Direct allgathers: each rank sends its own block to every other. P (P - 1) messages, (P - 1)(alpha + n beta) at each
+//! rank.
 
 use super::Args;
 use crate::collective::rounds::{Partners, in_pairs, round_the_ring};
 use crate::collective::{Member, Schedule, Step, exchange, irecv, irecvs, isend, isends};
 
-/// All at once in the order of ranks, sends and receives alternating. Source: SimGrid's `default`.
+/// Posts all sends and receives at once in rank order, alternating. Source: SimGrid's `default`.
 pub(in crate::collective) fn linear<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let sent = args.sent.bytes();
     let exchange = move |other| [isend(other, sent), irecv(other, args.blocks.of(other))];
     Box::new(member.others().flat_map(exchange).chain([Step::WaitAll]))
 }
 
-/// All at once from the next rank on, first the receives. Source: Faraj's `spreading_simple` (STAR-MPI).
+/// Posts all receives, then all sends, from the next rank on. Source: Faraj's `spreading_simple` (STAR-MPI).
 pub(in crate::collective) fn spreading_simple<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let sent = args.sent.bytes();
     let others = (1..member.size).map(move |distance| member.after(distance));
@@ -19,13 +20,14 @@ pub(in crate::collective) fn spreading_simple<'a>(member: Member<'a>, args: Args
     Box::new(receives.chain(isends(others, move |_| sent)).chain([Step::WaitAll]))
 }
 
-/// In P - 1 rounds, to the rank `i` places on and from that `i` places back. Source: Faraj's `ring` (STAR-MPI).
+/// Sends in round `i` to the rank `i` after, and receives from that `i` before; P - 1 rounds. Source: Faraj's `ring`
+/// (STAR-MPI).
 pub(in crate::collective) fn ring<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     in_rounds(member, args, round_the_ring)
 }
 
-/// In P - 1 rounds with one partner each, the rank with the bits of `i` flipped; as [`ring`] where P is no power of two.
-/// Source: Faraj's `pair` (STAR-MPI).
+/// Exchanges in round `i` with rank XOR `i`; as [`ring`] if P is no power of two. P - 1 rounds. Source: Faraj's `pair`
+/// (STAR-MPI).
 pub(in crate::collective) fn pair<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     in_rounds(member, args, in_pairs)
 }

@@ -1,4 +1,4 @@
-//! What a member has doubles in each round: ceil(log2 P) alpha + (P - 1) n beta.
+//! Allgathers by doubling: ceil(log2 P) alpha + (P - 1) n beta.
 
 use super::Args;
 use crate::collective::doubling::doubling;
@@ -6,8 +6,8 @@ use crate::collective::member::nothing;
 use crate::collective::rounds::mirrored;
 use crate::collective::{Member, Schedule, exchange};
 
-/// Bruck's algorithm: round `k` takes the blocks of the next 2^k ranks from the rank 2^k places on, the last one only
-/// those that are left. Source: Bruck et al., IEEE TPDS 8(11) 1997.
+/// Bruck's algorithm: round `k` receives the blocks of the next 2^k ranks from the rank 2^k after, the last round only the
+/// remaining ones. Source: Bruck et al., IEEE TPDS 8(11) 1997.
 pub(in crate::collective) fn bruck<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let distances = (0..31).map(|bit| 1_u32 << bit).take_while(move |&distance| distance < member.size);
     Box::new(distances.map(move |distance| {
@@ -18,20 +18,20 @@ pub(in crate::collective) fn bruck<'a>(member: Member<'a>, args: Args<'a>) -> Sc
     }))
 }
 
-/// Recursive doubling; see [`doubling`] for what happens where P is no power of two.
+/// Recursive doubling; [`recursive_doubling`] describes numbers of ranks that are no power of two.
 pub(in crate::collective) fn recursive<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     doubling(member, move |first, number| args.blocks.span(first, number).bytes())
 }
 
-/// [`recursive`], but blocks that are all empty are not sent. Source: MPICH's for allgatherv.
+/// [`recursive`], except that nothing is sent if all blocks are empty. Source: MPICH's for allgatherv.
 pub(in crate::collective) fn recursive_unless_empty<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     if args.blocks.total(member.size).count == 0 { nothing() } else { recursive(member, args) }
 }
 
-/// Blocks go to the rank with the bits of their number mirrored; then partners exchange at halving distances, the
-/// farthest first, so that the largest messages go between neighbours. Only for powers of two and equal blocks.
+/// Sends each block to the rank with the bits of its number reversed; then partners exchange at halving distances, farthest
+/// first, so that the largest messages are between neighbours. Only for powers of two and equal blocks.
 ///
-/// One alpha + n beta more than the others. Source: Faraj's `rhv` (STAR-MPI).
+/// Cost: one alpha + n beta more than the others. Source: Faraj's `rhv` (STAR-MPI).
 pub(in crate::collective) fn halving_distance<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let levels = size.trailing_zeros();
@@ -45,7 +45,7 @@ pub(in crate::collective) fn halving_distance<'a>(member: Member<'a>, args: Args
     Box::new([moved].into_iter().chain(rounds))
 }
 
-/// [`recursive_unless_empty`] where P is a power of two, else [`bruck`]. Source: MVAPICH2's allgatherv.
+/// [`recursive_unless_empty`] if P is a power of two, else [`bruck`]. Source: MVAPICH2's allgatherv.
 pub(in crate::collective) fn recursive_or_bruck<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     if member.size.is_power_of_two() { recursive_unless_empty(member, args) } else { bruck(member, args) }
 }

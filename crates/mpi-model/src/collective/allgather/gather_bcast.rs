@@ -1,14 +1,13 @@
-//! Gathers at rank 0 and broadcasts from there.
+//! Allgather as a gather at rank 0 and a broadcast from there.
 
 use super::Args;
 use crate::collective::blocks::Blocks;
 use crate::collective::{Member, Schedule, Steps, bcast, gather};
 
-/// The communicator's own gather and broadcast; of blocks of different sizes, the linear gather. Source: Open MPI's
-/// `default`.
+/// The communicator's gather and broadcast; for blocks of different sizes, the linear gather. Source: Open MPI's `default`.
 ///
-/// The broadcast is that of all blocks; SimGrid's replay, where a trace has no displacements, broadcasts as much as the
-/// largest block of an allgatherv.
+/// All blocks are broadcast; SimGrid's replay, whose traces have no displacements, broadcasts only as much as the largest
+/// block of an allgatherv.
 pub(in crate::collective) fn gather_bcast<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let gathered = match args.blocks {
         Blocks::Equal(received) => {

@@ -1,16 +1,16 @@
-//! Blocks go round a ring from neighbour to neighbour: P - 1 rounds, (P - 1)(alpha + n beta).
+//! Allgathers round a ring: each block is forwarded from neighbour to neighbour. P - 1 rounds, (P - 1)(alpha + n beta).
 
 use super::Args;
 use crate::collective::{Member, Schedule, Step, exchange, irecv, isend};
 
-/// With combined sends and receives. Source: Faraj's `NTSLR` (STAR-MPI).
+/// Uses combined sends and receives. Source: Faraj's `NTSLR` (STAR-MPI).
 pub(in crate::collective) fn blocking<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let (right, left) = (member.after(1), member.before(1));
     let block = move |distance| args.blocks.of(member.before(distance));
     Box::new((1..member.size).map(move |round| exchange(right, block(round - 1), left, block(round))))
 }
 
-/// With all receives posted first. Source: Faraj's `NTSLR_NB` (STAR-MPI).
+/// Posts all receives first. Source: Faraj's `NTSLR_NB` (STAR-MPI).
 pub(in crate::collective) fn non_blocking<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let (right, left) = (member.after(1), member.before(1));
     let block = move |distance| args.blocks.of(member.before(distance));

@@ -1,14 +1,14 @@
-//! Neighbours exchange pairs of blocks.
+//! Allgather by exchanges of pairs of blocks between neighbours.
 
 use pdes_core::Bytes;
 
 use super::{Args, direct};
 use crate::collective::{Member, Schedule, exchange};
 
-/// Neighbour exchange: pairs of ranks exchange their blocks, then each rank turns to its two neighbours in turn and
+/// Neighbour exchange: pairs of ranks exchange their blocks, then each rank alternates between its two neighbours and
 /// exchanges the two blocks that it received last. For an odd P this is [`direct::ring`], as in SimGrid.
 ///
-/// P/2 rounds: (P/2) alpha + (P - 1) n beta. Source: Open MPI; Chen et al., HPC Asia 2005.
+/// Cost: P/2 rounds; (P/2) alpha + (P - 1) n beta. Source: Open MPI; Chen et al., HPC Asia 2005.
 pub(in crate::collective) fn neighbor_exchange<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     if size % 2 == 1 {
@@ -18,7 +18,7 @@ pub(in crate::collective) fn neighbor_exchange<'a>(member: Member<'a>, args: Arg
     let neighbor =
         move |round: u32| if even == round.is_multiple_of(2) { member.after(1) } else { member.before(1) };
     let first = exchange(neighbor(0), args.blocks.of(rank), neighbor(0), args.blocks.of(neighbor(0)));
-    // The pair of blocks that arrives in a round; what begins with the own pair goes up and down in turn.
+    // The pair of blocks that arrives in a round: at growing distances from this rank's pair, alternately above and below.
     let pair = move |round: u32| -> Bytes {
         let (own, distance) = (rank - rank % 2, round.div_ceil(2) * 2);
         let up = even == round.is_multiple_of(2);

@@ -1,21 +1,20 @@
-//! Algorithms for nodes with the same number of ranks each, one after the other.
+//! Allgathers for uniform nodes with block mapping.
 //!
-//! They take rank `r` to be on node `r / c` where every node has `c` ranks, as SimGrid's do whatever the placement, and
-//! each rank to have a node of its own where nodes have different numbers of ranks. n is the size of a block, N the
-//! number of nodes.
+//! Rank `r` is taken to be on node `r / c` if every node has `c` ranks, as in SimGrid whatever the placement, and each rank
+//! to have a node of its own if nodes have different numbers of ranks. n is the size of a block, N the number of nodes.
 
 use super::{Args, direct};
 use crate::collective::blocks::times;
 use crate::collective::{Member, Schedule, Step, exchange, irecv, irecvs, isend, isends, recv, send};
 
-/// A member among nodes of `cores` ranks each.
+/// Position of a member among nodes of `cores` ranks each.
 #[derive(Clone, Copy)]
 struct Place {
     rank: u32,
     size: u32,
     cores: u32,
     core: u32,
-    /// The lowest rank of the node.
+    /// Lowest rank of the node.
     base: u32,
 }
 
@@ -30,7 +29,7 @@ impl Place {
         self.size / self.cores
     }
 
-    /// The rank of the same core some nodes further round the ring.
+    /// Returns the rank of the same core `distance` nodes further round the ring.
     fn node_after(self, distance: u32) -> u32 {
         let shift = u64::from(distance) * u64::from(self.cores);
         ((u64::from(self.rank) + shift) % u64::from(self.size)) as u32
@@ -40,7 +39,7 @@ impl Place {
         self.node_after(self.nodes() - distance)
     }
 
-    /// Everybody on the node sends its block to everybody there, in rounds.
+    /// Returns the exchange of blocks within the node, in rounds.
     fn within_node<'a>(self, args: Args<'a>) -> impl Iterator<Item = Step> + Send + 'a {
         (1..self.cores).map(move |round| {
             let to = self.base + (self.core + round) % self.cores;
@@ -50,10 +49,10 @@ impl Place {
     }
 }
 
-/// Within nodes in rounds; then each first rank exchanges the blocks of its node with all others at once, and sends
-/// everything to the ranks of its node.
+/// Exchanges within nodes in rounds; then each first rank exchanges the blocks of its node with all others at once, and
+/// sends all blocks to the ranks of its node.
 ///
-/// c alpha + c n beta within nodes, 1 alpha + (N - 1) c n beta between them, (c - 1)(alpha + P n beta) within them.
+/// Cost: c alpha + c n beta within nodes, alpha + (N - 1) c n beta between them, (c - 1)(alpha + P n beta) within them.
 /// Source: SimGrid's `smp_simple`, by Patarasuk (STAR-MPI).
 pub(in crate::collective) fn simple<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let place = Place::of(member);
@@ -69,10 +68,10 @@ pub(in crate::collective) fn simple<'a>(member: Member<'a>, args: Args<'a>) -> S
     Box::new(within.chain(receives).chain(sends).chain([Step::WaitAll]).chain(down))
 }
 
-/// Within nodes in rounds; then the blocks of whole nodes go round a ring of first ranks, each of which passes what it
-/// receives down the chain of its node.
+/// Exchanges within nodes in rounds; then the blocks of whole nodes travel round a ring of first ranks, each of which
+/// forwards what it receives down the chain of its node.
 ///
-/// (N + c - 1)(alpha + c n beta) after the rounds within nodes. On a single node as SimGrid's `default`. Source:
+/// Cost: (N + c - 1)(alpha + c n beta) after the rounds within nodes. On a single node as SimGrid's `default`. Source:
 /// SimGrid's `SMP_NTS`, by Patarasuk (STAR-MPI).
 pub(in crate::collective) fn ring_of_nodes<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let place = Place::of(member);
@@ -97,10 +96,10 @@ pub(in crate::collective) fn ring_of_nodes<'a>(member: Member<'a>, args: Args<'a
     Box::new(within.chain(receives).chain([isend(next, node)]).chain(passed).chain([Step::WaitAll]))
 }
 
-/// Ranks of the same core pass blocks round a ring of nodes, and meanwhile send each that they have to all ranks of
-/// their node.
+/// Ranks of the same core forward blocks round a ring of nodes, and meanwhile send each block that they have to all ranks
+/// of their node.
 ///
-/// (N - 1)(alpha + n beta) between nodes, overlapped with N (c - 1) blocks within. Source: SimGrid's `loosely_lr`, by
+/// Cost: (N - 1)(alpha + n beta) between nodes, overlapped with N (c - 1) blocks within. Source: SimGrid's `loosely_lr`, by
 /// Patarasuk (STAR-MPI).
 pub(in crate::collective) fn loose_rings<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let place = Place::of(member);

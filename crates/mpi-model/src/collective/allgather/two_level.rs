@@ -1,4 +1,4 @@
-//! Leaders of nodes gather, exchange and broadcast.
+//! Allgather in two levels: leaders gather, exchange and broadcast.
 
 use super::Args;
 use crate::collective::blocks::{Blocks, times};
@@ -6,11 +6,11 @@ use crate::collective::member::nothing;
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, Steps, allgatherv, bcast, gather};
 
-/// A gather on each node, an allgather of the blocks of whole nodes among the leaders (MPICH's; where nodes have
-/// different numbers of ranks, the communicator's allgatherv), a broadcast of everything on each node.
+/// A gather on each node, an allgather of the blocks of whole nodes among the leaders (MPICH's; if nodes have different
+/// numbers of ranks, the communicator's allgatherv), a broadcast of all blocks on each node.
 ///
-/// Between nodes about log2 N alpha + (N - 1) c n beta. Source: MVAPICH2's two-level allgather. Where the ranks of a node are not consecutive, which SimGrid refuses, the
-/// blocks travel all the same and are sorted at their destination, for free.
+/// Cost: between nodes about log2 N alpha + (N - 1) c n beta. Source: MVAPICH2's two-level allgather. Without block
+/// mapping, which SimGrid refuses, the blocks are sent all the same and sorted at their destination, for free.
 pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Blocks::Equal(block) = args.blocks else { unreachable!("the blocks of an allgather are equal") };
     if block.count == 0 {
@@ -32,7 +32,7 @@ pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args<'a>) -
     Box::new(gathered.then(exchanged).then(spread))
 }
 
-/// [`two_level`] where the ranks of each node are consecutive, else MPICH's choice. Source: MVAPICH2.
+/// [`two_level`] with block mapping, else MPICH's selection. Source: MVAPICH2.
 pub(in crate::collective) fn if_blocked<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     if member.layout.is_blocked() { two_level(member, args) } else { mpich::allgather(member, args) }
 }

@@ -1,17 +1,17 @@
-//! Blocks of any sizes go round a ring in pieces.
+//! Allgatherv round a ring in pieces.
 
 use pdes_core::Bytes;
 
 use crate::collective::allgather::Args;
 use crate::collective::{Member, Schedule, exchange, recv, send};
 
-/// The least size of a piece \[B\].
+/// Minimum size of a piece \[B\].
 const PIECE: u64 = 32_768 * 8;
 
-/// Each rank passes on to its right neighbour what came from its left one, beginning with its own block, in pieces as
-/// large as the smallest block, but of 256 KiB at least. Empty blocks are not sent.
+/// Each rank forwards to its right neighbour what it received from its left one, beginning with its own block, in pieces as
+/// large as the smallest block, but of at least 256 KiB. Empty blocks are not sent.
 ///
-/// P - 1 rounds where blocks are equal: (P - 1)(alpha + n beta). Source: MPICH's ring for allgatherv.
+/// Cost: P - 1 rounds if blocks are equal: (P - 1)(alpha + n beta). Source: MPICH's ring for allgatherv.
 pub(in crate::collective) fn segmented_ring<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let smallest = (0..member.size).map(|rank| args.blocks.elements(rank).count).min().unwrap_or(0);
     let unit = args.blocks.elements(0).unit.get().max(1);
@@ -31,7 +31,8 @@ pub(in crate::collective) fn segmented_ring<'a>(member: Member<'a>, args: Args<'
     }))
 }
 
-/// The pieces of P - 1 blocks, that of the rank `distance` places back first; an empty block is one round of nothing.
+/// Returns the pieces of P - 1 blocks, beginning with that of the rank `distance` before this one; an empty block is one
+/// round without a message.
 fn pieces<'a>(
     member: Member<'a>,
     args: Args<'a>,

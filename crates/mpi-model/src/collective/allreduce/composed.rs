@@ -1,4 +1,4 @@
-//! Reductions to all that are made of other operations.
+//! Allreduces composed of other operations.
 
 use crate::collective::blocks::Blocks;
 use crate::collective::member::{Elements, nothing};
@@ -7,7 +7,7 @@ use crate::collective::{Member, Schedule, Steps, allgather, alltoall, bcast, red
 
 /// A linear reduction to rank 0, then a binomial broadcast from there.
 ///
-/// (1 + ceil(log2 P)) alpha + (P - 1 + ceil(log2 P)) n beta. Source: SimGrid's `default`.
+/// Cost: (1 + ceil(log2 P)) alpha + (P - 1 + ceil(log2 P)) n beta. Source: SimGrid's `default`.
 pub(in crate::collective) fn linear_then_binomial(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let reduced = reduce::linear(member, reduce::Args { root: 0, data });
     Box::new(reduced.then(bcast::binomial_tree(member, bcast::Args { root: 0, data })))
@@ -15,15 +15,16 @@ pub(in crate::collective) fn linear_then_binomial(member: Member<'_>, data: Elem
 
 /// The communicator's reduction to rank 0, then its broadcast from there.
 ///
-/// The sum of both. Source: Open MPI's `nonoverlapping`; STAR-MPI's `redbcast`.
+/// Cost: the sum of both. Source: Open MPI's `nonoverlapping`; STAR-MPI's `redbcast`.
 pub(in crate::collective) fn reduce_broadcast(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let reduced = reduce::selected(member, reduce::Args { root: 0, data });
     Box::new(reduced.then(bcast::selected(member, bcast::Args { root: 0, data })))
 }
 
-/// Recursive halving from the farthest partner, then the communicator's allgather of the parts.
+/// Recursive halving, farthest partner first, then the communicator's allgather of the parts.
 ///
-/// log2 P alpha + (P - 1) / P n beta, and the allgather. Where the vector does not divide evenly, parts are rounded up. For powers of two of ranks. Source: STAR-MPI's `rab1`.
+/// Cost: log2 P alpha + (P - 1) / P n beta, and the allgather. If the vector does not divide evenly, parts are rounded up.
+/// For powers of two of ranks. Source: STAR-MPI's `rab1`.
 pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if member.size == 1 {
         return nothing();
@@ -43,8 +44,8 @@ pub(in crate::collective) fn halve_then_allgather(member: Member<'_>, data: Elem
 
 /// The communicator's all-to-all of the parts, which each rank reduces, then its allgather of the results.
 ///
-/// The sum of both with n / P bytes to each. Where the vector does not divide evenly, parts are rounded up,
-/// and have P elements where there are fewer elements than ranks. Source: STAR-MPI's `rab2`.
+/// Cost: the sum of both with n / P bytes to each. If the vector does not divide evenly, parts are rounded up, and have P
+/// elements if there are fewer elements than ranks. Source: STAR-MPI's `rab2`.
 pub(in crate::collective) fn all_to_all(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let size = u64::from(member.size);
     let filled = if !data.count.is_multiple_of(size) && data.count < size {
@@ -61,7 +62,7 @@ pub(in crate::collective) fn all_to_all(member: Member<'_>, data: Elements) -> S
     )
 }
 
-/// The elements of a part.
+/// Returns the number of elements of a part.
 fn part(size: u32, count: u64) -> u64 {
     let size = u64::from(size);
     count / size + u64::from(!count.is_multiple_of(size))

@@ -1,15 +1,15 @@
-//! Reduction to all by recursive doubling.
+//! Allreduce by recursive doubling.
 
 use crate::collective::halving::{Core, Taker};
 use crate::collective::member::Elements;
 use crate::collective::script::script;
 use crate::collective::{Member, Schedule};
 
-/// Partners at doubling distances exchange whole vectors; of the ranks beyond a power of two, every second one hands its vector
-/// to a neighbour before and gets the result after.
+/// Partners at doubling distances exchange whole vectors; the pairs beyond a power of two fold before, the even rank
+/// sending its vector to the odd one, and unfold after.
 ///
-/// log2 P (alpha + n beta) for a power of two, and 2 (alpha + n beta) more for others. Source: MPICH's short allreduce
-/// (Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005).
+/// Cost: log2 P (alpha + n beta) for a power of two, and 2 (alpha + n beta) more for others. Source: MPICH's short
+/// allreduce (Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005).
 pub(in crate::collective) fn recursive_doubling(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let (core, bytes) = (Core::new(member.size, Taker::Odd), data.bytes());
     script(move |steps| {

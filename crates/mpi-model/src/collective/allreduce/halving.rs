@@ -1,4 +1,4 @@
-//! Reduction to all by recursive halving and doubling.
+//! Allreduce by recursive halving and doubling.
 
 use super::recursive_doubling;
 use crate::collective::halving::{Core, Split, Taker};
@@ -7,11 +7,11 @@ use crate::collective::reduce::{self, reduce_halves};
 use crate::collective::script::script;
 use crate::collective::{Member, Schedule};
 
-/// A reduce-scatter by recursive halving, then an allgather by recursive doubling; of the ranks beyond a power of two, every
-/// second one hands its vector to a neighbour before and gets the result after.
+/// A reduce-scatter by recursive halving, then an allgather by recursive doubling; the pairs beyond a power of two fold
+/// before, the even rank sending its vector to the odd one, and unfold after.
 ///
-/// 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: MPICH's long allreduce (Thakur, Rabenseifner and Gropp, IJHPCA
-/// 19(1) 2005).
+/// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: MPICH's long allreduce (Thakur, Rabenseifner and
+/// Gropp, IJHPCA 19(1) 2005).
 pub(in crate::collective) fn halving_doubling(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let core = Core::new(member.size, Taker::Odd);
     let split = Split::Blocks { data, levels: core.levels };
@@ -24,7 +24,8 @@ pub(in crate::collective) fn halving_doubling(member: Member<'_>, data: Elements
     })
 }
 
-/// The same, except that vectors with fewer elements than ranks double only.
+/// [`halving_doubling`], except that vectors with fewer elements than the largest power of two of ranks take recursive
+/// doubling only.
 ///
 /// Source: MVAPICH2's `Allreduce_pt2pt_rs`.
 pub(in crate::collective) fn short_or_halving(member: Member<'_>, data: Elements) -> Schedule<'_> {
@@ -35,10 +36,10 @@ pub(in crate::collective) fn short_or_halving(member: Member<'_>, data: Elements
     }
 }
 
-/// Halving and doubling of halves of halves, before which the ranks that are too many work on one half each with a neighbour.
+/// Halving and doubling of halves of halves, before which each folded pair of neighbours reduces one half each.
 ///
-/// 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: Rabenseifner's code of 1997, which SimGrid offers as `rab`
-/// for vectors above its limits; here it serves all.
+/// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: Rabenseifner's code of 1997, which SimGrid
+/// offers as `rab` for vectors above its limits; here it serves all.
 pub(in crate::collective) fn rabenseifner(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let core = Core::new(member.size, Taker::Even);
     let split = Split::Halves { data };

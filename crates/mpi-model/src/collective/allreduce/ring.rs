@@ -1,13 +1,13 @@
-//! Reduction to all round a ring.
+//! Allreduce round a ring.
 
 use super::{reduce_broadcast, selected};
 use crate::collective::member::{Elements, nothing};
 use crate::collective::{Member, Schedule, Steps, exchange};
 
-/// A reduce-scatter and an allgather of P blocks round the ring; the elements that are left go with the communicator's allreduce.
+/// A reduce-scatter and an allgather of P blocks round the ring; the remaining elements take the communicator's allreduce.
 /// A vector with fewer elements than ranks takes reduction and broadcast.
 ///
-/// 2 (P - 1) alpha + 2 (P - 1) / P n beta. Source: Patarasuk and Yuan, JPDC 69(2) 2009 (STAR-MPI's `lr`).
+/// Cost: 2 (P - 1) alpha + 2 (P - 1) / P n beta. Source: Patarasuk and Yuan, JPDC 69(2) 2009 (STAR-MPI's `lr`).
 pub(in crate::collective) fn ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let size = u64::from(member.size);
     if data.count < size {

@@ -1,4 +1,4 @@
-//! Reduction to all round a ring in several phases.
+//! Allreduce round a ring in several phases.
 
 use pdes_core::Bytes;
 
@@ -7,10 +7,10 @@ use crate::collective::member::{Elements, nothing};
 use crate::collective::script::{Handle, rounds};
 use crate::collective::{Member, Schedule, Steps, exchange};
 
-/// The reduce-scatter goes round the ring once for each segment of 1 MiB of the blocks, then the blocks are collected in one
-/// go. Vectors of less than P segments take the plain ring.
+/// The reduce-scatter runs round the ring once for each segment of 1 MiB of the blocks, then an allgather of whole blocks
+/// follows. Vectors of less than P segments take the plain ring.
 ///
-/// (P - 1) (n / (P s) + 1) alpha + 2 (P - 1) / P n beta. Source: Open MPI's `ring_segmented`.
+/// Cost: (P - 1) (n / (P s) + 1) alpha + 2 (P - 1) / P n beta. Source: Open MPI's `ring_segmented`.
 pub(in crate::collective) fn segmented_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if member.size == 1 {
         return nothing();
@@ -29,7 +29,8 @@ pub(in crate::collective) fn segmented_ring(member: Member<'_>, data: Elements) 
     Box::new(blocks.reduce_scatter().then((0..size - 1).map(collect)))
 }
 
-/// A block for each rank, in a segment for each phase; the first ones of either are longer by an element where they have to be.
+/// Blocks, one per rank, each in one segment per phase; the first blocks and segments are longer by an element if the
+/// vector does not divide evenly.
 #[derive(Clone, Copy, Debug)]
 struct Blocks<'a> {
     member: Member<'a>,
@@ -38,7 +39,7 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The elements of the block of the rank `ahead` places on.
+    /// Returns the number of elements of the block of the rank `ahead` places after this one.
     fn count(self, ahead: u64) -> u64 {
         let size = u64::from(self.member.size);
         nth_of(self.data.count, size, (u64::from(self.member.rank) + ahead) % size)
@@ -52,7 +53,7 @@ impl<'a> Blocks<'a> {
         self.data.size_of(nth_of(self.count(ahead), self.phases, phase))
     }
 
-    /// In each phase, each rank sends its own segment, then each that arrives, except the last.
+    /// Returns the reduce-scatter: in each phase, each rank sends its own segment, then each that arrives, except the last.
     fn reduce_scatter(self) -> Schedule<'a> {
         let size = u64::from(self.member.size);
         let (right, left) = (self.member.after(1), self.member.before(1));
@@ -69,7 +70,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// The size of the `index`-th of some parts of nearly the same size, the larger ones first.
+/// Returns the size of the `index`-th of some parts of nearly the same size, larger ones first.
 fn nth_of(count: u64, parts: u64, index: u64) -> u64 {
     count / parts + u64::from(index < count % parts)
 }

@@ -1,7 +1,7 @@
-//! Reductions to all that work on each node, then among the first ranks of the nodes.
+//! Allreduces on each node, then among the first ranks of the nodes.
 //!
-//! As in SimGrid, ranks count as consecutive on their nodes even where they are not; where nodes have different numbers of
-//! ranks, each rank counts as a node.
+//! As in SimGrid, block mapping is assumed even where it does not hold; if nodes have different numbers of ranks, each rank
+//! counts as a node.
 
 use crate::collective::halving::{Core, Taker};
 use crate::collective::member::{Elements, nothing};
@@ -11,7 +11,7 @@ use crate::collective::{Member, Schedule, Steps, exchange};
 
 /// Binomial reductions on the nodes and among them, then binomial broadcasts back.
 ///
-/// 2 (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_binomial`.
+/// Cost: 2 (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_binomial`.
 pub(in crate::collective) fn smp_binomial(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let nodes = Nodes::new(member);
     script(move |steps| {
@@ -21,10 +21,10 @@ pub(in crate::collective) fn smp_binomial(member: Member<'_>, data: Elements) ->
     })
 }
 
-/// The same in segments of 4096 elements, each of which is one stage behind the one before; elements beyond the last whole
-/// segment are left out, as in SimGrid.
+/// [`smp_binomial`] in segments of 4096 elements, each of which is one stage behind the one before; elements beyond the
+/// last whole segment are left out, as in SimGrid.
 ///
-/// (n / s + 3) times the longest stage. Source: STAR-MPI's `smp_binomial_pipeline`.
+/// Cost: (n / s + 3) times the longest stage. Source: STAR-MPI's `smp_binomial_pipeline`.
 pub(in crate::collective) fn smp_binomial_pipeline(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if data.count == 0 {
         return nothing();
@@ -41,7 +41,7 @@ pub(in crate::collective) fn smp_binomial_pipeline(member: Member<'_>, data: Ele
 
 /// Binomial reduction on the nodes, recursive doubling among them, binomial broadcast on the nodes.
 ///
-/// (log2 N + 2 log2 C) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rdb`.
+/// Cost: (log2 N + 2 log2 C) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rdb`.
 pub(in crate::collective) fn smp_recursive_doubling(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let nodes = Nodes::new(member);
     let bytes = data.bytes();
@@ -69,10 +69,11 @@ pub(in crate::collective) fn smp_recursive_doubling(member: Member<'_>, data: El
     nodes.around(data, among)
 }
 
-/// Binomial reduction on the nodes, reduce-scatter and allgather round the ring of nodes, binomial broadcast on the nodes. The
-/// elements beyond N equal blocks do not travel in the ring, as in SimGrid.
+/// Binomial reduction on the nodes, reduce-scatter and allgather round the ring of nodes, binomial broadcast on the nodes.
+/// The elements beyond N equal blocks are not sent in the ring, as in SimGrid.
 ///
-/// 2 (N - 1) alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rsag`.
+/// Cost: 2 (N - 1) alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's
+/// `smp_rsag`.
 pub(in crate::collective) fn smp_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let nodes = Nodes::new(member);
     let block = data.size_of(data.count / u64::from(nodes.count));
@@ -81,15 +82,15 @@ pub(in crate::collective) fn smp_ring(member: Member<'_>, data: Elements) -> Sch
     nodes.around(data, Box::new((0..2 * (nodes.count - 1)).map(round)))
 }
 
-/// The same with the last block longer by the elements that are left.
+/// [`smp_ring`] with the last block longer by the remaining elements.
 ///
 /// Source: STAR-MPI's `smp_rsag_lr`.
 pub(in crate::collective) fn smp_whole_ring(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let nodes = Nodes::new(member);
     let count = u64::from(nodes.count);
     let (next, previous) = nodes.neighbours();
-    // The block of the node `back` places before this one; SimGrid knows the last one by its place in the vector, which
-    // is that of all blocks where they are empty.
+    // The block of the node `back` places before this one; SimGrid recognises the last one by its offset in the vector,
+    // which is that of all blocks if they are empty.
     let block = move |back: u64| {
         let (equal, rest) = (data.count / count, data.count % count);
         let last = (u64::from(nodes.node) + 2 * count - back) % count == count - 1 || equal == 0;
@@ -105,7 +106,8 @@ pub(in crate::collective) fn smp_whole_ring(member: Member<'_>, data: Elements) 
 /// Binomial reduction on the nodes, recursive halving and doubling among them, binomial broadcast on the nodes. Halves are rounded
 /// down, as in SimGrid. For powers of two of ranks.
 ///
-/// 2 log2 N alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `smp_rsag_rab`.
+/// Cost: 2 log2 N alpha + 2 (N - 1) / N n beta + 2 log2 C (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's
+/// `smp_rsag_rab`.
 pub(in crate::collective) fn smp_halving(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let nodes = Nodes::new(member);
     let levels = nodes.count.ilog2();
@@ -125,14 +127,14 @@ pub(in crate::collective) fn smp_halving(member: Member<'_>, data: Elements) -> 
     nodes.around(data, among)
 }
 
-/// The nodes as seen from one rank.
+/// Position of one rank among the nodes.
 #[derive(Clone, Copy, Debug)]
 struct Nodes {
-    /// Ranks of a node.
+    /// Number of ranks per node.
     cores: u32,
     count: u32,
     node: u32,
-    /// The place on the node.
+    /// Local rank on the node.
     core: u32,
 }
 
@@ -142,13 +144,14 @@ impl Nodes {
         Self { cores, count: member.size / cores, node: member.rank / cores, core: member.rank % cores }
     }
 
-    /// The first ranks of the next node and of the one before.
+    /// Returns the first ranks of the next node and of the previous one.
     fn neighbours(self) -> (u32, u32) {
         let at = |node: u32| node % self.count * self.cores;
         (at(self.node + 1), at(self.node + self.count - 1))
     }
 
-    /// One of four stages: reduction on the node, among the nodes, broadcast among the nodes, on the node.
+    /// Appends one of four stages: reduction on the node, reduction among the nodes, broadcast among the nodes, broadcast
+    /// on the node.
     fn stage(self, stage: u64, data: Elements, steps: &mut Script) {
         let (here, among) = (|core: u32| self.node * self.cores + core, |node: u32| node * self.cores);
         match stage {
@@ -160,7 +163,7 @@ impl Nodes {
         }
     }
 
-    /// What first ranks do among each other, between a reduction and a broadcast on each node.
+    /// Returns a binomial reduction on each node, `among` on the first ranks, and a binomial broadcast on each node.
     fn around<'a>(self, data: Elements, among: Schedule<'a>) -> Schedule<'a> {
         let before = script(move |steps| self.stage(0, data, steps));
         let among = if self.core == 0 { among } else { nothing() };

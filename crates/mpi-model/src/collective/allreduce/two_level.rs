@@ -1,4 +1,4 @@
-//! Reduction to all on each node, then among the leaders.
+//! Allreduce on each node, then among the leaders.
 
 use super::{Algorithm, recursive_doubling};
 use crate::collective::member::{Elements, nothing};
@@ -10,14 +10,14 @@ pub(in crate::collective) fn two_level_of_mpich(member: Member<'_>, data: Elemen
     two_level(member, data, recursive_doubling, mpich::allreduce)
 }
 
-/// The communicator's reduction, as a first step on nodes.
+/// The communicator's reduction, as the first phase on nodes.
 pub(in crate::collective) fn reduce_to_leader(local: Member<'_>, data: Elements) -> Schedule<'_> {
     reduce::selected(local, reduce::Args { root: 0, data })
 }
 
-/// Reduces on the nodes, then to all leaders, and broadcasts on each node with the communicator's algorithm.
+/// Runs `on_node` on each node, `leaders` among the leaders, and the communicator's broadcast on each node.
 ///
-/// The sum of the three. Source: MVAPICH2's `Allreduce_two_level`, which MPICH's selector takes too in SimGrid.
+/// Cost: the sum of the three. Source: MVAPICH2's `Allreduce_two_level`, which MPICH's selector uses too in SimGrid.
 pub(in crate::collective) fn two_level(
     member: Member<'_>,
     data: Elements,

@@ -1,12 +1,12 @@
-//! Blocks travel together.
+//! All-to-all by Bruck's algorithm.
 
 use super::Args;
 use crate::collective::blocks::times;
 use crate::collective::{Member, Schedule, exchange};
 
-/// Bruck's algorithm: in round `k`, all blocks whose distance has bit `k` set travel 2^k ranks on, packed together.
+/// Bruck's algorithm: in round `k`, all blocks whose distance has bit `k` set are sent 2^k ranks on, packed together.
 ///
-/// ceil(log2 P) alpha + P/2 log2 P n beta. Source: Bruck et al., IEEE TPDS 8(11) 1997.
+/// Cost: ceil(log2 P) alpha + P/2 log2 P n beta. Source: Bruck et al., IEEE TPDS 8(11) 1997.
 pub(in crate::collective) fn bruck<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let distances =
         (0..u32::BITS).map(|bit| 1_u32 << bit).take_while(move |&distance| distance < member.size);
@@ -16,7 +16,7 @@ pub(in crate::collective) fn bruck<'a>(member: Member<'a>, args: Args<'a>) -> Sc
     }))
 }
 
-/// How many numbers below `size` have this bit set.
+/// Returns how many numbers below `size` have this bit set.
 fn blocks_with_bit(size: u32, bit: u32) -> u64 {
     let (size, bit) = (u64::from(size), u64::from(bit));
     size / (2 * bit) * bit + (size % (2 * bit)).saturating_sub(bit)

@@ -1,16 +1,17 @@
-//! All messages at once, first the receives: P (P - 1) messages, alpha + (P - 1) n beta.
+//! Linear all-to-all: all messages at once, receives first. P (P - 1) messages, alpha + (P - 1) n beta.
 
 use super::Args;
 use crate::collective::{Member, Schedule, Step, irecvs, isends};
 
-/// Receives upwards from the next rank, then sends downwards from the previous one. Source: Open MPI's `basic_linear`.
+/// Posts receives upwards from the next rank, then sends downwards from the previous one. Source: Open MPI's
+/// `basic_linear`.
 pub(in crate::collective) fn from_next<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let upwards = (1..member.size).map(move |distance| member.after(distance));
     let downwards = (1..member.size).map(move |distance| member.before(distance));
     all(args, upwards, downwards)
 }
 
-/// Receives and sends in the order of ranks. Source: SimGrid's `default` and Open MPI's `basic_linear` alltoallv.
+/// Posts receives, then sends, in rank order. Source: SimGrid's `default` and Open MPI's `basic_linear` alltoallv.
 pub(in crate::collective) fn in_order<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     all(args, member.others(), member.others())
 }

@@ -1,4 +1,4 @@
-//! Everybody writes into the memory of everybody else.
+//! All-to-all by one-sided puts.
 
 use pdes_core::{Bytes, Rank};
 
@@ -8,12 +8,12 @@ use crate::collective::member::Elements;
 use crate::collective::steps::in_turn;
 use crate::collective::{Member, Schedule, Step, allgather, barrier};
 
-/// The members tell each other where their memory is (8 bytes, by the communicator's allgather), write their blocks into
-/// it between two fences, and forget it. The ranks are served in the order of rank XOR i, or of rank + i where P is no
-/// power of two, for which SimGrid's is not. A fence is two of the communicator's barriers, and so is the end; within
-/// the second one a member waits for what is written into its memory.
+/// The members exchange the addresses of their windows (8 bytes, by the communicator's allgather), put their blocks between
+/// two fences, and free the windows. Round `i` puts to rank XOR `i`, or to rank + `i` if P is no power of two, which
+/// SimGrid's does not support. A fence is two of the communicator's barriers, and so is freeing; before the end of the
+/// second fence a member waits for the puts into its window.
 ///
-/// alpha + (P - 1) n beta, the allgather, and 6 barriers. Source: SimGrid's `pair_rma`.
+/// Cost: alpha + (P - 1) n beta, the allgather, and 6 barriers. Source: SimGrid's `pair_rma`.
 pub(super) fn pair<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let together = move || barrier::selected(member);

@@ -1,4 +1,5 @@
-//! One peer after the other: P - 1 rounds, (P - 1)(alpha + n beta), and what keeps the rounds together.
+//! Pairwise all-to-alls: one peer per round, P - 1 rounds, (P - 1)(alpha + n beta), with or without synchronization of the
+//! rounds.
 
 use pdes_core::Bytes;
 
@@ -7,37 +8,37 @@ use crate::collective::rounds::{Partners, in_pairs, round_the_ring};
 use crate::collective::steps::in_turn;
 use crate::collective::{Member, Schedule, Step, Steps, barrier, exchange};
 
-/// Sends to the rank `i` places on, receives from that `i` places back. Source: Faraj's `ring` (STAR-MPI); MPICH's for
-/// long messages.
+/// Sends to the rank `i` after, receives from that `i` before. Source: Faraj's `ring` (STAR-MPI); MPICH's for long
+/// messages.
 pub(in crate::collective) fn ring<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     rounds(member, args, round_the_ring)
 }
 
-/// Exchanges with the rank that has the bits of `i` flipped, or as [`ring`] where P is no power of two. Source:
-/// Faraj's `pair` (STAR-MPI); Open MPI's and MPICH's `pairwise`.
+/// Exchanges with rank XOR `i`, or as [`ring`] if P is no power of two. Source: Faraj's `pair` (STAR-MPI); Open MPI's and
+/// MPICH's `pairwise`.
 pub(in crate::collective) fn pair<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     rounds(member, args, in_pairs)
 }
 
-/// [`ring`], and after each round a byte from the rank to which the next one sends. Source: Faraj's
-/// `ring_light_barrier` (STAR-MPI).
+/// [`ring`], with a byte after each round from the rank to which the next round sends. Source: Faraj's `ring_light_barrier`
+/// (STAR-MPI).
 pub(in crate::collective) fn ring_light_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     light_barriers(member, args, round_the_ring)
 }
 
-/// [`pair`], and after each round a byte from the partner of the next one. Source: Faraj's `pair_light_barrier`
+/// [`pair`], with a byte after each round from the partner of the next one. Source: Faraj's `pair_light_barrier`
 /// (STAR-MPI).
 pub(in crate::collective) fn pair_light_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     light_barriers(member, args, in_pairs)
 }
 
-/// [`ring`], and before each round, also that of a rank with itself, the communicator's barrier. Source: Faraj's
+/// [`ring`], with the communicator's barrier before each round, including round 0 of a rank with itself. Source: Faraj's
 /// `ring_mpi_barrier` (STAR-MPI).
 pub(in crate::collective) fn ring_mpi_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     mpi_barriers(member, args, round_the_ring)
 }
 
-/// [`pair`], and before each round, also that of a rank with itself, the communicator's barrier. Source: Faraj's
+/// [`pair`], with the communicator's barrier before each round, including round 0 of a rank with itself. Source: Faraj's
 /// `pair_mpi_barrier` (STAR-MPI).
 pub(in crate::collective) fn pair_mpi_barrier<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     mpi_barriers(member, args, in_pairs)

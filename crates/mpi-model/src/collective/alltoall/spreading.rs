@@ -1,13 +1,13 @@
-//! Everything spreads to all ranks.
+//! All-to-all as an allgather of all blocks.
 
 use super::Args;
 use crate::collective::blocks::times;
 use crate::collective::doubling::doubling as recursive_doubling;
 use crate::collective::{Member, Schedule};
 
-/// An allgather of all blocks by recursive doubling, from which each rank takes its own.
+/// An allgather of all blocks by recursive doubling, of which each rank keeps its own.
 ///
-/// ceil(log2 P) alpha + (P - 1) P n beta. Source: Faraj's `rdb` (STAR-MPI); MPICH's for short messages once.
+/// Cost: ceil(log2 P) alpha + (P - 1) P n beta. Source: Faraj's `rdb` (STAR-MPI); formerly MPICH's for short messages.
 pub(in crate::collective) fn doubling<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let own = times(args.sent.elements(0), member.size.into());
     recursive_doubling(member, move |_, number| times(own, number.into()).bytes())

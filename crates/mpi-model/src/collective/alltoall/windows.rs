@@ -1,25 +1,25 @@
-//! A few messages at once: ceil(P / 4) windows, about P/4 alpha + (P - 1) n beta.
+//! All-to-alls with a few messages in flight: ceil(P / 4) windows, about P/4 alpha + (P - 1) n beta.
 
 use super::Args;
 use crate::collective::{Member, Schedule, Step, irecvs, isends};
 
-/// How many receives and how many sends are in flight.
+/// Number of receives, and of sends, in flight.
 const WINDOW: u32 = 4;
 
-/// Windows of the ranks at distances from 0 on, so that each rank sends its own block to itself; empty blocks are not
-/// sent. Source: MVAPICH2's and MPICH's `scatter_dest`, after T. Ladd.
+/// Windows of the ranks at distances from 0 on, so that each rank also sends its own block to itself; nothing is sent if
+/// blocks are empty. Source: MVAPICH2's and MPICH's `scatter_dest`, after T. Ladd.
 pub(in crate::collective) fn with_itself<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let size = if args.received.of(0).get() == 0 { 0 } else { member.size };
     windows(member, args, 0, size)
 }
 
-/// Windows of the ranks at distances from 0 on, but nothing to itself. Source: SimGrid's `bruck` alltoallv, which is
+/// Windows of the ranks at distances from 0 on, without the rank itself. Source: SimGrid's `bruck` alltoallv, which is
 /// MPICH's with scattered destinations.
 pub(in crate::collective) fn without_itself<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     windows(member, args, 1, member.size)
 }
 
-/// Windows of distances `0..end`, of which the first ones are left out.
+/// Returns windows of distances `0..end`, without those below `first`.
 fn windows<'a>(member: Member<'a>, args: Args<'a>, first: u32, end: u32) -> Schedule<'a> {
     Box::new((0..end).step_by(WINDOW as usize).flat_map(move |start| {
         let distances = start.max(first)..end.min(start.saturating_add(WINDOW));

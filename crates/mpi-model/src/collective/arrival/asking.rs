@@ -1,4 +1,4 @@
-//! Rounds of those who are there when rank 0 has asked for everybody.
+//! Rounds of the members that a complete poll by rank 0 has found.
 
 use std::iter::once;
 
@@ -9,19 +9,20 @@ use super::{assign, greet, look};
 use crate::collective::member::nothing;
 use crate::collective::{Answer, Member, Schedule, Step, Steps};
 
-/// How rank 0 asks.
+/// Polling strategy of rank 0.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::collective) struct Ask {
-    /// Whether it also looks for those that it has served.
+    /// True if members that have been served are polled, too.
     pub(in crate::collective) always: bool,
-    /// What it rests after each look.
+    /// Pause after each poll.
     pub(in crate::collective) rest: SimDuration,
-    /// Whether it serves the first that has not come where nobody is there.
+    /// True if the first unserved member is served if no announcement was found.
     pub(in crate::collective) guesses: bool,
 }
 
-/// Serves everybody: rank 0 looks for one after the other, greets those that it has found, lets them know where they
-/// stand, and serves them. At the `end` come those who were served before they announced themselves.
+/// Returns rank 0's schedule, which serves all members in rounds: it polls one after the other, receives the announcements
+/// that it has found, sends each member its neighbours, and serves the round. `end` is the last step for each member that
+/// was served before it announced itself.
 pub(in crate::collective) fn serve_after_asking<'a>(
     member: Member<'a>,
     ask: Ask,
@@ -60,16 +61,16 @@ pub(in crate::collective) fn serve_after_asking<'a>(
     })
 }
 
-/// What rank 0 knows.
+/// State of rank 0.
 #[derive(Debug)]
 struct Asking {
     ask: Ask,
-    /// For whom it looks.
+    /// Member that is polled.
     at: usize,
     found: Vec<bool>,
     served: Vec<bool>,
     left: usize,
-    /// Those whom it served before they announced themselves.
+    /// Members that were served before they announced themselves.
     guessed: Option<Vec<u32>>,
 }
 
@@ -84,7 +85,7 @@ impl Asking {
         self.left == 0
     }
 
-    /// For whom to look; nobody where everybody has been asked for.
+    /// Returns the next member to poll; `None` at the end of a poll.
     fn next(&mut self) -> Option<u32> {
         if self.is_over() {
             return None;
@@ -100,7 +101,7 @@ impl Asking {
         self.at += 1;
     }
 
-    /// Takes out a round: those that are there. The next round of looks begins.
+    /// Removes and returns a round: the unserved members that were found. The next poll begins.
     fn announced(&mut self) -> Vec<u32> {
         self.at = 1;
         let round: Vec<usize> =
@@ -109,7 +110,7 @@ impl Asking {
         round.into_iter().map(|other| other as u32).collect()
     }
 
-    /// Takes out the first that has not been served, if rank 0 does so.
+    /// Removes and returns the first unserved member, if the strategy serves unannounced members.
     fn guess(&mut self) -> Vec<u32> {
         let first = (1..self.served.len()).find(|&other| !self.served[other]);
         let Some(first) = first.filter(|_| self.ask.guesses) else { return Vec::new() };

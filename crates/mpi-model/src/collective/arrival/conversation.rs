@@ -1,10 +1,11 @@
-//! Schedules that listen.
+//! Schedules that react to answers.
 
 use pdes_core::Rank;
 
 use crate::collective::{Answer, Schedule, Step, Steps};
 
-/// A schedule that is made part by part: `talk` gets the answer to the last step of a part, and makes the next one.
+/// Returns a schedule that is created part by part: `talk` gets the answer to the last step of a part and returns the next
+/// part.
 pub(super) fn conversation<'a>(talk: impl FnMut(Answer) -> Option<Schedule<'a>> + Send + 'a) -> Schedule<'a> {
     Box::new(Conversation { part: None, talk })
 }
@@ -26,7 +27,7 @@ impl<'a, F: FnMut(Answer) -> Option<Schedule<'a>>> Steps for Conversation<'a, F>
     }
 }
 
-/// Waits until rank 0 lets this member know two numbers, then goes on as they say.
+/// Receives two numbers from rank 0 out of band, then continues with the schedule that `go_on` returns for them.
 pub(in crate::collective) fn learn<'a>(
     go_on: impl FnOnce([u32; 2]) -> Schedule<'a> + Send + 'a,
 ) -> Schedule<'a> {

@@ -1,4 +1,4 @@
-//! Rounds of those whom rank 0 meets in a few sweeps.
+//! Rounds of the members that rank 0 finds in a few polling sweeps.
 
 use std::iter::once;
 
@@ -7,17 +7,18 @@ use super::{assign, greet, look};
 use crate::collective::member::nothing;
 use crate::collective::{Answer, Member, Schedule, Steps};
 
-/// How rank 0 looks round.
+/// Sweeping strategy of rank 0.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::collective) struct Sweep {
-    /// How often in each round.
+    /// Number of sweeps per round.
     pub(in crate::collective) times: u32,
-    /// Where a sweep goes on when somebody has been found.
+    /// Member from which a sweep continues after an announcement was found.
     pub(in crate::collective) again_from: u32,
 }
 
-/// Serves everybody: rank 0 greets those whom it finds at once, and goes on looking for the others. After the last sweep
-/// it lets those that have come know where they stand, and serves them.
+/// Returns rank 0's schedule, which serves all members in rounds: it receives each announcement as soon as it is found, and
+/// continues to poll the others. After the last sweep it sends the members that were found their neighbours, and serves
+/// them.
 pub(in crate::collective) fn serve_after_sweeping<'a>(
     member: Member<'a>,
     sweep: Sweep,
@@ -54,13 +55,13 @@ enum Status {
     Served,
 }
 
-/// What rank 0 knows.
+/// State of rank 0.
 #[derive(Debug)]
 struct Watch {
     sweep: Sweep,
-    /// The number of the sweep.
+    /// Number of sweeps of this round that have ended.
     sweeps: u32,
-    /// For whom it looks.
+    /// Member that is polled.
     at: usize,
     others: Vec<Status>,
     left: usize,
@@ -73,7 +74,7 @@ impl Watch {
         Self { sweep, sweeps: 0, at: 1, left: others.len() - 1, others }
     }
 
-    /// For whom to look; nobody where the sweeps are over, or everybody has been served.
+    /// Returns the next member to poll; `None` if the sweeps are over or all members have been served.
     fn next(&mut self) -> Option<u32> {
         while self.left > 0 && self.sweeps < self.sweep.times {
             let found = (self.at..self.others.len()).find(|&other| self.others[other] == Status::Away);
@@ -88,7 +89,7 @@ impl Watch {
         None
     }
 
-    /// Takes in that somebody is there; returns who.
+    /// Records that the polled member has arrived; returns it.
     fn find(&mut self) -> u32 {
         let found = self.at;
         self.others[found] = Status::Here;
@@ -96,7 +97,7 @@ impl Watch {
         found as u32
     }
 
-    /// Takes out those that are there. The next sweeps begin.
+    /// Removes and returns the members that have arrived. The next sweeps begin.
     fn round(&mut self) -> Vec<u32> {
         (self.sweeps, self.at) = (0, 1);
         let mut round = Vec::new();

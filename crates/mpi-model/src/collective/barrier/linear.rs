@@ -4,9 +4,9 @@ use pdes_core::Bytes;
 
 use crate::collective::{Member, Schedule, Step, irecvs, isends, member, recv, send};
 
-/// Everybody reports to rank 0, which then releases everybody.
+/// All ranks report to rank 0, which then releases them.
 ///
-/// 2 (P - 1) messages of no bytes; 2 alpha. Source: Open MPI's `basic_linear`.
+/// Cost: 2 (P - 1) messages of no bytes; 2 alpha. Source: Open MPI's `basic_linear`.
 pub(in crate::collective) fn linear(member: Member<'_>) -> Schedule<'_> {
     let empty = |_| Bytes::ZERO;
     if member.size == 1 {

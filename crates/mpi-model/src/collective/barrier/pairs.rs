@@ -5,11 +5,11 @@ use pdes_core::Bytes;
 use crate::collective::script::{Script, script};
 use crate::collective::{Member, Schedule};
 
-/// The ranks beyond the largest power of two report to a partner below it, those exchange in pairs at doubling
-/// distances, and the partners release those beyond.
+/// The ranks beyond the largest power of two report to a partner below it, the others exchange in pairs at doubling
+/// distances, and the partners release the ranks beyond.
 ///
-/// (floor(log2 P) + 2) alpha. Source: Open MPI's `recursivedoubling` and MVAPICH2's pairwise barrier, in which the ranks beyond report by an exchange whose
-/// answer is the release.
+/// Cost: (floor(log2 P) + 2) alpha. Source: Open MPI's `recursivedoubling` and MVAPICH2's pairwise barrier, in which the
+/// ranks beyond report by an exchange whose answer is the release.
 pub(in crate::collective) fn recursive_doubling(member: Member<'_>) -> Schedule<'_> {
     script(move |steps| folded(member, steps))
 }
@@ -36,7 +36,7 @@ fn folded(member: Member<'_>, steps: &mut Script) {
 
 /// Two ranks exchange a message.
 ///
-/// alpha. Source: Open MPI's `two_procs`.
+/// Cost: alpha. Source: Open MPI's `two_procs`.
 pub(in crate::collective) fn two_procs(member: Member<'_>) -> Schedule<'_> {
     script(move |steps| {
         if member.size == 2 {

@@ -5,9 +5,9 @@ use pdes_core::Bytes;
 use crate::collective::script::script;
 use crate::collective::{Member, Schedule};
 
-/// A token goes round the ring from rank 0, twice.
+/// A token travels round the ring from rank 0, twice.
 ///
-/// 2 P alpha. Source: Open MPI's `doublering`.
+/// Cost: 2 P alpha. Source: Open MPI's `doublering`.
 pub(in crate::collective) fn double_ring(member: Member<'_>) -> Schedule<'_> {
     script(move |steps| {
         if member.size == 1 {

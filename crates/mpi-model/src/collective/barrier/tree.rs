@@ -5,13 +5,13 @@ use pdes_core::Bytes;
 use crate::collective::script::script;
 use crate::collective::{Member, Schedule};
 
-/// Reports go up a binomial tree to rank 0, and the release goes down again.
+/// Reports travel up a binomial tree to rank 0, and the release travels down again.
 ///
-/// 2 ceil(log2 P) alpha. Source: Open MPI's `tree`.
+/// Cost: 2 ceil(log2 P) alpha. Source: Open MPI's `tree`.
 pub(in crate::collective) fn tree(member: Member<'_>) -> Schedule<'_> {
     let Member { rank, size, .. } = member;
     let levels = u32::BITS - (size - 1).leading_zeros();
-    // A rank whose lower bits are not clear has left the tree.
+    // A rank with a lower bit set has left the tree at that level.
     let partner = move |bit: u32| Some(rank ^ 1 << bit).filter(|it| it & ((1 << bit) - 1) == 0 && *it < size);
     script(move |steps| {
         for partner in (0..levels).filter_map(partner) {

@@ -9,7 +9,7 @@ use crate::collective::{Member, Schedule, Steps, bcast};
 
 /// A barrier on each node, one among the leaders, and a broadcast of one byte on each node.
 ///
-/// (ceil(log2 N) + 2 ceil(log2 C)) alpha on N nodes of C ranks. Source: MPICH's SMP barrier.
+/// Cost: (ceil(log2 N) + 2 ceil(log2 C)) alpha on N nodes of C ranks. Source: MPICH's SMP barrier.
 pub(in crate::collective) fn two_level(member: Member<'_>) -> Schedule<'_> {
     let release = bcast::Args { root: 0, data: Elements { count: 1, unit: Bytes::new(1) } };
     let gathered = member.on_node(dissemination).then(member.among_leaders(dissemination));

@@ -1,6 +1,6 @@
-//! Broadcasts from rank 0 down chains of those that have arrived, in segments of 8 KiB.
+//! Broadcasts from rank 0 down chains of the members that have arrived, in segments of 8 KiB.
 //!
-//! A vector that is not longer than a segment travels as a whole. What is left of a longer one goes by the algorithm that
+//! A vector no longer than a segment is sent as a whole. The remainder of a longer one is broadcast by the algorithm that
 //! the communicator uses.
 
 use std::iter::once;
@@ -16,17 +16,17 @@ use crate::collective::pipeline::{Sends, relay, store_and_forward};
 use crate::collective::tree::Tree;
 use crate::collective::{Member, Schedule, Step, Steps, recv, send};
 
-/// Bytes of a segment.
+/// Size of a segment \[B\].
 const SEGMENT: u64 = 8192;
-/// Numbers for which a header has room.
+/// Capacity of a header in numbers.
 const ROOM: u32 = 1024;
 
-/// Rank 0 looks for everybody in turn, and sends the vector down the chain of those that it has found; where it has found
-/// nobody, to the first that has not got it yet.
+/// Rank 0 polls all ranks in turn, and sends the vector down the chain of those that it has found; if it has found none, to
+/// the first unserved rank.
 ///
-/// For r rounds: r P looks, P alpha, and r (n / s) (alpha + s beta); the last chain takes as many more as it is long.
-/// Source: STAR-MPI's `arrival_pattern_aware`. SimGrid leaves announcements of ranks that got a short vector before them
-/// to its next operations; here nobody receives them.
+/// Cost for r rounds: r P polls, P alpha, and r (n / s) (alpha + s beta), and as many more of the last term as the last
+/// chain is long. Source: STAR-MPI's `arrival_pattern_aware`. SimGrid leaves announcements of ranks that got a short vector
+/// before they announced themselves to its next operations; here nobody receives them.
 pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let parts = Parts::new(args);
     let header = header(ROOM, member);
@@ -44,10 +44,10 @@ pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> 
     })
 }
 
-/// Rank 0 looks round three times, again from the start when it has found somebody, and sends the vector down the chain of
-/// those that it has met.
+/// Rank 0 polls in three sweeps, restarted whenever it has found a rank, and sends the vector down the chain of those that
+/// it has found.
 ///
-/// As [`arrival_aware`], but for three times the looks in fewer rounds. Source: STAR-MPI's `arrival_pattern_aware_wait`.
+/// Cost: as [`arrival_aware`], but three times the polls in fewer rounds. Source: STAR-MPI's `arrival_pattern_aware_wait`.
 pub(super) fn arrival_aware_in_sweeps<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let parts = Parts::new(args);
     let header = header(ROOM, member);
@@ -60,13 +60,13 @@ pub(super) fn arrival_aware_in_sweeps<'a>(member: Member<'a>, args: Args) -> Sch
     })
 }
 
-/// The vector as a chain passes it on.
+/// Segmentation of the vector along a chain.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     is_whole: bool,
     segments: u64,
     segment: Bytes,
-    /// Elements that are left.
+    /// Number of elements beyond the last whole segment.
     rest: u64,
 }
 
@@ -81,7 +81,7 @@ impl Parts {
     }
 }
 
-/// Brings the vector to rank 0, which then serves the others, and lets each of them hand on what it gets.
+/// Sends the vector to rank 0, which serves the others; each of them forwards what it receives.
 fn along_chains<'a>(
     member: Member<'a>,
     args: Args,
@@ -111,7 +111,8 @@ pub(super) fn to_rank_0(member: Member<'_>, args: Args) -> impl Iterator<Item = 
     step.into_iter()
 }
 
-/// Gets the header and then the vector from above, and hands both on: each at once, or when it has stored both.
+/// Receives the header and then the vector from the previous member, and forwards both: each at once, or both after the
+/// second has arrived if `stores`.
 fn hand_on<'a>(member: Member<'a>, parts: Parts, header: Bytes, stores: bool) -> Schedule<'a> {
     let rank = member.rank;
     Box::new(once(announce()).then(learn(move |neighbours| {

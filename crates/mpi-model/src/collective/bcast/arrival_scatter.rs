@@ -1,4 +1,4 @@
-//! Broadcasts to those that have arrived, who put the vector together from its parts.
+//! Broadcast by scatter and allgather among the members that have arrived.
 
 use std::iter::once;
 
@@ -10,15 +10,15 @@ use crate::collective::arrival::{Sweep, announce, header, learn, serve_after_swe
 use crate::collective::member::{Elements, nothing};
 use crate::collective::{Member, Schedule, Step, Steps, exchange, recv, send};
 
-/// Numbers for which a header has room.
+/// Capacity of a header in numbers.
 const ROOM: u32 = 128;
 
-/// Rank 0 looks round three times, again from the start when it has found somebody, and scatters the vector over those
-/// that it has met, who then send its parts round a ring. A vector of fewer elements than ranks goes down a binomial
+/// Rank 0 polls in three sweeps, restarted whenever it has found a rank, and scatters the vector over those that it has
+/// found, which then exchange its parts round a ring. A vector of fewer elements than ranks is broadcast down a binomial
 /// tree.
 ///
-/// For r rounds: 3 P looks and P alpha, and 2 P alpha + 2 r n beta. Source: STAR-MPI's `arrival_scatter`. SimGrid's calls
-/// itself for ever where there are fewer elements than ranks.
+/// Cost for r rounds: 3 P polls and P alpha, and 2 P alpha + 2 r n beta. Source: STAR-MPI's `arrival_scatter`. SimGrid's
+/// recurses for ever if there are fewer elements than ranks.
 pub(super) fn arrival_scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let data = args.data;
     if data.count < u64::from(member.size) {
@@ -32,7 +32,8 @@ pub(super) fn arrival_scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a
         let sweep = Sweep { times: 3, again_from: 1 };
         serve_after_sweeping(member, sweep, move |round| scatter(round.to_vec(), header, data))
     } else {
-        // First who stands beside this member, then where it stands itself.
+        // The first pair of numbers is the neighbours, the second this member's index in the round and the size of the
+        // round.
         let parts =
             move |neighbours| learn(move |[place, places]| collect(neighbours, place, places, header, data));
         Box::new(once(announce()).then(learn(parts)))
@@ -40,7 +41,7 @@ pub(super) fn arrival_scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a
     Box::new(to_rank_0(member, args).then(served))
 }
 
-/// Sends all members of a round the header, then each its part.
+/// Sends the header to all members of a round, then its part to each.
 fn scatter<'a>(round: Vec<u32>, header: Bytes, data: Elements) -> Schedule<'a> {
     let places = round.len() as u32;
     let places_of = round.clone();
@@ -52,7 +53,7 @@ fn scatter<'a>(round: Vec<u32>, header: Bytes, data: Elements) -> Schedule<'a> {
     Box::new(told.chain(headers).chain(parts))
 }
 
-/// Gets the header and the own part, then exchanges parts with the neighbours in the ring.
+/// Receives the header and this member's part, then exchanges parts with the neighbours in the ring.
 fn collect<'a>(
     [before, after]: [u32; 2],
     place: u32,
@@ -66,7 +67,7 @@ fn collect<'a>(
     Box::new([recv(0, header), recv(0, part_back(0))].into_iter().chain(rounds))
 }
 
-/// A part of the vector; the last one has what is left, too.
+/// Returns the size of a part of the vector; the last part has the remainder, too.
 fn part(data: Elements, place: u32, places: u32) -> Bytes {
     let (each, rest) = (data.count / u64::from(places), data.count % u64::from(places));
     data.size_of(if place + 1 == places { each + rest } else { each })

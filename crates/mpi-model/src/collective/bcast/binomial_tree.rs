@@ -3,16 +3,16 @@
 use super::Args;
 use crate::collective::{Member, Schedule, recv, send};
 
-/// Receive from the parent, then send to the children, the one with the largest subtree first.
+/// Each rank receives from its parent, then sends to its children, largest subtree first.
 ///
-/// P - 1 messages; ceil(log2 P) (alpha + n beta). Source: MPICH; Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005.
+/// Cost: P - 1 messages; ceil(log2 P) (alpha + n beta). Source: MPICH; Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005.
 pub(in crate::collective) fn binomial_tree<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let (root, bytes) = (args.root, args.data.bytes());
     let place = (rank + size - root) % size;
     let at = move |place: u32| ((u64::from(place) + u64::from(root)) % u64::from(size)) as u32;
     let levels = u32::BITS - (size - 1).leading_zeros();
-    // The lowest set bit of a place leads to its parent; all lower bits lead to children.
+    // The lowest set bit of a virtual rank leads to its parent; all lower bits lead to children.
     let own = if place == 0 { levels } else { place.trailing_zeros() };
     let parent = (place != 0).then(|| recv(at(place ^ (1 << own)), bytes));
     let children = (0..own).rev().map(move |bit| place | (1 << bit)).filter(move |&child| child < size);
@@ -37,7 +37,7 @@ mod tests {
             let mut schedule = binomial_tree(Member::new(rank, &layout, &selection), args);
             std::iter::from_fn(move || schedule.next_step(Answer::Nothing)).collect::<Vec<_>>()
         };
-        // Places 0..5 are ranks 1, 2, 3, 4, 5, 0; place 0 has the children 4, 2, 1.
+        // Virtual ranks 0..5 are ranks 1, 2, 3, 4, 5, 0; virtual rank 0 has the children 4, 2, 1.
         assert_eq!(steps(1), [send(5, one), send(3, one), send(2, one)]);
         assert_eq!(steps(5), [recv(1, one), send(0, one)]);
     }

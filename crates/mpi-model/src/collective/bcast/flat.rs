@@ -1,12 +1,12 @@
-//! Broadcasts in which the root serves everybody.
+//! Broadcasts in which the root sends to every rank itself.
 
 use super::Args;
 use crate::collective::script::{rounds, script};
 use crate::collective::{Member, Schedule, Step, Steps, isends, send};
 
-/// The root sends to everybody at once.
+/// The root sends to all ranks at once.
 ///
-/// alpha + (P - 1) n beta. Source: STAR-MPI's `flattree`.
+/// Cost: alpha + (P - 1) n beta. Source: STAR-MPI's `flattree`.
 pub(in crate::collective) fn flat<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (root, bytes) = (args.root, args.data.bytes());
     if member.rank == root {
@@ -16,13 +16,14 @@ pub(in crate::collective) fn flat<'a>(member: Member<'a>, args: Args) -> Schedul
     }
 }
 
-/// The root sends segments of 8 KiB to one member after the other.
+/// The root sends segments of 8 KiB to one rank after the other.
 ///
-/// (P - 1) (n / s) (alpha + s beta). Source: STAR-MPI's `flattree_pipeline`, which leaves out the elements beyond the last
-/// whole segment.
+/// Cost: (P - 1) (n / s) (alpha + s beta). Source: STAR-MPI's `flattree_pipeline`, which leaves out the elements beyond the
+/// last whole segment.
 pub(in crate::collective) fn flat_pipelined<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (root, segment) = (args.root, args.data.per_segment(8192));
     let (segments, bytes) = (args.data.count / segment, args.data.size_of(segment));
+    // A vector shorter than a segment is sent as a whole.
     if segments == 0 {
         return flat(member, args);
     }

@@ -4,12 +4,12 @@ use super::Args;
 use crate::collective::script::script;
 use crate::collective::{Member, Schedule};
 
-/// Ranks that have the vector after a round for each that had it before.
+/// Factor by which the number of ranks with the vector grows in each round.
 const DEGREE: u64 = 4;
 
-/// In each round, every rank that has the vector sends it to three others at once.
+/// In each round, every rank with the vector sends it to three others at once.
 ///
-/// log4 P (alpha + 3 n beta). Source: MVAPICH2's `Knomial_Bcast_intra_node`, of degree 4 in all of its tables.
+/// Cost: log4 P (alpha + 3 n beta). Source: MVAPICH2's `Knomial_Bcast_intra_node`, of degree 4 in all of its tables.
 pub(in crate::collective) fn knomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (size, bytes) = (u64::from(member.size), args.data.bytes());
     let root = u64::from(args.root);

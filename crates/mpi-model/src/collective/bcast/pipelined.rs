@@ -6,12 +6,12 @@ use crate::collective::pipeline::{Sends, relay, store_and_forward};
 use crate::collective::tree::Tree;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
-/// Bytes of a segment.
+/// Size of a segment \[B\].
 const SEGMENT: u64 = 8192;
 
 /// A pipeline along the chain of ranks.
 ///
-/// (P - 2 + n / s) (alpha + s beta). Source: STAR-MPI's `NTSL`.
+/// Cost: (P - 2 + n / s) (alpha + s beta). Source: STAR-MPI's `NTSL`.
 pub(in crate::collective) fn chain_pipeline<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let child = (rank + 1 < size).then(|| rank + 1);
@@ -25,7 +25,7 @@ pub(in crate::collective) fn chain_pipeline<'a>(member: Member<'a>, args: Args) 
 
 /// A pipeline down the binary heap of ranks.
 ///
-/// (2 log2 P + 2 n / s) (alpha + s beta). Source: STAR-MPI's `NTSB`.
+/// Cost: (2 log2 P + 2 n / s) (alpha + s beta). Source: STAR-MPI's `NTSB`.
 pub(in crate::collective) fn binary_pipeline<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let parent = rank.checked_sub(1).map(|below| below / 2);
@@ -34,8 +34,8 @@ pub(in crate::collective) fn binary_pipeline<'a>(member: Member<'a>, args: Args)
     from_rank_0(member, args, Tree { parent, children }, Sends::NonBlocking)
 }
 
-/// Brings the vector to rank 0, sends its whole segments down a tree from there, and broadcasts what is left with the
-/// algorithm that the communicator uses. A vector that is not longer than a segment travels as a whole.
+/// Sends the vector to rank 0, from there its whole segments down a tree, and broadcasts the remainder with the
+/// communicator's algorithm. A vector no longer than a segment is sent as a whole.
 pub(super) fn from_rank_0<'a>(member: Member<'a>, args: Args, tree: Tree, sends: Sends) -> Schedule<'a> {
     if member.size == 1 {
         return nothing();

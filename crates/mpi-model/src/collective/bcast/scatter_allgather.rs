@@ -1,4 +1,4 @@
-//! Broadcasts that scatter the vector down a binomial tree and collect it everywhere.
+//! Broadcasts by a binomial scatter and an allgather.
 
 use pdes_core::Bytes;
 
@@ -7,23 +7,24 @@ use crate::collective::doubling::doubling;
 use crate::collective::script::{Script, script};
 use crate::collective::{Member, Schedule, Steps, exchange, member};
 
-/// A binomial scatter, then P - 1 rounds in which each rank hands the block on to its right.
+/// A binomial scatter, then a ring allgather: P - 1 rounds in which each rank forwards a block to its right neighbour.
 ///
-/// (log2 P + P - 1) alpha + 2 (P - 1) / P n beta. Source: MPICH's long broadcast (van de Geijn).
+/// Cost: (log2 P + P - 1) alpha + 2 (P - 1) / P n beta. Source: MPICH's long broadcast (van de Geijn).
 pub(in crate::collective) fn ring_allgather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let blocks = Blocks::new(member, args);
     let size = u64::from(member.size);
     let (right, left) = (member.after(1), member.before(1));
-    // In round `i` the block of the member `i` places back goes on.
+    // In round `i` each rank forwards the block of virtual rank `i` before its own.
     let block = move |back: u64| blocks.of_places((u64::from(blocks.place) + 2 * size - back) % size, 1);
     let ring = (0..size - 1).map(move |round| exchange(right, block(round), left, block(round + 1)));
     Box::new(script(move |steps| blocks.scatter(steps)).then(ring))
 }
 
-/// A binomial scatter, then recursive doubling: partners at doubling distances exchange all that they have. Where a partner
-/// does not exist, those that have its blocks hand them down a binomial tree to those of their side that have not.
+/// A binomial scatter, then an allgather by recursive doubling: partners at doubling distances exchange all that they have.
+/// If a partner does not exist, those that have its blocks forward them down a binomial tree to those of their side that
+/// have not.
 ///
-/// 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: MPICH's broadcast of medium size.
+/// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: MPICH's broadcast of medium size.
 pub(in crate::collective) fn doubling_allgather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if args.data.bytes() == Bytes::ZERO {
         return member::nothing();
@@ -35,8 +36,7 @@ pub(in crate::collective) fn doubling_allgather<'a>(member: Member<'a>, args: Ar
     Box::new(script(move |steps| blocks.scatter(steps)).then(collected))
 }
 
-/// The blocks of the vector: the member at place `p` counted from the root gets block `p`, all of which have the same
-/// size except the last ones.
+/// Blocks of the vector, one per virtual rank; all have the same size except the last ones.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
     place: u32,
@@ -55,14 +55,14 @@ impl Blocks {
         ((u64::from(place) + u64::from(self.root)) % u64::from(self.size)) as u32
     }
 
-    /// The size of some blocks.
+    /// Returns the size of `blocks` blocks from that of virtual rank `first` on.
     fn of_places(self, first: u64, blocks: u64) -> Bytes {
         let block = self.bytes.div_ceil(u64::from(self.size));
         let end = |place: u64| (place * block).min(self.bytes);
         Bytes::new(end(first + blocks) - end(first))
     }
 
-    /// The blocks of a place and of those below it in the binomial tree.
+    /// Returns the size of the blocks of a virtual rank's binomial subtree.
     fn subtree(self, place: u32) -> Bytes {
         self.of_places(u64::from(place), 1 << place.trailing_zeros())
     }

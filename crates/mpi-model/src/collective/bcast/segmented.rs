@@ -1,4 +1,4 @@
-//! A broadcast along a chain with at most two segments on their way.
+//! Broadcast along a chain with at most two segments in flight.
 
 use super::Args;
 use crate::collective::member::nothing;
@@ -6,10 +6,10 @@ use crate::collective::script::{Handle, rounds};
 use crate::collective::tree::{Tree, chains};
 use crate::collective::{Member, Schedule};
 
-/// A pipeline along the chain that begins at the root: each member posts the receive of the next segment, waits for this
-/// one, hands it on, and waits until it has been taken.
+/// A pipeline along the chain that begins at the root: each member posts the receive of the next segment, waits for the
+/// current one, forwards it, and waits for the completion of that send.
 ///
-/// (P - 2 + n / s) (alpha + s beta). Source: Open MPI's `pipeline` with segments of 128, 64 or 16 KiB as its fixed
+/// Cost: (P - 2 + n / s) (alpha + s beta). Source: Open MPI's `pipeline` with segments of 128, 64 or 16 KiB as its fixed
 /// decisions had them in version 1.
 pub(in crate::collective) fn chain_by_two<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let data = args.data;
@@ -21,7 +21,7 @@ pub(in crate::collective) fn chain_by_two<'a>(member: Member<'a>, args: Args) ->
     let bytes = move |index: u64| data.size_of(segment.min(data.count - index * segment));
     let Tree { parent, children } = chains(member, args.root, 1);
     let mut coming: Option<Handle> = None;
-    // One round more than there are segments, for the last one to be handed on.
+    // One more round than segments: the last one forwards the last segment.
     rounds(segments + 1, move |round, steps| {
         let next = parent.filter(|_| round < segments).map(|parent| steps.irecv(parent, bytes(round)));
         let Some(done) = round.checked_sub(1) else {
@@ -39,9 +39,9 @@ pub(in crate::collective) fn chain_by_two<'a>(member: Member<'a>, args: Args) ->
     })
 }
 
-/// Bytes of a segment.
+/// Returns the size of a segment \[B\].
 fn segment_bytes(size: u32, bytes: u64) -> u64 {
-    // Where the bound of a line exceeds the number of ranks: slope per byte, constant, size.
+    // The first line above the number of ranks decides: slope per byte, constant, segment size.
     const LINES: [(f64, f64, u64); 3] =
         [(1.6134e-6, 2.1102, 128 << 10), (2.3679e-6, 1.1787, 64 << 10), (3.2118e-6, 8.7936, 16 << 10)];
     let line = LINES.iter().find(|(slope, constant, _)| f64::from(size) < slope * bytes as f64 + constant);

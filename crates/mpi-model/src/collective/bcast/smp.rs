@@ -1,7 +1,7 @@
-//! Broadcasts that go to the first rank of each node, and from there to the others.
+//! Broadcasts to the first rank of each node, and from there to the other ranks of the node.
 //!
-//! As in SimGrid, ranks count as consecutive on their nodes even where they are not; where nodes have different numbers of
-//! ranks, MPICH's choice of algorithms is used.
+//! As in SimGrid, block mapping is assumed even where it does not hold; if nodes have different numbers of ranks, MPICH's
+//! selection is used.
 
 use super::pipelined::from_rank_0;
 use super::{Args, binomial_tree};
@@ -14,8 +14,9 @@ use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// Pipelines of 8 KiB segments along the chain of nodes and along the chain on each node.
 ///
-/// (N + C - 3 + n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_linear`. It sends segments twice where
-/// nodes have one rank each, and from the last node back to rank 0; nobody receives those, and they are left out.
+/// Cost: (N + C - 3 + n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_linear`. It sends segments
+/// twice where nodes have one rank each, and from the last node back to rank 0; no rank receives those, and they are left
+/// out.
 pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
     let Member { rank, size, .. } = member;
@@ -32,7 +33,7 @@ pub(in crate::collective) fn smp_linear<'a>(member: Member<'a>, args: Args) -> S
 
 /// Pipelines of 8 KiB segments down the binary heap of nodes and down a heap on each node.
 ///
-/// (2 log2 N + 2 log2 C + 4 n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binary`.
+/// Cost: (2 log2 N + 2 log2 C + 4 n / s) (alpha + s beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binary`.
 pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
     let Member { rank, size, .. } = member;
@@ -50,7 +51,7 @@ pub(in crate::collective) fn smp_binary<'a>(member: Member<'a>, args: Args) -> S
 
 /// A binomial tree over the nodes, then one on each node.
 ///
-/// (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binomial`.
+/// Cost: (ceil(log2 N) + ceil(log2 C)) (alpha + n beta) on N nodes of C ranks. Source: STAR-MPI's `SMP_binomial`.
 pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let Some(cores) = uniform_cores(member) else { return mpich::bcast(member, args) };
     let (root, bytes, rank) = (args.root, args.data.bytes(), member.rank);
@@ -69,7 +70,7 @@ pub(in crate::collective) fn smp_binomial<'a>(member: Member<'a>, args: Args) ->
     })))
 }
 
-/// The number of ranks on every node, where that is one number.
+/// Returns the number of ranks per node, if it is the same on all nodes.
 fn uniform_cores(member: Member<'_>) -> Option<u32> {
     member.layout.is_uniform().then(|| member.layout.node_size(0))
 }

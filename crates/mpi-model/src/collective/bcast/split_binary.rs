@@ -1,4 +1,4 @@
-//! A broadcast of two halves down the two sides of a binary tree.
+//! Broadcast of two halves down the two sides of a binary tree.
 
 use super::{Args, smp_linear};
 use crate::collective::member::{Elements, nothing};
@@ -6,11 +6,11 @@ use crate::collective::script::{Handle, rounds, script};
 use crate::collective::tree::{Tree, binary};
 use crate::collective::{Member, Schedule, Steps};
 
-/// Each half of the vector goes down one side of a binary tree in segments; then each rank exchanges its half with its
+/// Each half of the vector is sent down one side of a binary tree in segments; then each rank exchanges its half with its
 /// neighbour, which is on the other side.
 ///
-/// 2 (log2 P + n / (2 s)) (alpha + s beta) + alpha + n / 2 beta, with s = 1 KiB below 370,728 bytes and 8 KiB from there on.
-/// Source: Open MPI's `split_bintree`; vectors of less than two segments take `SMP_linear`, as in SimGrid.
+/// Cost: 2 (log2 P + n / (2 s)) (alpha + s beta) + alpha + n / 2 beta, with s = 1 KiB below 370,728 bytes and 8 KiB from
+/// there on. Source: Open MPI's `split_bintree`; vectors of less than two segments take `SMP_linear`, as in SimGrid.
 pub(in crate::collective) fn split_binary<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (data, unit) = (args.data, args.data.unit.get());
     if member.size == 1 {
@@ -24,7 +24,7 @@ pub(in crate::collective) fn split_binary<'a>(member: Member<'a>, args: Args) ->
     }
     let halves = halves.map(|data| Half { data, segment: segment / unit });
     let tree = binary(member, args.root);
-    // Odd places are on the left side, which has the first half.
+    // Odd virtual ranks are on the left side, which has the first half.
     let place = (member.rank + member.size - args.root) % member.size;
     let side = (place as usize + 1) % 2;
     let down = match tree.parent {
@@ -34,7 +34,7 @@ pub(in crate::collective) fn split_binary<'a>(member: Member<'a>, args: Args) ->
     Box::new(down.then(swap(member, args.root, side, halves)))
 }
 
-/// Half of the vector, in segments.
+/// One half of the vector, in segments.
 #[derive(Clone, Copy, Debug)]
 struct Half {
     data: Elements,
@@ -61,7 +61,8 @@ fn from_root<'a>(tree: Tree, halves: [Half; 2]) -> Schedule<'a> {
     })
 }
 
-/// Leaves receive one segment after the other; others post the next receive before they hand a segment on.
+/// Returns the steps below the root: leaves receive one segment after the other; inner ranks post the next receive before
+/// they forward a segment.
 fn pass_on<'a>(parent: u32, children: Vec<u32>, half: Half) -> Schedule<'a> {
     if children.is_empty() {
         return rounds(half.segments(), move |index, steps| steps.recv(parent, half.bytes(index)));
@@ -77,7 +78,8 @@ fn pass_on<'a>(parent: u32, children: Vec<u32>, half: Half) -> Schedule<'a> {
     })
 }
 
-/// The neighbours exchange halves; of an even number of ranks, the last one has the root as neighbour.
+/// Returns the exchange of halves between neighbours; if the number of ranks is even, the neighbour of the last one is the
+/// root.
 fn swap<'a>(member: Member<'a>, root: u32, side: usize, halves: [Half; 2]) -> Schedule<'a> {
     let [own, other] = [halves[side].data.bytes(), halves[1 - side].data.bytes()];
     let last = (root + member.size - 1) % member.size;

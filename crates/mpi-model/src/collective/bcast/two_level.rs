@@ -5,16 +5,16 @@ use crate::collective::member::nothing;
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
-/// The algorithms of the two levels.
+/// Algorithms of the two levels.
 #[derive(Clone, Copy)]
 pub(in crate::collective) struct Levels<Leaders, Node> {
     pub(in crate::collective) leaders: Leaders,
     pub(in crate::collective) node: Node,
 }
 
-/// The root hands the vector to the leader of its node, the leaders broadcast it, then each node does.
+/// The root sends the vector to the leader of its node, the leaders broadcast it, then each node does.
 ///
-/// The sum of both levels, and alpha + n beta where the root does not lead. Source: MVAPICH2's `Bcast_inter_node_helper`.
+/// Cost: the sum of both levels, and alpha + n beta if the root is no leader. Source: MVAPICH2's `Bcast_inter_node_helper`.
 pub(in crate::collective) fn two_level<'a>(
     member: Member<'a>,
     args: Args,
@@ -37,10 +37,10 @@ pub(in crate::collective) fn two_level<'a>(
     Box::new(to_leader.into_iter().then(among_leaders).then(on_node))
 }
 
-/// Both levels by MPICH's choice, except that nodes take a 4-nomial tree from 128 KiB on.
+/// MPICH's selection on both levels, except that nodes take a 4-nomial tree above 128 KiB.
 ///
-/// Source: MVAPICH2's helper for the leaders alone, under whose name SimGrid offers it; here it is followed by the nodes,
-/// so that everybody gets the vector.
+/// Source: MVAPICH2's helper for the leaders alone, under whose name SimGrid offers it; here the nodes follow, so that all
+/// ranks get the vector.
 pub(in crate::collective) fn inter_node<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let large: Algorithm = if args.data.bytes().get() > 131_072 { knomial } else { mpich::bcast };
     two_level(member, args, Levels { leaders: mpich::bcast, node: large })

@@ -8,7 +8,7 @@ use crate::collective::{Member, Schedule};
 
 /// Each rank receives the blocks of its children's subtrees, the nearest child first, and sends all that it has to its parent.
 ///
-/// ceil(log2 P) alpha + (P - 1) n beta for blocks of n bytes. Source: MPICH; Open MPI's `binomial`.
+/// Cost: ceil(log2 P) alpha + (P - 1) n beta for blocks of n bytes. Source: MPICH; Open MPI's `binomial`.
 pub(in crate::collective) fn binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank);
     let Tree { parent, children } = tree::binomial(member, args.root);

@@ -1,4 +1,4 @@
-//! Gathers in which everybody sends to the root.
+//! Gathers in which every rank sends to the root.
 
 use pdes_core::Bytes;
 
@@ -6,14 +6,14 @@ use super::Args;
 use crate::collective::script::{rounds, script};
 use crate::collective::{Member, Schedule, Step, Steps, irecvs, isends, recv, send};
 
-/// Everybody sends to the root, which receives in the order of ranks, all at once.
+/// All ranks send to the root, which posts its receives in rank order, all at once.
 ///
-/// alpha + (P - 1) n beta for blocks of n bytes. Source: SimGrid's `default`.
+/// Cost: alpha + (P - 1) n beta for blocks of n bytes. Source: SimGrid's `default`.
 pub(in crate::collective) fn all_at_once<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     linear(member, args.root, args.sent.bytes(), move |_| args.received.bytes())
 }
 
-/// The same with blocks of any sizes: `received(rank)` is the block that the root expects from a rank.
+/// [`all_at_once`] with blocks of any sizes: `received(rank)` is the block that the root expects from a rank.
 pub(in crate::collective) fn linear<'a>(
     member: Member<'a>,
     root: u32,
@@ -29,7 +29,7 @@ pub(in crate::collective) fn linear<'a>(
 
 /// The root receives from one rank after the other.
 ///
-/// (P - 1) (alpha + n beta) for blocks of n bytes. Source: Open MPI's `basic_linear`.
+/// Cost: (P - 1) (alpha + n beta) for blocks of n bytes. Source: Open MPI's `basic_linear`.
 pub(in crate::collective) fn in_turn<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.rank == args.root {
         Box::new(member.others().map(move |other| recv(other, args.received.bytes())))
@@ -38,10 +38,10 @@ pub(in crate::collective) fn in_turn<'a>(member: Member<'a>, args: Args) -> Sche
     }
 }
 
-/// The root asks one rank after the other with an empty message, waits for the first part of its block (1 KiB of blocks up to
-/// 92,160 bytes, 32 KiB of larger ones), and lets the rest come meanwhile.
+/// The root requests one block after the other with an empty message, waits for its first part (1 KiB of blocks up to
+/// 92,160 bytes, 32 KiB of larger ones), and receives the rest meanwhile.
 ///
-/// (P - 1) (2 alpha + n beta) for blocks of n bytes. Source: Open MPI's `linear_sync`.
+/// Cost: (P - 1) (2 alpha + n beta) for blocks of n bytes. Source: Open MPI's `linear_sync`.
 pub(in crate::collective) fn synchronised<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank);
     let first = block.per_open_mpi_segment(if block.bytes().get() > 92160 { 32768 } else { 1024 });

@@ -7,10 +7,11 @@ use crate::collective::blocks::times;
 use crate::collective::member::nothing;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
-/// Each node gathers at its leader up a binomial tree, the leaders at the leader of the root's node (one after the other where all nodes have the
-/// same number of ranks, else all at once), and that sends everything to the root.
+/// Each node gathers at its leader up a binomial tree, the leaders at the leader of the root's node (one after the other if
+/// all nodes have the same number of ranks, else all at once), which sends everything to the root.
 ///
-/// The sum of both levels, and alpha + P n beta where the root does not lead. Source: MVAPICH2's `Gather_two_level_Direct`.
+/// Cost: the sum of both levels, and alpha + P n beta if the root is no leader. Source: MVAPICH2's
+/// `Gather_two_level_Direct`.
 pub(in crate::collective) fn two_level<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let block = args.block(member.rank);
     if block.bytes() == Bytes::ZERO {

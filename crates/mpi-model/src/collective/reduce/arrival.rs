@@ -1,4 +1,4 @@
-//! Reductions up chains of those that have arrived.
+//! Reductions along chains of the members that have arrived.
 
 use std::iter::once;
 
@@ -13,19 +13,19 @@ use crate::collective::pipeline::{Sends, relay, store_and_forward};
 use crate::collective::tree::Tree;
 use crate::collective::{Member, Schedule, Step, Steps, recv, send};
 
-/// Bytes of a segment.
+/// Size of a segment \[B\].
 const SEGMENT: u64 = 8192;
-/// Numbers for which a header has room.
+/// Capacity of a header in numbers.
 const ROOM: u32 = 1024;
-/// What rank 0 rests after each look where the vector is short.
+/// Pause of rank 0 after each poll if the vector is short.
 const REST: SimDuration = SimDuration::from_picos(100_000_000);
 
-/// Rank 0 looks for the others, and reduces along the chain of those that it has found; in the end it sends the result to
-/// the root. In segments of 8 KiB, of which what does not fill one goes as SimGrid's `default` does it. A vector that is
-/// not longer than a segment travels as a whole; then rank 0 rests for 100 us after each look.
+/// Rank 0 polls the others, and reduces along the chain of those that it has found, in segments of 8 KiB; in the end it
+/// sends the result to the root. The remainder beyond whole segments is reduced by SimGrid's `default`. A vector no longer
+/// than a segment is reduced as a whole; then rank 0 pauses for 100 us after each poll.
 ///
-/// For r rounds: r P looks, P alpha, and r (n / s) (alpha + s beta); each chain takes as many more as it is long. Source:
-/// STAR-MPI's `arrival_pattern_aware`.
+/// Cost for r rounds: r P polls, P alpha, and r (n / s) (alpha + s beta), and for each chain as many more of the last term
+/// as it is long. Source: STAR-MPI's `arrival_pattern_aware`.
 pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.size == 1 {
         return nothing();
@@ -50,7 +50,7 @@ pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> 
         let ask = Ask { always: false, rest: REST, guesses: false };
         serve_after_asking(member, ask, serve, |other| Step::Ignore { from: Rank::new(other) })
     } else {
-        // SimGrid's sweep leaves out rank 1 when it begins again.
+        // SimGrid's sweep leaves out rank 1 when it restarts.
         serve_after_sweeping(member, Sweep { times: 1, again_from: 2 }, serve)
     };
     let rest = data.with_count(rest);
@@ -58,8 +58,8 @@ pub(super) fn arrival_aware<'a>(member: Member<'a>, args: Args) -> Schedule<'a> 
     Box::new(served.then(to_root(member, args)).then(rest))
 }
 
-/// Gets the header from above and hands it on, then does the same with the vector. The first begins with its own, the last
-/// one hands the result to rank 0.
+/// Receives and forwards the header, then the vector. The first member begins with its own vector; the last one sends the
+/// result to rank 0.
 fn hand_on<'a>(
     member: Member<'a>,
     header: Bytes,

@@ -7,7 +7,7 @@ use crate::collective::{Member, Schedule};
 
 /// Each rank receives from its children, the nearest first, and sends to its parent.
 ///
-/// ceil(log2 P) (alpha + n beta). Source: MPICH's short reduction.
+/// Cost: ceil(log2 P) (alpha + n beta). Source: MPICH's short reduction.
 pub(in crate::collective) fn binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let bytes = args.data.bytes();
     let Tree { parent, children } = tree(member, args.root);

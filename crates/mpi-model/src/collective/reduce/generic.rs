@@ -10,14 +10,14 @@ use crate::collective::{Member, Schedule, Steps, recv, send};
 
 /// P / 2 chains in segments of 64 KiB.
 ///
-/// About (1 + n / s) (alpha + s beta) + P / 2 s beta. Source: Open MPI's `chain`.
+/// Cost: about (1 + n / s) (alpha + s beta) + P / 2 s beta. Source: Open MPI's `chain`.
 pub(in crate::collective) fn chains<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     generic(tree::chains(member, args.root, member.size / 2), args, 64 << 10)
 }
 
 /// One chain, in segments of 1, 32 or 64 KiB by a rule of thumb.
 ///
-/// (P - 2 + n / s) (alpha + s beta). Source: Open MPI's `pipeline`.
+/// Cost: (P - 2 + n / s) (alpha + s beta). Source: Open MPI's `pipeline`.
 pub(in crate::collective) fn pipeline<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (size, bytes) = (f64::from(member.size), args.data.bytes().get() as f64);
     let segment = match () {
@@ -30,14 +30,14 @@ pub(in crate::collective) fn pipeline<'a>(member: Member<'a>, args: Args) -> Sch
 
 /// A binary tree in segments of 32 KiB.
 ///
-/// (2 log2 P + 2 n / s) (alpha + s beta). Source: Open MPI's `binary`.
+/// Cost: (2 log2 P + 2 n / s) (alpha + s beta). Source: Open MPI's `binary`.
 pub(in crate::collective) fn binary<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     generic(tree::binary(member, args.root), args, 32 << 10)
 }
 
 /// A binomial tree, in segments of 1 KiB where there are many ranks for the size and the vector is not short.
 ///
-/// ceil(log2 P) (alpha + n beta) without segments. Source: Open MPI's `binomial`.
+/// Cost: ceil(log2 P) (alpha + n beta) without segments. Source: Open MPI's `binomial`.
 pub(in crate::collective) fn binomial_segments<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (size, bytes) = (member.size, args.data.bytes().get());
     let short = size < 8 && bytes < 20480 || bytes < 2048 || args.data.count <= 1;
@@ -47,7 +47,7 @@ pub(in crate::collective) fn binomial_segments<'a>(member: Member<'a>, args: Arg
 
 /// A binary tree that keeps the order of operands, without segments; the last rank sends the result to the root.
 ///
-/// 2 log2 P (alpha + n beta). Source: Open MPI's `in_order_binary`.
+/// Cost: 2 log2 P (alpha + n beta). Source: Open MPI's `in_order_binary`.
 pub(in crate::collective) fn in_order_binary<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (last, bytes) = (member.size - 1, args.data.bytes());
     let reduced = generic(tree::in_order_binary(member), args, 0);
@@ -60,10 +60,10 @@ pub(in crate::collective) fn in_order_binary<'a>(member: Member<'a>, args: Args)
     Box::new(reduced.then(handed.into_iter()))
 }
 
-/// Reduces in segments; `segment` 0 stands for the whole vector.
+/// Returns the schedule of a reduction up a tree in segments of `segment` \[B\]; 0 stands for the whole vector.
 ///
-/// An inner rank posts the receive of a segment from one child before it waits for the one from the child before; when it
-/// has a segment from all children, it sends it on.
+/// An inner rank posts the receive of a segment from one child before it waits for the one from the child before; once it
+/// has a segment from all children, it sends it to its parent.
 fn generic<'a>(tree: Tree, args: Args, segment: u64) -> Schedule<'a> {
     let Tree { parent, children } = tree;
     let data = args.data;
@@ -78,7 +78,8 @@ fn generic<'a>(tree: Tree, args: Args, segment: u64) -> Schedule<'a> {
     rounds(segments + levels, move |round, steps| {
         let mut turns = children.iter();
         if let Some(&first) = turns.next() {
-            // The first child's segment is posted before the last one's of the segment before has come.
+            // Double buffering across segments: the first child's next receive is posted before the last child's current
+            // one is awaited.
             let next = (round < segments).then(|| steps.irecv(first, bytes(round)));
             coming.take().into_iter().for_each(|handle| steps.wait(handle));
             coming = next;

@@ -4,7 +4,7 @@ use super::Args;
 use crate::collective::script::script;
 use crate::collective::{Member, Schedule};
 
-/// The children of a node that MVAPICH2 assumes where no table says otherwise.
+/// Degree of the tree that MVAPICH2 assumes where no table has one.
 const DEFAULT_DEGREE: u32 = 4;
 
 /// A 4-nomial tree.
@@ -14,7 +14,7 @@ pub(in crate::collective) fn knomial<'a>(member: Member<'a>, args: Args) -> Sche
 
 /// Each rank receives from all of its children at once, then sends to its parent.
 ///
-/// About log_k P (alpha + (k - 1) n beta). Source: MVAPICH2's `Reduce_knomial`.
+/// Cost: about log_k P (alpha + (k - 1) n beta). Source: MVAPICH2's `Reduce_knomial`.
 pub(in crate::collective) fn knomial_of<'a>(degree: u32, member: Member<'a>, args: Args) -> Schedule<'a> {
     let (size, degree, bytes) = (u64::from(member.size), u64::from(degree), args.data.bytes());
     let root = u64::from(args.root);

@@ -1,11 +1,11 @@
-//! Reductions at the root.
+//! Reductions in which every rank sends to the root.
 
 use super::Args;
 use crate::collective::{Member, Schedule, Step, irecvs, isends, recv, send};
 
-/// Everybody sends the whole vector to the root at once.
+/// All ranks send the whole vector to the root at once.
 ///
-/// alpha + (P - 1) n beta. Source: SimGrid's `default`.
+/// Cost: alpha + (P - 1) n beta. Source: SimGrid's `default`.
 pub(in crate::collective) fn linear<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let bytes = args.data.bytes();
     let everything = move |_| bytes;
@@ -18,7 +18,7 @@ pub(in crate::collective) fn linear<'a>(member: Member<'a>, args: Args) -> Sched
 
 /// The root receives from one after the other, the last rank first.
 ///
-/// (P - 1) (alpha + n beta). Source: Open MPI's `basic_linear`; STAR-MPI's `flat_tree`.
+/// Cost: (P - 1) (alpha + n beta). Source: Open MPI's `basic_linear`; STAR-MPI's `flat_tree`.
 pub(in crate::collective) fn in_turn<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let (root, bytes) = (args.root, args.data.bytes());
     if member.rank == root {

@@ -6,16 +6,16 @@ use crate::collective::pipeline::{Sends, relay, store_and_forward};
 use crate::collective::tree::Tree;
 use crate::collective::{Member, Schedule, Steps};
 
-/// A pipeline of 8 KiB segments from the rank before the root downwards round the ring; what is left goes as SimGrid's
-/// `default` does it. A vector that is not longer than a segment travels as a whole.
+/// A pipeline of 8 KiB segments from the rank before the root downwards round the ring; the remainder is reduced by
+/// SimGrid's `default`. A vector no longer than a segment is sent as a whole.
 ///
-/// (P - 2 + n / s) (alpha + s beta). Source: STAR-MPI's `NTSL`.
+/// Cost: (P - 2 + n / s) (alpha + s beta). Source: STAR-MPI's `NTSL`.
 pub(in crate::collective) fn chain_pipeline<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.size == 1 {
         return nothing();
     }
     let data = args.data;
-    // Whom a member sends to stands below it here.
+    // The tree of `pipeline` points away from the source: the member that this one sends to is its child.
     let first = (args.root + member.size - 1) % member.size;
     let parent = (member.rank != first).then(|| member.after(1));
     let child = (member.rank != args.root).then(|| member.before(1));

@@ -5,12 +5,12 @@ use crate::collective::halving::{Core, Split, Taker};
 use crate::collective::script::{Script, script};
 use crate::collective::{Member, Schedule};
 
-/// Recursive halving among a power of two of ranks, before which the ranks that are too many work on one half each with a
-/// neighbour, then a gather of the parts to the root.
+/// Recursive halving among the largest power of two of ranks, before which each folded pair of neighbours reduces one half
+/// each, then a gather of the parts to the root.
 ///
-/// 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: Rabenseifner's code of 1997, which SimGrid offers as `rab`
-/// for vectors above its limits; here it serves all. In the gather, ranks go on to exchange parts after they have sent theirs,
-/// as that code does.
+/// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two. Source: Rabenseifner's code of 1997, which SimGrid
+/// offers as `rab` for vectors above its limits; here it serves all. In the gather, ranks continue to exchange parts after
+/// they have sent theirs, as that code does.
 pub(in crate::collective) fn rabenseifner<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let core = Core::new(member.size, Taker::Even);
     let split = Split::Halves { data: args.data };
@@ -43,8 +43,8 @@ pub(in crate::collective) fn rabenseifner<'a>(member: Member<'a>, args: Args) ->
     })
 }
 
-/// The neighbours that share a place exchange halves, and the odd one hands over what it has reduced; returns the place of
-/// a rank, if it keeps one.
+/// Appends the fold by halves: the neighbours of a pair exchange halves, and the odd one sends the half that it has
+/// reduced. Returns the virtual rank of a rank, if it keeps one.
 pub(in crate::collective) fn reduce_halves(
     core: Core,
     rank: u32,

@@ -9,8 +9,8 @@ use crate::collective::{Member, Schedule};
 
 /// Recursive halving among a power of two of ranks, then a binomial gather of the parts to the root.
 ///
-/// 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two, and alpha + n beta more for others. Source: MPICH's long reduction
-/// (Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005); vectors shorter than one element per rank are filled up.
+/// Cost: 2 log2 P alpha + 2 (P - 1) / P n beta for a power of two, and alpha + n beta more for others. Source: MPICH's long
+/// reduction (Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005); vectors shorter than one element per rank are padded.
 pub(in crate::collective) fn scatter_gather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let data = args.data.with_count(args.data.count.max(u64::from(member.size)));
     let core = Core::new(member.size, Taker::Even);
@@ -30,7 +30,7 @@ pub(in crate::collective) fn scatter_gather<'a>(member: Member<'a>, args: Args) 
     })
 }
 
-/// The gather to a root that may have no place of its own: then it takes place 0.
+/// Gather to a root that may be folded away: then it takes over virtual rank 0.
 struct Gather {
     core: Core,
     root: u32,
@@ -42,7 +42,7 @@ impl Gather {
         Self { core, root, root_place: core.place(root).unwrap_or(0) }
     }
 
-    /// Has the root take its place from the rank that has it; returns the place that a rank has in the gather.
+    /// Appends the hand-over of virtual rank 0 to a root without one; returns the virtual rank of `rank` in the gather.
     fn enter(&self, rank: u32, place: Option<u32>, part: Bytes, steps: &mut Script) -> Option<u32> {
         if self.core.place(self.root).is_some() {
             return place;

@@ -5,26 +5,26 @@ use crate::collective::member::{Elements, nothing};
 use crate::collective::selector::mpich;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
-/// How a node reduces.
+/// Reduction on a node.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::collective) struct OnNode {
-    /// The algorithm; `None` stands for shared memory, which is a linear reduction of short vectors and a k-nomial one of
-    /// long ones.
+    /// The algorithm; `None` stands for shared memory, which is modelled as a linear reduction of short vectors and a
+    /// k-nomial one of long ones.
     pub(in crate::collective) algorithm: Option<Algorithm>,
     /// The degree of k-nomial trees.
     pub(in crate::collective) degree: u32,
 }
 
-/// Both levels by MPICH's choice.
+/// MPICH's selection on both levels.
 pub(in crate::collective) fn two_level_of_mpich<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     two_level(member, args, mpich::reduce, OnNode { algorithm: Some(mpich::reduce), degree: 4 })
 }
 
 /// Each node reduces to its leader, the leaders reduce to the leader of the root's node, and that sends to the root.
 ///
-/// The sum of both levels, and alpha + n beta where the root does not lead. On one node, vectors of more than 2 KiB take a
-/// k-nomial tree, shorter ones shared memory. Source: MVAPICH2's `Reduce_two_level_helper`, which MPICH's selector takes too in
-/// SimGrid.
+/// Cost: the sum of both levels, and alpha + n beta if the root is no leader. On one node, vectors of more than 2 KiB take
+/// a k-nomial tree, shorter ones shared memory. Source: MVAPICH2's `Reduce_two_level_helper`, which MPICH's selector uses
+/// too in SimGrid.
 pub(in crate::collective) fn two_level<'a>(
     member: Member<'a>,
     args: Args,

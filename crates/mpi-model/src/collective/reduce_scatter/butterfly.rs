@@ -1,14 +1,14 @@
-//! A butterfly in the mirrored order of blocks.
+//! Reduce-scatter by a butterfly in bit-reversed block order.
 
 use super::fold::{Fold, Role};
 use crate::collective::blocks::Blocks;
 use crate::collective::rounds::mirrored;
 use crate::collective::{Member, Schedule, Step, exchange, recv, send};
 
-/// Among the power of two, partners at distances 1, 2, 4 ... exchange halves of what is left, after which each has the
-/// blocks of the rank with its bits mirrored and sends them there.
+/// Among the power of two, partners at distances 1, 2, 4 ... exchange halves of the remaining vector, after which each has
+/// the blocks of the rank with its bits reversed and sends them there.
 ///
-/// (log2 P + 1) alpha + P n beta; elsewhere alpha + P n beta more. Source: Open MPI's `butterfly`; Träff, EuroPVM/MPI
+/// Cost: (log2 P + 1) alpha + P n beta; elsewhere alpha + P n beta more. Source: Open MPI's `butterfly`; Träff, EuroPVM/MPI
 /// 2005.
 pub(in crate::collective) fn butterfly<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
@@ -27,7 +27,7 @@ pub(in crate::collective) fn butterfly<'a>(member: Member<'a>, blocks: Blocks<'a
     }
 }
 
-/// The round in which partners are 2^`level` apart.
+/// Returns the round in which partners are 2^`level` apart.
 fn round(fold: Fold<'_>, number: u32, level: u32) -> Step {
     let left = fold.power >> (level + 1);
     let kept = |of: u32| fold.span(mirrored(of % (2 << level), fold.levels()), left).bytes();
@@ -35,7 +35,7 @@ fn round(fold: Fold<'_>, number: u32, level: u32) -> Step {
     exchange(fold.rank(partner), kept(partner), fold.rank(partner), kept(number))
 }
 
-/// The blocks that a rank has at the end go to those that keep them.
+/// Returns the delivery of the blocks that a rank has at the end to the ranks that keep them.
 fn deliver(fold: Fold<'_>, rank: u32, number: u32) -> impl Iterator<Item = Step> + Send {
     let owner = mirrored(number, fold.levels());
     let peer = fold.rank(owner);

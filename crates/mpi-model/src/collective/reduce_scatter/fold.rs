@@ -1,25 +1,25 @@
-//! The way from any number of ranks to a power of two.
+//! Folding of any number of ranks into a power of two of virtual ranks.
 
 use crate::collective::Member;
 use crate::collective::blocks::Blocks;
 use crate::collective::member::Elements;
 
-/// The largest power of two not above P takes part as virtual ranks; of the first 2 (P - that) ranks, the even ones
-/// leave their part to the odd ones.
+/// The largest power of two not above P takes part as virtual ranks; of the first 2 (P - that) ranks, the even ones fold
+/// into the odd ones.
 #[derive(Clone, Copy)]
 pub(super) struct Fold<'a> {
     pub(super) blocks: Blocks<'a>,
-    /// The number of virtual ranks.
+    /// Number of virtual ranks.
     pub(super) power: u32,
-    /// The number of those that stand for two ranks.
+    /// Number of virtual ranks that stand for two ranks.
     pub(super) doubled: u32,
 }
 
-/// What a rank does.
+/// Role of a rank.
 pub(super) enum Role {
-    /// It leaves its part to the next rank.
+    /// Sends its vector to the next rank, which represents it.
     Leaves,
-    /// It takes part under this number.
+    /// Takes part under this virtual rank.
     Takes(u32),
 }
 
@@ -41,12 +41,12 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// The rank behind a virtual one.
+    /// Returns the rank behind a virtual rank.
     pub(super) fn rank(self, number: u32) -> u32 {
         if number < self.doubled { 2 * number + 1 } else { number + self.doubled }
     }
 
-    /// The blocks of virtual ranks `first..first + number`.
+    /// Returns the blocks of virtual ranks `first..first + number` together.
     pub(super) fn span(self, first: u32, number: u32) -> Elements {
         let begin = |number: u32| number + number.min(self.doubled);
         let from = begin(first);

@@ -1,4 +1,4 @@
-//! Partners halve the vector.
+//! Reduce-scatters by recursive halving or doubling.
 
 use super::fold::{Fold, Role};
 use crate::collective::blocks::Blocks;
@@ -6,11 +6,11 @@ use crate::collective::doubling::doubling as recursive_doubling;
 use crate::collective::member::{Elements, nothing};
 use crate::collective::{Member, Schedule, Step, exchange, irecv, recv, send};
 
-/// Recursive doubling: in round `k`, partners at distance 2^k exchange everything except what the sender's side of the
-/// tree has reduced already.
+/// Recursive doubling: in round `k`, partners at distance 2^k exchange everything except what the sender's side of the tree
+/// has reduced already.
 ///
-/// About log2 P (alpha + P n beta). Source: MPICH's algorithm for non-commutative operators, which SimGrid uses for all
-/// short vectors.
+/// Cost: about log2 P (alpha + P n beta). Source: MPICH's algorithm for non-commutative operators, which SimGrid uses for
+/// all short vectors.
 pub(in crate::collective) fn doubling<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let total = blocks.total(member.size);
     recursive_doubling(member, move |first, number| {
@@ -18,10 +18,10 @@ pub(in crate::collective) fn doubling<'a>(member: Member<'a>, blocks: Blocks<'a>
     })
 }
 
-/// Partners at distances 1, 2, 4 ... exchange halves of what is left, in an order of blocks that suits operators which
-/// do not commute. Source: MPICH, for powers of two and equal blocks; elsewhere it takes [`doubling`].
+/// Partners at distances 1, 2, 4 ... exchange halves of the remaining vector, in a block order that suits non-commutative
+/// operators. Source: MPICH, for powers of two and equal blocks; elsewhere it uses [`doubling`].
 ///
-/// log2 P alpha + (P - 1) n beta.
+/// Cost: log2 P alpha + (P - 1) n beta.
 pub(in crate::collective) fn non_commutative<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let first = blocks.elements(0).count;
@@ -39,7 +39,7 @@ pub(in crate::collective) fn non_commutative<'a>(member: Member<'a>, blocks: Blo
 /// Recursive halving among the power of two: partners at halving distances exchange the halves that the other side
 /// keeps. Empty halves are not sent (SimGrid then sends neither).
 ///
-/// log2 P alpha + (P - 1) n beta; elsewhere 2 alpha + (P + 1) n beta more. Source: Open MPI's `recursive_halving`.
+/// Cost: log2 P alpha + (P - 1) n beta; elsewhere 2 alpha + (P + 1) n beta more. Source: Open MPI's `recursive_halving`.
 pub(in crate::collective) fn recursive<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let Member { rank, size, .. } = member;
     let total = blocks.total(size);
@@ -63,7 +63,7 @@ pub(in crate::collective) fn recursive<'a>(member: Member<'a>, blocks: Blocks<'a
     }
 }
 
-/// The round in which partners are 2^`level` apart.
+/// Returns the round in which partners are 2^`level` apart.
 fn halve(fold: Fold<'_>, number: u32, level: u32) -> impl Iterator<Item = Step> + Send {
     let distance = 1 << level;
     let half = |of: u32| fold.span(of >> level << level, distance);

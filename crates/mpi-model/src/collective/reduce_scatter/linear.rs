@@ -1,4 +1,4 @@
-//! A reduction, then a scatter.
+//! Reduce-scatter as a reduction and a scatter.
 
 use crate::collective::blocks::Blocks;
 use crate::collective::selector::mpich;
@@ -6,14 +6,14 @@ use crate::collective::{Member, Schedule, Steps, reduce, scatter};
 
 /// A linear reduction of everything to rank 0, then a linear scatter.
 ///
-/// 2 (P - 1) messages; 2 alpha + (P² - 1) n beta for blocks of n bytes. Source: SimGrid's `default` for equal blocks.
+/// Cost: 2 (P - 1) messages; 2 alpha + (P² - 1) n beta for blocks of n bytes. Source: SimGrid's `default` for equal blocks.
 pub(in crate::collective) fn reduce_then_scatter<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let reduced = reduce::linear(member, reduce::Args { root: 0, data: blocks.total(member.size) });
     let scattered = scatter::linear(member, 0, move |rank| blocks.of(rank), blocks.of(member.rank));
     Box::new(reduced.then(scattered))
 }
 
-/// [`reduce_then_scatter`] where all blocks are equal, else MPICH's choice. Source: SimGrid's `default`.
+/// [`reduce_then_scatter`] if all blocks are equal, else MPICH's selection. Source: SimGrid's `default`.
 pub(in crate::collective) fn by_regularity<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let first = blocks.elements(0).count;
     if (1..member.size).all(|rank| blocks.elements(rank).count == first) {

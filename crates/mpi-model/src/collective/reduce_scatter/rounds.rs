@@ -1,12 +1,12 @@
-//! One block in each round: P - 1 rounds, (P - 1)(alpha + n beta) for blocks of n bytes.
+//! Reduce-scatters with one block per round: P - 1 rounds, (P - 1)(alpha + n beta) for blocks of n bytes.
 
 use crate::collective::blocks::Blocks;
 use crate::collective::member::nothing;
 use crate::collective::rounds::round_the_ring;
 use crate::collective::{Member, Schedule, Step, exchange, irecv, send};
 
-/// In round `i` each rank sends the block of the rank `i` places on there, and receives its own from that `i` places
-/// back. Vectors of no elements are not sent. Source: MPICH's pairwise exchange for long vectors.
+/// In round `i` each rank sends the block of the rank `i` after to that rank, and receives its own from the rank `i`
+/// before. Vectors without elements are not sent. Source: MPICH's pairwise exchange for long vectors.
 pub(in crate::collective) fn pair<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     if blocks.total(member.size).count == 0 {
         return nothing();
@@ -18,8 +18,8 @@ pub(in crate::collective) fn pair<'a>(member: Member<'a>, blocks: Blocks<'a>) ->
     }))
 }
 
-/// Blocks go round a ring and are reduced on the way; that of a rank ends there. The receive of the next block is
-/// posted before the last one is awaited. Source: Open MPI's `ring`.
+/// Each block travels round a ring, is reduced on its way, and ends at its rank. The receive of the next block is posted
+/// before the last one is awaited. Source: Open MPI's `ring`.
 pub(in crate::collective) fn ring<'a>(member: Member<'a>, blocks: Blocks<'a>) -> Schedule<'a> {
     let (right, left) = (member.after(1), member.before(1));
     let passed = move |round| blocks.of(member.before(round));

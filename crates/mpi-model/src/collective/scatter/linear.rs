@@ -1,18 +1,18 @@
-//! Scatters in which the root sends to everybody.
+//! Scatters in which the root sends to every rank itself.
 
 use pdes_core::Bytes;
 
 use super::Args;
 use crate::collective::{Member, Schedule, Step, irecvs, isends, recv, send};
 
-/// The root sends to everybody in the order of ranks, all at once; receives do not block either.
+/// The root posts sends to all ranks in rank order, all at once; receives do not block either.
 ///
-/// alpha + (P - 1) n beta for blocks of n bytes. Source: SimGrid's `default`.
+/// Cost: alpha + (P - 1) n beta for blocks of n bytes. Source: SimGrid's `default`.
 pub(in crate::collective) fn all_at_once<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     linear(member, args.root, move |_| args.sent.bytes(), args.received.bytes())
 }
 
-/// The same with blocks of any sizes: `sent(rank)` is the block for a rank.
+/// [`all_at_once`] with blocks of any sizes: `sent(rank)` is the block for a rank.
 pub(in crate::collective) fn linear<'a>(
     member: Member<'a>,
     root: u32,
@@ -28,7 +28,7 @@ pub(in crate::collective) fn linear<'a>(
 
 /// The root sends to one rank after the other.
 ///
-/// (P - 1) (alpha + n beta) for blocks of n bytes. Source: Open MPI's `basic_linear`.
+/// Cost: (P - 1) (alpha + n beta) for blocks of n bytes. Source: Open MPI's `basic_linear`.
 pub(in crate::collective) fn in_turn<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.rank == args.root {
         Box::new(member.others().map(move |other| send(other, args.sent.bytes())))
@@ -37,9 +37,9 @@ pub(in crate::collective) fn in_turn<'a>(member: Member<'a>, args: Args) -> Sche
     }
 }
 
-/// The root sends to everybody at once.
+/// The root sends to all ranks at once; receives block.
 ///
-/// alpha + (P - 1) n beta for blocks of n bytes. Source: Open MPI's `linear_nb`.
+/// Cost: alpha + (P - 1) n beta for blocks of n bytes. Source: Open MPI's `linear_nb`.
 pub(in crate::collective) fn all_then_wait<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if member.rank == args.root {
         Box::new(isends(member.others(), move |_| args.sent.bytes()).chain([Step::WaitAll]))

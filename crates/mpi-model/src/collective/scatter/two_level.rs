@@ -7,20 +7,20 @@ use crate::collective::blocks::times;
 use crate::collective::member::nothing;
 use crate::collective::{Member, Schedule, Steps, recv, send};
 
-/// The leaders get the blocks of their nodes one after the other, the nodes are binomial.
+/// A linear scatter among the leaders, one after the other, and a binomial one on each node.
 pub(in crate::collective) fn two_level_direct<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     two_level(member, args, in_turn, binomial)
 }
 
-/// Both levels are binomial.
+/// Binomial scatters on both levels.
 pub(in crate::collective) fn two_level_binomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     two_level(member, args, binomial, binomial)
 }
 
-/// The root hands everything to the leader of its node, the leaders scatter (all at once where nodes have different numbers of
+/// The root sends everything to the leader of its node, the leaders scatter (all at once if nodes have different numbers of
 /// ranks), then each node does. On one node the root sends to one rank after the other.
 ///
-/// The sum of both levels, and alpha + P n beta where the root does not lead. Source: MVAPICH2's `Scatter_two_level`.
+/// Cost: the sum of both levels, and alpha + P n beta if the root is no leader. Source: MVAPICH2's `Scatter_two_level`.
 pub(in crate::collective) fn two_level<'a>(
     member: Member<'a>,
     args: Args,

@@ -1,4 +1,4 @@
-//! Intel MPI's decisions (version 4.1, measured on Stampede), as SimGrid 3.32 has them.
+//! Intel MPI's decision tables (version 4.1, measured on Stampede), as in SimGrid 3.32.
 
 mod allgather;
 mod allgatherv;

@@ -1,4 +1,4 @@
-//! MPICH's decisions (version 3), as SimGrid 3.32 has them.
+//! MPICH's decision tables (version 3), as in SimGrid 3.32.
 
 mod allgather;
 mod allreduce;

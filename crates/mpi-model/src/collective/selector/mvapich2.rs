@@ -1,4 +1,4 @@
-//! MVAPICH2's decisions (version 1.9, tuned on Stampede), as SimGrid 3.32 has them.
+//! MVAPICH2's decision tables (version 1.9, tuned on Stampede), as in SimGrid 3.32.
 
 mod allgather;
 mod allgatherv;

@@ -1,6 +1,6 @@
-//! Open MPI's fixed decisions (`coll_tuned_decision_fixed.c`, version 4.1), as SimGrid 3.32 has them.
+//! Open MPI's fixed decisions (`coll_tuned_decision_fixed.c`, version 4.1), as in SimGrid 3.32.
 //!
-//! Algorithms that SimGrid does not have are replaced as there.
+//! Algorithms that SimGrid lacks are replaced as there.
 
 mod allgather;
 mod allgatherv;

@@ -1,4 +1,4 @@
-//! Calls of collective operations, and what they must bring about.
+//! Calls of collective operations, and their required outcome.
 
 use pdes_core::Rank;
 use trace_mmap::{Collective, Datatype};
@@ -14,7 +14,7 @@ pub(super) struct Call {
     size: u32,
 }
 
-/// The calls that are run on so many ranks.
+/// Returns the calls that are run with `size` ranks.
 pub(super) fn calls(size: u32) -> Vec<Call> {
     let with = |operation, kind| Call { operation, kind, size };
     let mut calls = vec![with(Collective::Barrier, Some(Operation::Barrier))];
@@ -51,7 +51,7 @@ pub(super) fn calls(size: u32) -> Vec<Call> {
     calls
 }
 
-/// Calls with a count for each rank.
+/// Returns calls with a count for each rank.
 fn vectors(size: u32, count: u64, datatype: Datatype) -> Vec<(Collective, Option<Operation>)> {
     let (send_type, recv_type) = (datatype, datatype);
     let equal: Box<[u64]> = vec![count; size as usize].into();
@@ -83,7 +83,7 @@ fn vectors(size: u32, count: u64, datatype: Datatype) -> Vec<(Collective, Option
     calls
 }
 
-/// The call as this member makes it: its own block of those that differ.
+/// Returns the call as this member makes it: with its own block where blocks differ.
 pub(super) fn of_member(operation: &Collective, rank: u32) -> Collective {
     let mut own = operation.clone();
     match &mut own {
@@ -96,7 +96,7 @@ pub(super) fn of_member(operation: &Collective, rank: u32) -> Collective {
 }
 
 impl Call {
-    /// The members of which this one must learn, as bits.
+    /// Returns the set of members, as bits, whose data this member needs.
     pub(super) fn needs(&self, rank: u32) -> u64 {
         let all = (1_u64 << self.size) - 1;
         let root = |root: Rank| 1_u64 << root.get();
@@ -126,7 +126,7 @@ impl Call {
         }
     }
 
-    /// The bytes that this member must receive at least.
+    /// Returns the minimum number of bytes that this member must receive.
     pub(super) fn least_bytes(&self, rank: u32) -> u64 {
         let others = u64::from(self.size) - 1;
         let bytes = |count, datatype| Elements::new(count, datatype).bytes().get();
@@ -154,7 +154,7 @@ impl Call {
     }
 }
 
-/// Those whose blocks are not empty.
+/// Returns the set of members, as bits, whose blocks are not empty.
 fn senders(counts: &[u64]) -> u64 {
     counts.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(rank, _)| 1 << rank).sum()
 }

@@ -1,4 +1,4 @@
-//! An interpreter of schedules in which every send of data waits for its receive.
+//! Interpreter of schedules in which every send of data is synchronous.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use pdes_core::SimDuration;
 
 use crate::collective::{Answer, Schedule, Step, Steps as _};
 
-/// What a member has at its end.
+/// State of a member at the end of its schedule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
-    /// The members of which it knows, as bits: a message tells all that its sender knew when it was posted.
+    /// Set of members, as bits, whose data it has: a message carries all that its sender had when it was posted.
     pub(super) known: u64,
-    /// The bytes that it received.
+    /// Bytes received.
     pub(super) received: u64,
 }
 
 /// The messages and the receives between two members, in the order in which they were posted.
 #[derive(Debug, Default)]
 struct Channel {
-    /// Size, and what the sender knew.
+    /// Size, and the set that the sender had.
     sends: Vec<(u64, u64)>,
     receives: Vec<u64>,
 }
 
-/// Messages that meet each other's receives.
+/// Kind of a message; each kind matches separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Data,
@@ -66,7 +66,7 @@ pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<End>, String> {
         done: false,
     };
     let mut runners: Vec<Runner<'_>> = (0..).zip(schedules).map(runner).collect();
-    // A member may look for everybody in vain, more than once, before it does something else.
+    // A member may poll all others in vain several times before it continues.
     let most_looks = 8 * runners.len();
     let mut looks = 0;
     loop {
@@ -81,7 +81,7 @@ pub(super) fn run(schedules: Vec<Schedule<'_>>) -> Result<Vec<End>, String> {
     }
     for ((from, to, kind), channel) in &channels {
         let sizes: Vec<u64> = channel.sends.iter().map(|&(bytes, _)| bytes).collect();
-        // Numbers have no size that the receiver knows.
+        // The receiver does not know the encoded numbers in advance.
         let equal = if *kind == Kind::Numbers {
             sizes.len() == channel.receives.len()
         } else {
@@ -105,7 +105,7 @@ enum Moved {
 }
 
 impl Runner<'_> {
-    /// Runs as far as possible, or until it has looked for somebody who is not there.
+    /// Runs as far as possible, or until a poll has found nothing.
     fn run(&mut self, channels: &mut Channels) -> Moved {
         let mut moved = Moved::No;
         while !self.done {
@@ -160,7 +160,8 @@ impl Runner<'_> {
             }
             Step::Hear { from } => self.awaited = vec![self.receive(from.get(), 0, channels)],
             Step::Pass { .. } => {}
-            // A request that is waited for twice is told twice, which changes nothing but `received`; none is.
+            // A request that is waited for twice is counted twice, which changes nothing but `received`; no schedule does
+            // so.
             Step::Wait { request } => {
                 let place = request as usize;
                 self.awaited = vec![self.open[place]];

@@ -1,4 +1,4 @@
-//! Because of which paths the requests of a rank are complete when they are.
+//! Critical-path tracker: the paths that cause the completions of the requests of a rank.
 
 mod lines;
 
@@ -16,53 +16,53 @@ use crate::request::RequestId;
 use crate::statistics::ActionKind;
 use lines::Lines;
 
-/// The critical paths of a rank.
+/// Critical paths of a rank.
 pub(in crate::replay) struct Causes<'t> {
-    /// The paths that come with messages: to other ranks, and to this one.
+    /// Paths in flight: to all ranks, and to this one.
     pub(super) shelves: &'t Shelves,
     pub(super) shelf: &'t Shelf,
     pub(super) lines: Lines<'t>,
-    /// To the clock of the strand that runs, but for what that has done since it was last looked at.
+    /// Path to the clock of the current thread of control; the time since its end is attributed when it is next used.
     pub(super) path: CriticalPath,
     table: Table,
-    /// The request that has been posted last at the end of the path: most are complete before the path goes on. It is not in
-    /// the table.
+    /// Last request posted at the end of `path`, which is not in the table: most requests are complete before the path is extended,
+    /// and need no copy of it.
     last: Option<Posted>,
-    /// Others that have been posted there, or perhaps before. There are none without a last one.
+    /// Other requests posted there, or perhaps before. Empty without a last one.
     posted: Vec<RequestId>,
-    /// Of the requests that are being completed together, those that are complete later, and when.
+    /// Requests whose completion is after now, of those that are being completed together, with the time of completion.
     pub(super) due: Vec<(SimTime, RequestId)>,
-    /// What messages take to each port of this rank, and to other ranks.
+    /// Transfer times without contention, to each port of this rank, and to other ranks.
     to_ports: Vec<Passages>,
     pub(super) to_ranks: FxHashMap<Rank, Passages>,
-    /// Pieces from ranks of other processes of the operating system.
+    /// Fragments from ranks of other processes of the operating system.
     pub(super) incoming: BTreeMap<Rank, Vec<u8>>,
 }
 
-/// Why requests are complete.
+/// Causes of the completions of requests.
 struct Table {
     of_program: Box<[Cause]>,
     of_parts: Vec<Cause>,
 }
 
-/// A request that has been posted at the end of the path.
+/// A request posted at the end of the path.
 #[derive(Clone, Copy)]
 struct Posted {
     request: RequestId,
     flow: Option<Flow>,
-    /// Whether the message was sent later: the path goes on from there, which is the next one to the flow's port on the shelf.
+    /// The message was sent later than the post: the cause is the next path in the channel of the flow's port.
     late: bool,
 }
 
-/// Why something happens later: after a path, the flow of a message, if there is one.
+/// Cause of a later event: a path, followed by the flow of a message, if there is one.
 #[derive(Default)]
 pub(super) struct Cause {
-    /// `None` for the path of the rank itself while that ends there: most receives go on with it.
+    /// `None` for the path of the rank itself while that ends at the post: most receives continue it.
     pub(super) path: Option<CriticalPath>,
     pub(super) flow: Option<Flow>,
 }
 
-/// The data of a message on their way.
+/// Transfer of the data of a message.
 #[derive(Clone, Copy)]
 pub(super) enum Flow {
     /// To a port of this rank.
@@ -72,7 +72,7 @@ pub(super) enum Flow {
 }
 
 impl<'t> Causes<'t> {
-    /// Begins the paths of a rank that has a shelf.
+    /// Creates the tracker of a rank, if it is of this process of the operating system.
     pub(in crate::replay) fn new(me: Rank, requests: usize, shelves: &'t Shelves) -> Option<Self> {
         let shelf = shelves.of(me)?;
         Some(Self {
@@ -93,7 +93,7 @@ impl<'t> Causes<'t> {
         })
     }
 
-    /// Takes in that a request has been posted at the end of the path.
+    /// Records that a request has been posted at the end of the path.
     #[inline(always)]
     pub(super) fn post(&mut self, request: RequestId, flow: Option<Flow>) {
         if let Some(before) = self.last.replace(Posted { request, flow, late: false }) {
@@ -107,7 +107,7 @@ impl<'t> Causes<'t> {
         self.posted.push(posted.request);
     }
 
-    /// Enters in the table what was the last request.
+    /// Moves what was the last request to the table.
     fn put_down(&mut self, Posted { request, flow, late }: Posted) -> &mut Cause {
         let path = match flow {
             Some(Flow::In { port, .. }) if late => self.lines.to(port as usize).map(Receiver::take_new),
@@ -118,7 +118,7 @@ impl<'t> Causes<'t> {
         cause
     }
 
-    /// Takes in that the last request need not keep the path any longer.
+    /// Drops the last request, which no longer needs the path.
     #[inline(always)]
     fn forget_last(&mut self) {
         self.last = None;
@@ -137,7 +137,7 @@ impl<'t> Causes<'t> {
         }
     }
 
-    /// Takes in what follows the post of a request.
+    /// Records the flow that follows the post of a request.
     #[inline(always)]
     pub(super) fn meet(&mut self, request: RequestId, flow: Flow) {
         match &mut self.last {
@@ -146,8 +146,8 @@ impl<'t> Causes<'t> {
         }
     }
 
-    /// Takes in what follows the post of a message that was sent later than the last request was posted, and that is the next
-    /// one of its port; returns whether it is so. Then its path is left on the shelf until the rank goes over to it.
+    /// Records the flow that follows a message which was sent later than the last request was posted, and which is the next one of
+    /// its port; returns whether it is so. Then its path stays in the channel until the rank switches to it.
     #[inline(always)]
     pub(super) fn meet_late(&mut self, request: RequestId, port: usize, flow: Flow) -> bool {
         match &mut self.last {
@@ -159,7 +159,7 @@ impl<'t> Causes<'t> {
         }
     }
 
-    /// Takes in that a request is complete not, or not only, because it was posted; returns why.
+    /// Returns the cause of the completion of a request, for a change: the post is not the only cause.
     pub(super) fn cause(&mut self, request: RequestId) -> &mut Cause {
         if let Some(last) = self.last.filter(|last| last.request == request) {
             self.forget_last();
@@ -180,7 +180,7 @@ impl<'t> Causes<'t> {
         self.table.of(request).path.as_ref().unwrap_or(&self.path)
     }
 
-    /// Returns the path of the strand that runs, to let it go on: what has been posted at its end keeps it as it is.
+    /// Returns the path to the clock, to be extended. Requests posted at its end get copies of it first.
     #[inline]
     pub(super) fn path_mut(&mut self) -> &mut CriticalPath {
         if self.last.is_some() {
@@ -199,8 +199,8 @@ impl<'t> Causes<'t> {
         }
     }
 
-    /// Goes on with the path as it is where that leads to the post of a request, a receive whose message then was on its way
-    /// until an instant; returns whether it does. Most receives are so.
+    /// Extends the path in place where it leads to the post of the request, a receive whose message was then in flight until `at`;
+    /// returns whether it did. Fast path: most receives are so.
     #[inline(always)]
     pub(super) fn stay(&mut self, request: RequestId, at: SimTime, kind: ActionKind) -> bool {
         if self.posted.is_empty()
@@ -216,7 +216,7 @@ impl<'t> Causes<'t> {
         false
     }
 
-    /// Goes over to the path because of which a request of this rank is complete later; returns the flow that follows.
+    /// Switches to the path that caused the later completion of a request of this rank; returns the flow that follows.
     #[inline(always)]
     pub(super) fn follow(&mut self, request: RequestId, me: Rank) -> Option<Flow> {
         if let Some(Posted { flow, late, .. }) = self.last.filter(|last| last.request == request) {
@@ -241,7 +241,7 @@ impl<'t> Causes<'t> {
         *flow
     }
 
-    /// Takes the path that has come with something, where one has.
+    /// Removes and returns the path with this key, if there is one.
     pub(super) fn take(&mut self, key: Key) -> Option<CriticalPath> {
         match self.lines.of(key) {
             Some((line, _)) => Some(line.take_new()),
@@ -249,7 +249,7 @@ impl<'t> Causes<'t> {
         }
     }
 
-    /// Looks at the path that has come with something.
+    /// Returns a copy of the path with this key, if there is one.
     pub(super) fn get(&mut self, key: Key) -> Option<CriticalPath> {
         match self.lines.of(key) {
             Some((line, posted)) => line.get(posted),
@@ -257,7 +257,7 @@ impl<'t> Causes<'t> {
         }
     }
 
-    /// Returns what a message takes alone that comes to a port after one of its size.
+    /// Returns the transfer time without contention of a message to a port, if the last one had the same size.
     #[inline(always)]
     pub(super) fn alone_again(&self, port: u32, bytes: Bytes) -> Option<Passage> {
         self.to_ports.get(port as usize)?.again(bytes)

@@ -1,4 +1,4 @@
-//! Intel MPI's decisions for allgather.
+//! Intel MPI's decision table for allgather.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::allgather::direct::ring;
@@ -7,7 +7,7 @@ use crate::collective::allgather::gather_bcast::gather_bcast;
 use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// For numbers of ranks per node. By the bytes of a block.
+/// Tables by ranks per node; columns by the size of a block.
 const TABLES: NodeTables<Algorithm> = &[
     (
         1,
@@ -105,7 +105,7 @@ const TABLES: NodeTables<Algorithm> = &[
     (16, &[(9, &[(2861, recursive), (REST, ring)]), (MORE, &[(605, recursive), (REST, ring)])]),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn allgather<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.sent.bytes().get())(member, args)
 }

@@ -1,4 +1,4 @@
-//! Intel MPI's decisions for allgatherv.
+//! Intel MPI's decision table for allgatherv.
 
 use super::super::{MORE, NodeTables, REST, Table, pick_by_node};
 use crate::collective::allgather::direct::ring;
@@ -7,7 +7,7 @@ use crate::collective::allgather::gather_bcast::gather_bcast;
 use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// The table for nodes of 4 ranks, and for those of 16.
+/// Table for nodes of 4 ranks, and for those of 16.
 const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
     (9, &[(2554, recursive_unless_empty), (REST, ring)]),
     (17, &[(272, recursive_unless_empty), (657, bruck), (2078, recursive_unless_empty), (REST, ring)]),
@@ -25,7 +25,7 @@ const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
     ),
 ];
 
-/// For numbers of ranks per node. By the bytes of all blocks.
+/// Tables by ranks per node; columns by the size of all blocks.
 const TABLES: NodeTables<Algorithm> = &[
     (
         1,
@@ -115,7 +115,7 @@ const TABLES: NodeTables<Algorithm> = &[
     (16, FOUR_OR_SIXTEEN),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn allgatherv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.blocks.total(member.size).bytes().get())(member, args)
 }

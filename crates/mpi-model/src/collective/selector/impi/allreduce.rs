@@ -1,4 +1,4 @@
-//! Intel MPI's table for allreduce.
+//! Intel MPI's decision table for allreduce.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::allreduce::{
@@ -8,7 +8,7 @@ use crate::collective::allreduce::{
 use crate::collective::member::Elements;
 use crate::collective::{Member, Schedule};
 
-/// By the ranks of a node, then by the bytes of the vector.
+/// Tables by ranks per node; columns by the size of the vector.
 #[rustfmt::skip]
 const TABLES: NodeTables<Algorithm> = &[
     (1, &[
@@ -115,12 +115,13 @@ const TABLES: NodeTables<Algorithm> = &[
     ]),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Schedule<'_> {
     pick_by_node(TABLES, member, data.bytes().get())(member, data)
 }
 
-/// Rabenseifner's algorithm: SimGrid's for powers of two, MPICH's for the others, which SimGrid's does not serve.
+/// Rabenseifner's algorithm: SimGrid's for powers of two; MPICH's for other numbers of ranks, which SimGrid's does not
+/// support.
 fn rabenseifner(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if member.size.is_power_of_two() {
         halve_then_allgather(member, data)

@@ -1,4 +1,4 @@
-//! Intel MPI's decisions for alltoall.
+//! Intel MPI's decision table for alltoall.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::alltoall::bruck::bruck;
@@ -8,7 +8,7 @@ use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::selector::mvapich2::alltoall as mvapich2;
 use crate::collective::{Member, Schedule};
 
-/// For numbers of ranks per node. By the bytes for one rank.
+/// Tables by ranks per node; columns by the size of the block for one rank.
 const TABLES: NodeTables<Algorithm> = &[
     (
         1,
@@ -201,7 +201,7 @@ const TABLES: NodeTables<Algorithm> = &[
     ),
 ];
 
-/// Intel MPI's choice; for its `Plum's algorithm`, which is not public, that of MVAPICH2.
+/// Returns the schedule that Intel MPI selects; in place of its `Plum's algorithm`, which is not public, that of MVAPICH2.
 pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.sent.of(0).get())(member, args)
 }

@@ -1,4 +1,4 @@
-//! Intel MPI's decisions for alltoallv.
+//! Intel MPI's decision table for alltoallv.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::alltoall::linear::in_order;
@@ -6,7 +6,7 @@ use crate::collective::alltoall::windows::without_itself as windows;
 use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// For numbers of ranks per node. Sizes count as one byte, as in SimGrid, since each rank has its own.
+/// Tables by ranks per node. Sizes count as one byte, as in SimGrid, since each rank has its own.
 const TABLES: NodeTables<Algorithm> = &[
     (1, &[(MORE, &[(REST, in_order)])]),
     (2, &[(MORE, &[(REST, in_order)])]),
@@ -15,7 +15,7 @@ const TABLES: NodeTables<Algorithm> = &[
     (16, &[(MORE, &[(REST, in_order)])]),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn alltoallv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick_by_node(TABLES, member, 0)(member, args)
 }

@@ -1,10 +1,10 @@
-//! Intel MPI's table for barrier.
+//! Intel MPI's decision table for barrier.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::barrier::{Algorithm, linear, recursive_doubling as doubling};
 use crate::collective::{Member, Schedule};
 
-/// By the ranks of a node.
+/// Tables by ranks per node.
 #[rustfmt::skip]
 const TABLES: NodeTables<Algorithm> = &[
     (1, &[
@@ -41,7 +41,7 @@ const TABLES: NodeTables<Algorithm> = &[
     ]),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn barrier(member: Member<'_>) -> Schedule<'_> {
     pick_by_node(TABLES, member, 1)(member)
 }

@@ -1,4 +1,4 @@
-//! Intel MPI's table for bcast.
+//! Intel MPI's decision table for bcast.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::bcast::{
@@ -7,7 +7,7 @@ use crate::collective::bcast::{
 use crate::collective::selector::mvapich2::bcast as mvapich2;
 use crate::collective::{Member, Schedule};
 
-/// By the ranks of a node, then by the bytes of the vector.
+/// Tables by ranks per node; columns by the size of the vector.
 #[rustfmt::skip]
 const TABLES: NodeTables<Algorithm> = &[
     (1, &[
@@ -52,7 +52,7 @@ const TABLES: NodeTables<Algorithm> = &[
     ]),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.data.bytes().get())(member, args)
 }

@@ -1,11 +1,11 @@
-//! Intel MPI's table for reduce.
+//! Intel MPI's decision table for reduce.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::reduce::{Algorithm, Args};
 use crate::collective::selector::mvapich2::reduce as mvapich2;
 use crate::collective::{Member, Schedule};
 
-/// By the ranks of a node, then by the bytes of the vector.
+/// Tables by ranks per node; columns by the size of the vector.
 #[rustfmt::skip]
 const TABLES: NodeTables<Algorithm> = &[
     (1, &[
@@ -30,7 +30,7 @@ const TABLES: NodeTables<Algorithm> = &[
     ]),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.data.bytes().get())(member, args)
 }

@@ -1,4 +1,4 @@
-//! Intel MPI's decisions for reduce-scatter.
+//! Intel MPI's decision table for reduce-scatter.
 
 use super::super::{MORE, NodeTables, REST, Table, pick_by_node};
 use crate::collective::blocks::Blocks;
@@ -8,7 +8,7 @@ use crate::collective::reduce_scatter::linear::by_regularity;
 use crate::collective::reduce_scatter::rounds::pair;
 use crate::collective::{Member, Schedule};
 
-/// The table for nodes of 4 ranks, and for those of 16.
+/// Table for nodes of 4 ranks, and for those of 16.
 const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
     (
         5,
@@ -60,7 +60,7 @@ const FOUR_OR_SIXTEEN: Table<Algorithm> = &[
     (MORE, &[(16, by_regularity), (33182, recursive), (3_763_779, doubling), (REST, by_regularity)]),
 ];
 
-/// For numbers of ranks per node. By the bytes of the whole vector.
+/// Tables by ranks per node; columns by the size of the whole vector.
 const TABLES: NodeTables<Algorithm> = &[
     (
         1,
@@ -214,7 +214,7 @@ const TABLES: NodeTables<Algorithm> = &[
     (16, FOUR_OR_SIXTEEN),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn reduce_scatter<'a>(member: Member<'a>, args: Blocks<'a>) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.total(member.size).bytes().get())(member, args)
 }

@@ -1,11 +1,11 @@
-//! Intel MPI's table for scatter.
+//! Intel MPI's decision table for scatter.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::scatter::{Algorithm, Args, binomial};
 use crate::collective::selector::mvapich2::scatter as mvapich2;
 use crate::collective::{Member, Schedule};
 
-/// By the ranks of a node, then by the bytes of a block.
+/// Tables by ranks per node; columns by the size of a block.
 #[rustfmt::skip]
 const TABLES: NodeTables<Algorithm> = &[
     (1, &[
@@ -50,7 +50,7 @@ const TABLES: NodeTables<Algorithm> = &[
     ]),
 ];
 
-/// Intel MPI's choice.
+/// Returns the schedule that Intel MPI selects.
 pub(in crate::collective) fn scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.block(member.rank).bytes().get())(member, args)
 }

@@ -1,7 +1,7 @@
 //! MPICH's decisions for allgather and allgatherv.
 //!
-//! Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005. SimGrid's `ring` stands for MPICH's allgather among
-//! neighbours; and as SimGrid's, that for allgatherv counts elements and not bytes.
+//! Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1) 2005. As in SimGrid, `ring` stands for MPICH's allgather among
+//! neighbours, and the table for allgatherv counts elements instead of bytes.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::allgather::direct::ring;
@@ -11,24 +11,24 @@ use crate::collective::allgatherv::segmented_ring::segmented_ring;
 use crate::collective::member::nothing;
 use crate::collective::{Member, Schedule};
 
-/// For powers of two; by the size of all blocks.
+/// Table for powers of two; columns by the size of all blocks.
 const ON_POWERS: Table<Algorithm> = &[(MORE, &[(524_288, recursive), (REST, ring)])];
 
 const ELSEWHERE: Table<Algorithm> = &[(MORE, &[(81_921, bruck), (REST, ring)])];
 
-/// For powers of two; by the number of elements of all blocks.
+/// Table for powers of two; columns by the number of elements of all blocks.
 const ON_POWERS_V: Table<Algorithm> = &[(MORE, &[(524_288, recursive_unless_empty), (REST, segmented_ring)])];
 
 const ELSEWHERE_V: Table<Algorithm> = &[(MORE, &[(81_921, bruck), (REST, segmented_ring)])];
 
-/// MPICH's choice.
+/// Returns the schedule that MPICH selects.
 pub(in crate::collective) fn allgather<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let table = if member.size.is_power_of_two() { ON_POWERS } else { ELSEWHERE };
     let all = args.sent.bytes().get().saturating_mul(member.size.into());
     pick(table, member.size, all)(member, args)
 }
 
-/// MPICH's choice; blocks that are all empty are not sent.
+/// Returns the schedule that MPICH selects; nothing is sent if all blocks are empty.
 pub(in crate::collective) fn allgatherv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let elements = args.blocks.total(member.size).count;
     if elements == 0 {

@@ -1,14 +1,14 @@
-//! MPICH's decisions for allreduce.
+//! MPICH's decision table for allreduce.
 
 use crate::collective::allreduce::{halving_doubling, recursive_doubling, two_level_of_mpich};
 use crate::collective::member::Elements;
 use crate::collective::{Member, Schedule};
 
-/// Vectors up to this size double only \[B\].
+/// Largest vector that takes recursive doubling only \[B\].
 const SHORT: u64 = 2048;
 
-/// MPICH's choice: two levels; within these recursive doubling for short vectors and those with fewer elements than the largest
-/// power of two of ranks, else halving and doubling.
+/// Returns the schedule that MPICH selects: two levels; within these recursive doubling for short vectors and those with
+/// fewer elements than the largest power of two of ranks, else halving and doubling.
 pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Schedule<'_> {
     let few = data.count < 1 << member.size.ilog2();
     match () {

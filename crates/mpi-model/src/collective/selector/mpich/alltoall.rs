@@ -1,4 +1,4 @@
-//! MPICH's decisions for alltoall.
+//! MPICH's decision table for alltoall.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::alltoall::bruck::bruck;
@@ -7,16 +7,16 @@ use crate::collective::alltoall::windows::with_itself as scatter_dest;
 use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// By the bytes for one rank.
+/// Columns by the size of the block for one rank.
 ///
-/// MPICH exchanges long messages in pairs where P is a power of two, and round the ring elsewhere. SimGrid tests for an
-/// odd P instead, of which it then asks for pairs in vain; so this is the ring for all.
+/// MPICH exchanges long messages in pairs if P is a power of two, and round the ring otherwise. SimGrid tests for an odd P
+/// instead, for which a pairwise exchange is never possible; so this is the ring for all.
 const TABLE: Table<Algorithm> = &[
     (8, &[(32768, scatter_dest), (REST, ring)]),
     (MORE, &[(256, bruck), (32768, scatter_dest), (REST, ring)]),
 ];
 
-/// MPICH's choice.
+/// Returns the schedule that MPICH selects.
 pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, args.sent.of(0).get())(member, args)
 }

@@ -1,9 +1,9 @@
-//! MPICH's decision for barrier.
+//! MPICH's decision table for barrier.
 
 use crate::collective::barrier::dissemination;
 use crate::collective::{Member, Schedule};
 
-/// MPICH's choice: dissemination.
+/// Returns the schedule that MPICH selects: dissemination.
 pub(in crate::collective) fn barrier(member: Member<'_>) -> Schedule<'_> {
     dissemination(member)
 }

@@ -1,4 +1,4 @@
-//! MPICH's decisions for bcast.
+//! MPICH's decision table for bcast.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::bcast::{
@@ -7,15 +7,15 @@ use crate::collective::bcast::{
 };
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of the vector, for an even number of ranks.
+/// Table for an even number of ranks; columns by the size of the vector.
 const EVEN: Table<Algorithm> =
     &[(9, &[(REST, binomial)]), (MORE, &[(12288, binomial), (524_288, doubling), (REST, ring)])];
 
-/// For an odd number of ranks.
+/// Table for an odd number of ranks.
 const ODD: Table<Algorithm> = &[(9, &[(REST, binomial)]), (MORE, &[(12288, binomial), (REST, ring)])];
 
-/// MPICH's choice: where all nodes have the same number of ranks, binomial trees over the nodes and on each; elsewhere, and
-/// within two-level algorithms, by the tables.
+/// Returns the schedule that MPICH selects: if all nodes have the same number of ranks, binomial trees over the nodes and
+/// on each; otherwise, and within two-level algorithms, by the tables.
 pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if !member.within_levels && member.layout.is_uniform() {
         return smp_binomial(member, args);

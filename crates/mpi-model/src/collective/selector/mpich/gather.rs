@@ -1,9 +1,9 @@
-//! MPICH's decision for gather.
+//! MPICH's decision table for gather.
 
 use crate::collective::gather::{Args, binomial};
 use crate::collective::{Member, Schedule};
 
-/// MPICH's choice: a binomial tree.
+/// Returns the schedule that MPICH selects: a binomial tree.
 pub(in crate::collective) fn gather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     binomial(member, args)
 }

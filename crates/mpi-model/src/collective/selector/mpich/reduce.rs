@@ -1,13 +1,13 @@
-//! MPICH's decisions for reduce.
+//! MPICH's decision table for reduce.
 
 use crate::collective::reduce::{Args, binomial, scatter_gather, two_level_of_mpich};
 use crate::collective::{Member, Schedule};
 
-/// Vectors below this size take a binomial tree \[B\].
+/// Size below which vectors take a binomial tree \[B\].
 const SHORT: u64 = 2048;
 
-/// MPICH's choice: two levels; within these a binomial tree for short vectors and those with fewer elements than the largest
-/// power of two of ranks, else scatter and gather.
+/// Returns the schedule that MPICH selects: two levels; within these a binomial tree for short vectors and those with fewer
+/// elements than the largest power of two of ranks, else scatter and gather.
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let few = args.data.count < 1 << member.size.ilog2();
     match () {

@@ -1,4 +1,4 @@
-//! MPICH's decisions for reduce-scatter.
+//! MPICH's decision table for reduce-scatter.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::blocks::Blocks;
@@ -7,11 +7,11 @@ use crate::collective::reduce_scatter::halving::doubling;
 use crate::collective::reduce_scatter::rounds::pair;
 use crate::collective::{Member, Schedule};
 
-/// By the number of elements of the whole vector, as in SimGrid, whose recursive doubling also stands for MPICH's
+/// Columns by the number of elements of the whole vector, as in SimGrid, whose recursive doubling also stands for MPICH's
 /// recursive halving of short vectors; MPICH's limit is in bytes.
 const TABLE: Table<Algorithm> = &[(MORE, &[(524_289, doubling), (REST, pair)])];
 
-/// MPICH's choice for commutative operators.
+/// Returns the schedule that MPICH selects for commutative operators.
 pub(in crate::collective) fn reduce_scatter<'a>(member: Member<'a>, args: Blocks<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, args.total(member.size).count)(member, args)
 }

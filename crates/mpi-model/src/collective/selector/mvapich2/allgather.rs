@@ -1,4 +1,4 @@
-//! MVAPICH2's decisions for allgather.
+//! MVAPICH2's decision table for allgather.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::allgather::direct::ring;
@@ -7,7 +7,7 @@ use crate::collective::allgather::two_level::if_blocked as two_level;
 use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// For numbers of ranks per node. By the bytes of a block.
+/// Tables by ranks per node; columns by the size of a block.
 const TABLES: NodeTables<Algorithm> = &[
     (
         1,
@@ -31,7 +31,7 @@ const TABLES: NodeTables<Algorithm> = &[
     (16, &[(MORE, &[(1025, recursive), (REST, ring)])]),
 ];
 
-/// MVAPICH2's choice.
+/// Returns the schedule that MVAPICH2 selects.
 pub(in crate::collective) fn allgather<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick_by_node(TABLES, member, args.sent.bytes().get())(member, args)
 }

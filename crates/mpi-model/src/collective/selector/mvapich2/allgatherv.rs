@@ -1,4 +1,4 @@
-//! MVAPICH2's decisions for allgatherv.
+//! MVAPICH2's decision table for allgatherv.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::allgather::doubling::recursive_or_bruck as doubling_or_bruck;
@@ -6,13 +6,13 @@ use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::allgatherv::segmented_ring::segmented_ring;
 use crate::collective::{Member, Schedule};
 
-/// By the mean bytes of a block.
+/// Columns by the mean size of a block.
 const TABLE: Table<Algorithm> = &[
     (33, &[(513, doubling_or_bruck), (REST, segmented_ring)]),
     (MORE, &[(257, doubling_or_bruck), (REST, segmented_ring)]),
 ];
 
-/// MVAPICH2's choice.
+/// Returns the schedule that MVAPICH2 selects.
 pub(in crate::collective) fn allgatherv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let mean = args.blocks.total(member.size).bytes().get().div_ceil(member.size.into());
     pick(TABLE, member.size, mean)(member, args)

@@ -1,4 +1,4 @@
-//! MVAPICH2's decisions for allreduce.
+//! MVAPICH2's decision table for allreduce.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::allreduce::{
@@ -7,19 +7,19 @@ use crate::collective::allreduce::{
 use crate::collective::member::{Elements, nothing};
 use crate::collective::{Member, Schedule};
 
-/// What the leaders do after nodes have reduced to them, or everybody at once.
+/// The algorithm of the leaders after nodes have reduced to them, or of all ranks.
 #[derive(Clone, Copy)]
 enum Choice {
     Leaders(Algorithm),
     All(Algorithm),
 }
 
-/// Multicasts, which no table offers without hardware for them, are doubling as well.
+/// Multicasts, which no table offers without hardware support, are recursive doubling as well.
 const DOUBLING: Choice = Choice::Leaders(doubling);
 const HALVING: Choice = Choice::Leaders(halving);
 const FLAT_HALVING: Choice = Choice::All(halving);
 
-/// By the bytes of the vector.
+/// Columns by the size of the vector.
 const TABLE: Table<Choice> = &[
     (17, &[(1025, DOUBLING), (REST, FLAT_HALVING)]),
     (513, &[(16385, DOUBLING), (REST, FLAT_HALVING)]),
@@ -27,7 +27,7 @@ const TABLE: Table<Choice> = &[
     (MORE, &[(65, DOUBLING), (513, HALVING), (4097, DOUBLING), (REST, FLAT_HALVING)]),
 ];
 
-/// MVAPICH2's choice.
+/// Returns the schedule that MVAPICH2 selects.
 pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Schedule<'_> {
     if data.count == 0 {
         return nothing();

@@ -1,4 +1,4 @@
-//! MVAPICH2's decisions for alltoall. It takes those for one rank per node on all.
+//! MVAPICH2's decision table for alltoall. It takes those for one rank per node on all.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::alltoall::bruck::bruck;
@@ -8,7 +8,7 @@ use crate::collective::alltoall::windows::with_itself as scatter_dest;
 use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// By the bytes for one rank.
+/// Columns by the size of the block for one rank.
 const TABLE: Table<Algorithm> = &[
     (3, &[(REST, pair)]),
     (5, &[(262_145, scatter_dest), (REST, pair)]),
@@ -18,7 +18,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(9, doubling), (1025, bruck), (REST, scatter_dest)]),
 ];
 
-/// MVAPICH2's choice.
+/// Returns the schedule that MVAPICH2 selects.
 pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, args.sent.of(0).get())(member, args)
 }

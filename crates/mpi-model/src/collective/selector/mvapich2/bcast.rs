@@ -1,4 +1,4 @@
-//! MVAPICH2's decisions for bcast.
+//! MVAPICH2's decision table for bcast.
 
 use super::super::mpich;
 use super::super::{MORE, REST, Table, pick};
@@ -8,21 +8,21 @@ use crate::collective::bcast::{
 use crate::collective::member::nothing;
 use crate::collective::{Member, Schedule};
 
-/// What the leaders do before their nodes broadcast, or everybody at once.
+/// The algorithm of the leaders before their nodes broadcast, or of all ranks.
 #[derive(Clone, Copy)]
 enum Choice {
     Leaders(Algorithm),
     All(Algorithm),
 }
 
-/// MVAPICH2's pipelines, for which SimGrid takes MPICH's choice.
+/// MVAPICH2's pipelines, in place of which SimGrid uses MPICH's selection.
 const PIPELINE: Choice = Choice::Leaders(mpich::bcast);
 const BINOMIAL: Choice = Choice::Leaders(binomial_tree);
 const RING: Choice = Choice::Leaders(ring);
 const DOUBLING: Choice = Choice::Leaders(doubling);
 const FLAT_RING: Choice = Choice::All(ring);
 
-/// By the bytes of the vector.
+/// Columns by the size of the vector.
 #[rustfmt::skip]
 const TABLE: Table<Choice> = &[
     (17, &[
@@ -35,7 +35,7 @@ const TABLE: Table<Choice> = &[
     (MORE, &[(524_289, PIPELINE), (REST, RING)]),
 ];
 
-/// MVAPICH2's choice. Nodes take MPICH's, in place of shared memory.
+/// Returns the schedule that MVAPICH2 selects. Nodes take MPICH's selection in place of shared memory.
 pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if args.data.count == 0 {
         return nothing();

@@ -1,10 +1,10 @@
-//! MVAPICH2's decisions for gather.
+//! MVAPICH2's decision table for gather.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::gather::{Algorithm, Args, binomial, in_turn as direct, two_level};
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of a block. Two levels are binomial on the nodes in all rows that have them.
+/// Columns by the size of a block. Two levels are binomial on the nodes in all rows that have them.
 const TABLE: Table<Algorithm> = &[
     (17, &[(524_289, direct), (REST, binomial)]),
     (33, &[(16385, direct), (131_073, binomial), (REST, two_level)]),
@@ -12,7 +12,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(513, two_level), (16385, direct), (REST, two_level)]),
 ];
 
-/// MVAPICH2's choice: by the table where the ranks of each node are consecutive, else MPICH's.
+/// Returns the schedule that MVAPICH2 selects: by the table with block mapping, else MPICH's.
 pub(in crate::collective) fn gather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if !member.layout.is_blocked() {
         return binomial(member, args);

@@ -1,25 +1,25 @@
-//! MVAPICH2's decisions for reduce.
+//! MVAPICH2's decision table for reduce.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::member::nothing;
 use crate::collective::reduce::{Algorithm, Args, OnNode, binomial, knomial_of, scatter_gather, two_level};
 use crate::collective::{Member, Schedule};
 
-/// What the leaders do after their nodes have reduced, or everybody at once.
+/// The algorithm of the leaders after their nodes have reduced, or of all ranks.
 #[derive(Clone, Copy)]
 enum Choice {
     Leaders(Algorithm),
     All(Algorithm),
 }
 
-/// The degree of k-nomial trees, in all rows.
+/// Degree of k-nomial trees, in all rows.
 const DEGREE: u32 = 4;
 
 fn knomial<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     knomial_of(DEGREE, member, args)
 }
 
-/// A scatter and gather where there are as many elements as the largest power of two of ranks, else a binomial tree.
+/// A scatter and gather if there are at least as many elements as the largest power of two of ranks, else a binomial tree.
 fn long<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     let few = args.data.count < 1 << member.size.ilog2();
     if few { binomial(member, args) } else { scatter_gather(member, args) }
@@ -31,7 +31,7 @@ const FLAT_KNOMIAL: Choice = Choice::All(knomial);
 const FLAT_BINOMIAL: Choice = Choice::All(binomial);
 const LONG: Choice = Choice::All(long);
 
-/// By the bytes of the vector.
+/// Columns by the size of the vector.
 #[rustfmt::skip]
 const TABLE: Table<Choice> = &[
     (17, &[(262_145, KNOMIAL), (1_048_577, FLAT_BINOMIAL), (REST, LONG)]),
@@ -51,12 +51,12 @@ const TABLE: Table<Choice> = &[
     (MORE, &[(2049, KNOMIAL), (4097, FLAT_KNOMIAL), (REST, BINOMIAL)]),
 ];
 
-/// Shared memory.
+/// Reduction in shared memory.
 const SHARED: Option<Algorithm> = None;
 const LOCAL_KNOMIAL: Option<Algorithm> = Some(knomial);
 const LOCAL_BINOMIAL: Option<Algorithm> = Some(binomial);
 
-/// What nodes do before their leaders, by the bytes of the vector.
+/// The algorithm of the nodes before their leaders; columns by the size of the vector.
 #[rustfmt::skip]
 const ON_NODE: Table<Option<Algorithm>> = &[
     (17, &[(65537, SHARED), (REST, LOCAL_BINOMIAL)]),
@@ -67,7 +67,7 @@ const ON_NODE: Table<Option<Algorithm>> = &[
     (MORE, &[(16385, SHARED), (65537, LOCAL_KNOMIAL), (131_073, LOCAL_BINOMIAL), (REST, SHARED)]),
 ];
 
-/// MVAPICH2's choice.
+/// Returns the schedule that MVAPICH2 selects.
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     if args.data.count == 0 {
         return nothing();

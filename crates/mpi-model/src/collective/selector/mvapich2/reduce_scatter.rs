@@ -1,4 +1,4 @@
-//! MVAPICH2's decisions for reduce-scatter.
+//! MVAPICH2's decision table for reduce-scatter.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::blocks::Blocks;
@@ -8,7 +8,7 @@ use crate::collective::reduce_scatter::linear::by_regularity;
 use crate::collective::reduce_scatter::rounds::pair;
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of the whole vector.
+/// Columns by the size of the whole vector.
 const TABLE: Table<Algorithm> = &[
     (17, &[(65, by_regularity), (65537, recursive), (REST, pair)]),
     (33, &[(65, by_regularity), (131_073, recursive), (REST, pair)]),
@@ -17,7 +17,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(257, by_regularity), (REST, recursive)]),
 ];
 
-/// MVAPICH2's choice for commutative operators.
+/// Returns the schedule that MVAPICH2 selects for commutative operators.
 pub(in crate::collective) fn reduce_scatter<'a>(member: Member<'a>, args: Blocks<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, args.total(member.size).bytes().get())(member, args)
 }

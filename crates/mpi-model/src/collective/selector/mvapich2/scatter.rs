@@ -1,10 +1,10 @@
-//! MVAPICH2's decisions for scatter.
+//! MVAPICH2's decision table for scatter.
 
 use super::super::{MORE, NodeTables, REST, pick_by_node};
 use crate::collective::scatter::{Algorithm, Args, binomial, in_turn as direct, two_level};
 use crate::collective::{Member, Schedule};
 
-/// Everybody at once, or among the leaders and then on each node.
+/// One algorithm for all ranks, or one among the leaders and one on each node.
 #[derive(Clone, Copy)]
 enum Choice {
     All(Algorithm),
@@ -19,7 +19,7 @@ const D_B: Choice = Choice::Levels(direct, binomial);
 const B_D: Choice = Choice::Levels(binomial, direct);
 const B_B: Choice = Choice::Levels(binomial, binomial);
 
-/// By the bytes of a block. Multicasts are what follows them, without hardware for them.
+/// Columns by the size of a block. Multicasts are what follows them, without hardware for them.
 #[rustfmt::skip]
 const TABLES: NodeTables<Choice> = &[
     (1, &[
@@ -45,7 +45,7 @@ const TABLES: NodeTables<Choice> = &[
     ]),
 ];
 
-/// MVAPICH2's choice. Two levels need nodes with consecutive ranks; elsewhere the tree is binomial.
+/// Returns the schedule that MVAPICH2 selects. Two levels need block mapping; otherwise the tree is binomial.
 pub(in crate::collective) fn scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     match pick_by_node(TABLES, member, args.block(member.rank).bytes().get()) {
         Choice::All(algorithm) => algorithm(member, args),

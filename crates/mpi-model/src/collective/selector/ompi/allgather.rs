@@ -1,4 +1,4 @@
-//! Open MPI's decisions for allgather.
+//! Open MPI's decision table for allgather.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::allgather::direct::{pair, ring};
@@ -7,7 +7,7 @@ use crate::collective::allgather::neighbors::neighbor_exchange;
 use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of a block.
+/// Columns by the size of a block.
 const TABLE: Table<Algorithm> = &[
     (3, &[(REST, pair)]),
     (32, &[(REST, recursive)]),
@@ -63,7 +63,7 @@ const TABLE: Table<Algorithm> = &[
     ),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn allgather<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, args.sent.bytes().get())(member, args)
 }

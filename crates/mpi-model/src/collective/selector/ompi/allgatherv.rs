@@ -1,4 +1,4 @@
-//! Open MPI's decisions for allgatherv.
+//! Open MPI's decision table for allgatherv.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::allgather::direct::pair;
@@ -9,7 +9,7 @@ use crate::collective::allgather::{Algorithm, Args};
 use crate::collective::allgatherv::segmented_ring::segmented_ring;
 use crate::collective::{Member, Schedule};
 
-/// By the mean bytes of a block.
+/// Columns by the mean size of a block.
 const TABLE: Table<Algorithm> = &[
     (3, &[(2048, segmented_ring), (4096, pair), (8192, segmented_ring), (REST, pair)]),
     (
@@ -42,7 +42,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(4096, bruck), (REST, neighbor_exchange)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn allgatherv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     let mean = args.blocks.total(member.size).bytes().get() / u64::from(member.size);
     pick(TABLE, member.size, mean)(member, args)

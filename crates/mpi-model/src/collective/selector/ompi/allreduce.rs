@@ -1,4 +1,4 @@
-//! Open MPI's table for allreduce.
+//! Open MPI's decision table for allreduce.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::allreduce::{
@@ -8,7 +8,7 @@ use crate::collective::allreduce::{
 use crate::collective::member::Elements;
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of the vector.
+/// Columns by the size of the vector.
 #[rustfmt::skip]
 const TABLE: Table<Algorithm> = &[
     (4, &[
@@ -27,7 +27,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(2048, redbcast), (16384, segmented), (32768, doubling), (REST, halving)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn allreduce(member: Member<'_>, data: Elements) -> Schedule<'_> {
     pick(TABLE, member.size, data.bytes().get())(member, data)
 }

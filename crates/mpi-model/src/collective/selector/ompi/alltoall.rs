@@ -1,4 +1,4 @@
-//! Open MPI's decisions for alltoall. Its `linear_sync` counts as linear.
+//! Open MPI's decision table for alltoall. Its `linear_sync` counts as linear.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::alltoall::bruck::bruck;
@@ -7,7 +7,7 @@ use crate::collective::alltoall::pairwise::pair;
 use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// By the bytes for one rank.
+/// Columns by the size of the block for one rank.
 const TABLE: Table<Algorithm> = &[
     (
         3,
@@ -35,7 +35,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(2048, bruck), (REST, linear)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn alltoall<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, args.sent.of(0).get())(member, args)
 }

@@ -1,4 +1,4 @@
-//! Open MPI's decisions for alltoallv.
+//! Open MPI's decision table for alltoallv.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::alltoall::linear::in_order;
@@ -6,7 +6,7 @@ use crate::collective::alltoall::pairwise::pair;
 use crate::collective::alltoall::{Algorithm, Args};
 use crate::collective::{Member, Schedule};
 
-/// By the number of ranks alone.
+/// Rows by the number of ranks; the size does not matter.
 const TABLE: Table<Algorithm> = &[
     (4, &[(REST, pair)]),
     (64, &[(REST, in_order)]),
@@ -16,7 +16,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(REST, in_order)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn alltoallv<'a>(member: Member<'a>, args: Args<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, 0)(member, args)
 }

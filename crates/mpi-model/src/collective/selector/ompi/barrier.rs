@@ -1,10 +1,10 @@
-//! Open MPI's table for barrier.
+//! Open MPI's decision table for barrier.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::barrier::{Algorithm, dissemination, linear, recursive_doubling as doubling, tree};
 use crate::collective::{Member, Schedule};
 
-/// By the number of ranks alone.
+/// Rows by the number of ranks; the size does not matter.
 const TABLE: Table<Algorithm> = &[
     (4, &[(REST, doubling)]),
     (8, &[(REST, linear)]),
@@ -16,7 +16,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(REST, dissemination)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn barrier(member: Member<'_>) -> Schedule<'_> {
     pick(TABLE, member.size, 0)(member)
 }

@@ -1,4 +1,4 @@
-//! Open MPI's table for bcast.
+//! Open MPI's decision table for bcast.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::bcast::{
@@ -7,7 +7,7 @@ use crate::collective::bcast::{
 };
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of the vector.
+/// Columns by the size of the vector.
 #[rustfmt::skip]
 const TABLE: Table<Algorithm> = &[
     (4, &[
@@ -26,7 +26,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(8192, knomial), (16384, heap), (262_144, knomial), (REST, doubling)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn bcast<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     pick(TABLE, member.size, args.data.bytes().get())(member, args)
 }

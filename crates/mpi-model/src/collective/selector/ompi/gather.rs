@@ -1,10 +1,10 @@
-//! Open MPI's table for gather.
+//! Open MPI's decision table for gather.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::gather::{Algorithm, Args, binomial, in_turn as linear, synchronised as sync};
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of a block.
+/// Columns by the size of a block.
 #[rustfmt::skip]
 const TABLE: Table<Algorithm> = &[
     (4, &[(2, sync), (4, linear), (32768, binomial), (65536, linear), (131_072, binomial), (REST, sync)]),
@@ -14,7 +14,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(REST, binomial)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn gather<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     pick(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
 }

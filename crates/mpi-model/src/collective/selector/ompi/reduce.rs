@@ -1,4 +1,4 @@
-//! Open MPI's table for reduce.
+//! Open MPI's decision table for reduce.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::reduce::{
@@ -7,7 +7,7 @@ use crate::collective::reduce::{
 };
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of the vector.
+/// Columns by the size of the vector.
 #[rustfmt::skip]
 const TABLE: Table<Algorithm> = &[
     (4, &[
@@ -30,7 +30,7 @@ const TABLE: Table<Algorithm> = &[
     ]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn reduce<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     pick(TABLE, member.size, args.data.bytes().get())(member, args)
 }

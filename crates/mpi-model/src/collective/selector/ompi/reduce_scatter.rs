@@ -1,4 +1,4 @@
-//! Open MPI's decisions for reduce-scatter.
+//! Open MPI's decision table for reduce-scatter.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::blocks::Blocks;
@@ -9,7 +9,7 @@ use crate::collective::reduce_scatter::linear::by_regularity;
 use crate::collective::reduce_scatter::rounds::ring;
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of the whole vector.
+/// Columns by the size of the whole vector.
 const TABLE: Table<Algorithm> = &[
     (4, &[(65536, ring), (131_072, butterfly), (REST, ring)]),
     (8, &[(8, by_regularity), (262_144, recursive), (REST, ring)]),
@@ -30,7 +30,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(1024, by_regularity), (8192, recursive), (REST, butterfly)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn reduce_scatter<'a>(member: Member<'a>, args: Blocks<'a>) -> Schedule<'a> {
     pick(TABLE, member.size, args.total(member.size).bytes().get())(member, args)
 }

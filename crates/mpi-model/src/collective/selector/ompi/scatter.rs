@@ -1,10 +1,10 @@
-//! Open MPI's table for scatter.
+//! Open MPI's decision table for scatter.
 
 use super::super::{MORE, REST, Table, pick};
 use crate::collective::scatter::{Algorithm, Args, all_then_wait as at_once, binomial, in_turn as linear};
 use crate::collective::{Member, Schedule};
 
-/// By the bytes of a block.
+/// Columns by the size of a block.
 #[rustfmt::skip]
 const TABLE: Table<Algorithm> = &[
     (4, &[(2, at_once), (131_072, linear), (262_144, at_once), (REST, linear)]),
@@ -18,7 +18,7 @@ const TABLE: Table<Algorithm> = &[
     (MORE, &[(512, binomial), (REST, at_once)]),
 ];
 
-/// Open MPI's choice.
+/// Returns the schedule that Open MPI selects.
 pub(in crate::collective) fn scatter<'a>(member: Member<'a>, args: Args) -> Schedule<'a> {
     pick(TABLE, member.size, args.block(member.rank).bytes().get())(member, args)
 }

@@ -1,4 +1,4 @@
-//! The ends of the lines that begin and end at a rank.
+//! Endpoints of the path channels to and from a rank.
 
 use pdes_core::{Rank, SimTime};
 use rustc_hash::FxHashMap;
@@ -8,23 +8,23 @@ use crate::critical_path::CriticalPath;
 use crate::replay::line::{Receiver, Sender};
 use crate::replay::shelf::{Key, Shelf, Shelves, ToPort};
 
-/// The ends of the lines that begin and end at a rank.
+/// Endpoints of the path channels to and from a rank.
 pub(in crate::replay::causes) struct Lines<'t> {
-    /// By port of the rank; `None` where messages may be received in another order.
+    /// Receiver of each port of the rank; `None` where messages may be received in another order than they were sent.
     to_ports: Box<[Option<Receiver<'t>>]>,
-    /// By outgoing channel, as far as those have been used.
+    /// Path channel of each outgoing channel, up to the last one used.
     ways: Vec<Way>,
     senders: Vec<Sender<'t>>,
-    /// Where they lead; several channels may lead to one port.
+    /// Index of the sender of each destination; several outgoing channels may lead to one port.
     places: FxHashMap<(Rank, PortId), usize>,
 }
 
-/// How the paths of an outgoing channel go.
+/// Path channel of an outgoing channel.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Unknown,
     Line(usize),
-    /// To another process of the operating system, or to a port where messages are received in any order.
+    /// None: the channel leads to another process of the operating system, or to a port where messages are received in any order.
     Other,
 }
 
@@ -38,7 +38,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Sends the path to a message of an outgoing channel, which leads to a port of a rank; returns whether there is a line.
+    /// Sends the path to a message of an outgoing channel, which leads to a port of a rank; returns whether there is a path channel.
     #[inline(always)]
     pub(in crate::replay::causes) fn put(
         &mut self,
@@ -66,7 +66,7 @@ impl<'t> Lines<'t> {
         way
     }
 
-    /// Where the end is of a line to a port of a rank, which is made where it has not been needed before.
+    /// Returns the index of the sender to a port of a rank, created on first use.
     fn place(&mut self, (to, port): (Rank, PortId), shelves: &'t Shelves) -> Option<usize> {
         let line = shelves.of(to)?.lines().get(port.index())?.as_ref()?;
         Some(*self.places.entry((to, port)).or_insert_with(|| {
@@ -75,7 +75,7 @@ impl<'t> Lines<'t> {
         }))
     }
 
-    /// Takes in a path from a rank of another process of the operating system; returns whether it has a line.
+    /// Stores a path from a rank of another process of the operating system; returns whether it has a channel.
     pub(in crate::replay::causes) fn take_in(
         &mut self,
         me: Rank,
@@ -88,13 +88,13 @@ impl<'t> Lines<'t> {
         place.map(|place| self.senders[place].put(path)).is_some()
     }
 
-    /// Returns the line to a port, if its messages are received in their order.
+    /// Returns the receiver of a port, if its messages are received in the order of sending.
     #[inline(always)]
     pub(in crate::replay::causes) fn to(&mut self, port: usize) -> Option<&mut Receiver<'t>> {
         self.to_ports.get_mut(port)?.as_mut()
     }
 
-    /// Returns the line with which something comes, and when that was posted.
+    /// Returns the receiver of the path with this key, and the time of the post.
     pub(super) fn of(&mut self, key: Key) -> Option<(&mut Receiver<'t>, SimTime)> {
         let Key::Port(ToPort { port, posted, .. }) = key else { return None };
         self.to(port.index()).map(|line| (line, posted))
