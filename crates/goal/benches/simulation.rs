@@ -1,4 +1,5 @@
-//! How fast schedules are read and simulated, by engine: rates are operations and arrivals, LogGOPSim's events.
+//! Benchmarks of reading and simulating schedules, by engine; rates count LogGOPSim's events, i.e. operations and
+//! arrivals.
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};

@@ -1,4 +1,4 @@
-//! Prints a pattern of communication as GOAL text: `cargo run -p goal --example pattern -- linear_alltoall 16 1024`.
+//! Prints a communication pattern as GOAL text: `cargo run -p goal --example pattern -- linear_alltoall 16 1024`.
 
 use std::io::BufWriter;
 

@@ -1,25 +1,25 @@
-//! Schedules in files of our own: mapped, with the tables as they lie in memory.
+//! Schedule archives: memory-mapped files that hold the tables as they lie in memory.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0..8 | `\x89PDG\r\n\x1a\n` |
 //! | 8..12 | version, 1 |
-//! | 12..16 | order of bytes, `0x0a0b0c0d` |
+//! | 12..16 | byte order mark, `0x0a0b0c0d` |
 //! | 16..24 | length of the file \[B\] |
 //! | 24..32 | ranks |
 //! | 32..40 | operations |
 //! | 40..48 | dependencies |
 //! | 48..56 | channels |
-//! | 56..64 | XXH3 (64 bits) of everything behind the header |
+//! | 56..64 | XXH3 (64 bits) of everything after the header |
 //! | 64..72 | XXH3 (64 bits) of bytes 0..64 |
 //! | 72.. | per rank and once more, index of the first operation (u64) |
 //! | | per rank and once more, index of the first channel that leads to it (u64) |
-//! | | operations, 16 bytes each: size (u64), channel (u32, all bits set: none), kind (1 send, 2 receive, 3 computation), processor, interface, 1 where dependencies leave the start |
+//! | | operations, 16 bytes each: size (u64), channel (u32, all bits set: none), kind (1 send, 2 receive, 3 computation), processor, interface, 1 if dependencies leave the start |
 //! | | per operation and once more, index of the first dependency that leaves it (u32) |
-//! | | dependencies: number of the dependent operation in the rank (u32), bit 31 set where the start suffices |
+//! | | dependencies: number of the dependent operation in the rank (u32), bit 31 set if the start suffices |
 //! | | channels, 12 bytes each, sorted by destination: source, destination, tag (u32, all bits set: any) |
 //!
-//! All numbers are little-endian; each table starts at a multiple of 8 bytes, with zeros between.
+//! All numbers are little-endian; each table starts at a multiple of 8 bytes, zero-padded.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -33,13 +33,13 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::error::{ArchiveError, FileError};
 use crate::schedule::{Channel, Node, Schedule, Storage, Tables};
 
-/// The first bytes. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
+/// First bytes of an archive. As in PNG, a non-ASCII byte and line ends reveal transfers as text.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PDG\r\n\x1a\n";
 const VERSION: u32 = 1;
 const ORDER: u32 = 0x0a0b_0c0d;
 const HEADER: usize = 72;
 
-/// The sizes in a header.
+/// Numbers of table entries in a header.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     ranks: u64,
@@ -58,7 +58,7 @@ impl Sizes {
         }
     }
 
-    /// Returns where the tables lie and where the file ends, unless no file is that long.
+    /// Returns the byte range of each table and the length of the file; `None` if that exceeds any file.
     fn layout(&self) -> Option<([Range<usize>; 6], usize)> {
         let lengths = [
             (self.ranks.checked_add(1)?, size_of::<u64>()),
@@ -94,10 +94,10 @@ impl Sizes {
     }
 }
 
-/// Writes a schedule to a file, whole or not at all.
+/// Writes a schedule to a file atomically and returns its length \[B\].
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write_archive(schedule: &Schedule, path: &Path) -> Result<u64, FileError> {
     write(schedule, path).map_err(|error| FileError { file: path.to_owned(), problem: error.into() })
 }
@@ -125,7 +125,7 @@ fn write(schedule: &Schedule, path: &Path) -> io::Result<u64> {
     Ok(length as u64)
 }
 
-/// Yields the tables as bytes, with the zeros between them.
+/// Calls `take` with the bytes of each table and of its padding, in file order.
 fn for_each_table(tables: &Tables<'_>, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let all: [&[u8]; 6] = [
         bytemuck::cast_slice(tables.first_node),
@@ -142,7 +142,7 @@ fn for_each_table(tables: &Tables<'_>, mut take: impl FnMut(&[u8]) -> io::Result
     Ok(())
 }
 
-/// Bytes of an archive, mapped, with a valid header.
+/// Memory-mapped bytes of an archive with a valid header.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     map: memmap2::Mmap,
@@ -162,13 +162,14 @@ impl Mapped {
         }
     }
 
-    /// Views a table; maps start at pages and tables at multiples of 8 bytes.
+    /// Returns a table as a slice. Maps start at pages and tables at multiples of 8 bytes, so it is aligned.
     fn table<T: Pod>(&self, range: &Range<usize>) -> &[T] {
         bytemuck::cast_slice(&self.map[range.clone()])
     }
 }
 
-/// Checks all of an archive: header, checksum and, at the same time and on so many threads at most, tables.
+/// Checks an archive and returns its schedule: header, checksum and, concurrently and on up to `threads` threads,
+/// tables.
 pub(crate) fn from_map(map: memmap2::Mmap, threads: usize) -> Result<Schedule, ArchiveError> {
     let tables = check_header(&map)?;
     let mapped = Mapped { map, tables };

@@ -1,50 +1,51 @@
-//! The binary form that LogGOPSim makes of GOAL.
+//! Reader of LogGOPSim's binary schedule format.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 0..8 | 4223; 2342 after a simulation that has counted down the dependencies in the file (`--save-mem`) |
+//! | 0..8 | magic number 4223; 2342 after a simulation that has counted down the dependencies in the file (`--save-mem`) |
 //! | 8..12 | ranks |
 //! | 12, 13 | largest numbers of a processor and of an interface |
-//! | 14.. | for each rank, where it starts and ends, counted from byte 8 (two u64) |
+//! | 14.. | per rank, offsets of its start and end, counted from byte 8 (two u64) |
 //!
-//! A rank is: operations (u32), roots (u32), the numbers of the roots (u32 each), the operations, and the numbers of
-//! dependent operations (u32 each) to which they point. All numbers are little-endian, nothing is aligned. An operation is:
+//! The data of a rank is: number of operations (u32), number of roots (u32), the numbers of the roots (u32 each), the
+//! operations, and the list of dependents to which they point (u32 each). All numbers are little-endian and unaligned.
+//! An operation is:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 0..4 | operations that it waits for |
+//! | 0..4 | number of operations that it depends on |
 //! | 4 | 1 send, 2 receive, 3 computation |
 //! | 5..9 | peer, all bits set: any |
 //! | 9..17 | size \[B or ns\] |
 //! | 17..21 | tag, all bits set: any |
 //! | 21, 22 | processor, interface |
-//! | 23..31 | operations that wait for its end: how many, and where the first one stands in the list |
-//! | 31..39 | operations that wait for its start, likewise |
-//! | 39..104 | only in LogGOPSim 2: fields of operations that are neither of the three |
+//! | 23..31 | dependents that wait for its end: their number, and the index of the first one in the list |
+//! | 31..39 | dependents that wait for its start, likewise |
+//! | 39..104 | only in LogGOPSim 2: fields of operations of other kinds |
 //!
-//! Nothing says which of the two layouts a file has: it is the one in which the lists of all ranks end where the rank ends.
-//! Where that is so in both, it is the one in which all operations are of the three kinds.
+//! The file does not say which of the two layouts it has. It is the one in which the list of each rank ends with the
+//! rank; if that holds for both, the one in which all operations are of the three kinds.
 
 use crate::error::{BinaryError, ScheduleError};
 use crate::schedule::{ANY, After, FROM_START, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
 
 const VALID: u64 = 4223;
 const COUNTED_DOWN: u64 = 2342;
-/// Where the part starts in which places are counted.
+/// Byte from which offsets are counted.
 const ORIGIN: usize = 8;
 const JUMPS: usize = 14;
-/// Bytes of an operation in LogGOPSim and in LogGOPSim 2.
+/// Size of an operation in LogGOPSim and in LogGOPSim 2 \[B\].
 const LAYOUTS: [usize; 2] = [39, 104];
 
-/// Returns whether bytes start as a binary schedule does.
+/// Returns true if bytes start with a magic number of the binary format.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.len() >= ORIGIN && [VALID, COUNTED_DOWN].contains(&word(bytes, 0))
 }
 
-/// Reads a schedule from LogGOPSim's binary form, in either layout.
+/// Reads a schedule from LogGOPSim's binary format, in either layout.
 ///
 /// # Errors
-/// Where the bytes end too early, point to nowhere, or are not a schedule.
+/// Fails if the bytes end too early, contain an offset or index out of range, or are not a valid schedule.
 pub fn read_binary(bytes: &[u8]) -> Result<Schedule, BinaryError> {
     let truncated = |of, what| BinaryError::Truncated { at: bytes.len() as u64, of, what };
     if bytes.len() < ORIGIN {
@@ -59,13 +60,13 @@ pub fn read_binary(bytes: &[u8]) -> Result<Schedule, BinaryError> {
     }
     let ranks = half(bytes, 8);
     if (bytes.len() - JUMPS) / 16 < ranks as usize {
-        return Err(truncated("file", "the places of all ranks"));
+        return Err(truncated("file", "the offsets of all ranks"));
     }
     let body = |rank: u32| {
         let at = JUMPS + 16 * rank as usize;
         let [start, end] = [word(bytes, at), word(bytes, at + 8)].map(|place| usize::try_from(place).ok());
         let body = start.zip(end).and_then(|(start, end)| bytes[ORIGIN..].get(start..end));
-        body.ok_or_else(|| truncated("file", "a rank where its place points to"))
+        body.ok_or_else(|| truncated("file", "a rank at its offset"))
     };
     let bodies: Vec<&[u8]> = (0..ranks).map(body).collect::<Result<_, _>>()?;
     let mut schedule = ScheduleBuilder::new(ranks);
@@ -78,7 +79,7 @@ pub fn read_binary(bytes: &[u8]) -> Result<Schedule, BinaryError> {
     Ok(schedule.finish()?)
 }
 
-/// Splits the ranks of a file into their parts, by the layout that the file has.
+/// Splits the data of each rank by the layout that the file has.
 fn readers<'a>(bodies: &[&'a [u8]]) -> Result<Vec<RankReader<'a>>, BinaryError> {
     let mut layouts = LAYOUTS.map(|layout| Some((layout, Vec::with_capacity(bodies.len()))));
     for (rank, body) in (0..).zip(bodies) {
@@ -99,7 +100,7 @@ fn readers<'a>(bodies: &[&'a [u8]]) -> Result<Vec<RankReader<'a>>, BinaryError> 
     Ok(fitting.swap_remove(place.unwrap_or(0)))
 }
 
-/// The bytes of a rank, split into its parts.
+/// The data of a rank, split into its parts.
 struct RankReader<'a> {
     rank: u32,
     roots: &'a [u8],
@@ -110,7 +111,7 @@ struct RankReader<'a> {
 }
 
 impl<'a> RankReader<'a> {
-    /// Returns the number of a rank's operations.
+    /// Returns the number of operations of a rank.
     fn count(body: &[u8]) -> Result<u32, BinaryError> {
         if body.len() < 8 {
             let what = "its numbers of operations and roots";
@@ -123,7 +124,8 @@ impl<'a> RankReader<'a> {
         Ok(nodes)
     }
 
-    /// Splits a rank with operations of so many bytes, if its lists end with it.
+    /// Splits the data of a rank with operations of `layout` bytes; `None` if its list of dependents does not end with
+    /// it.
     fn split(rank: u32, body: &'a [u8], layout: usize) -> Option<Self> {
         let (nodes, roots) = (half(body, 0), half(body, 4));
         let (roots, rest) = body[8..].split_at_checked((roots as usize).checked_mul(4)?)?;
@@ -132,12 +134,13 @@ impl<'a> RankReader<'a> {
         (listed * 4 == list.len() as u64).then_some(Self { rank, roots, nodes, list, layout })
     }
 
-    /// Returns whether all operations are of the kinds that there are.
+    /// Returns true if all operations are of known kinds.
     fn knows_all_kinds(&self) -> bool {
         self.nodes.chunks_exact(self.layout).all(|node| Kind::from_number(node[4]).is_some())
     }
 
-    /// Adds the operations and dependencies; `last` are the largest numbers of a processor and an interface.
+    /// Adds the operations and dependencies. `last` holds the largest numbers of a processor and an interface; `counts`
+    /// tells whether the dependency counts in the file are valid.
     fn read(&self, last: [u8; 2], counts: bool, operations: &mut RankBuilder) -> Result<(), BinaryError> {
         let nodes = || (0..).zip(self.nodes.chunks_exact(self.layout));
         for (index, node) in nodes() {
@@ -172,7 +175,7 @@ impl<'a> RankReader<'a> {
         Ok(Operation { kind, size: word(node, 9), peer, tag, cpu: node[21], nic: node[22] })
     }
 
-    /// Adds the dependencies on one operation whose number and place stand at `at`.
+    /// Adds the dependencies on one operation whose number of dependents and index in the list are stored at byte `at`.
     fn edges(
         &self,
         index: u32,
@@ -188,8 +191,8 @@ impl<'a> RankReader<'a> {
         }
         let range = first.checked_mul(4).zip(first.checked_add(count).and_then(|end| end.checked_mul(4)));
         let list = range.and_then(|(start, end)| self.list.get(start..end));
-        let expected = || format!("a place up to {} in the list", self.list.len() / 4);
-        let list = list.ok_or_else(|| self.field(index, "place of dependents", first as u64, &expected()))?;
+        let expected = || format!("an index up to {} in the list", self.list.len() / 4);
+        let list = list.ok_or_else(|| self.field(index, "index of dependents", first as u64, &expected()))?;
         for dependent in list.chunks_exact(4).map(|number| half(number, 0)) {
             let expected = || format!("an operation up to {}", waits_for.len().saturating_sub(1));
             let beyond = || self.field(index, "dependent", dependent.into(), &expected());
@@ -206,14 +209,14 @@ impl<'a> RankReader<'a> {
         for (index, (node, &expected)) in (0..).zip(self.nodes.chunks_exact(self.layout).zip(waits_for)) {
             let found = half(node, 0);
             if found != expected {
-                let expected = format!("{expected}, as often as it stands in the list");
+                let expected = format!("{expected}, its number of occurrences in the dependents");
                 return Err(self.field(index, "number of dependencies", found.into(), &expected));
             }
         }
         Ok(())
     }
 
-    /// Checks that the roots are all operations that wait for nothing, in their order.
+    /// Checks that the roots are exactly the operations without dependencies, in order.
     fn check_roots(&self, waits_for: &[u32]) -> Result<(), BinaryError> {
         let mut expected = (0..).zip(waits_for).filter(|(_, count)| **count == 0).map(|(index, _)| index);
         for found in self.roots.chunks_exact(4).map(|root| half(root, 0)) {
@@ -226,7 +229,7 @@ impl<'a> RankReader<'a> {
         match expected.next() {
             None => Ok(()),
             Some(root) => {
-                Err(self.field(root, "no root", root.into(), "all operations that wait for nothing"))
+                Err(self.field(root, "missing root", root.into(), "every operation without dependencies"))
             }
         }
     }
@@ -236,7 +239,7 @@ impl<'a> RankReader<'a> {
     }
 }
 
-/// Returns how many entries of the list an operation takes.
+/// Returns the number of dependents of an operation.
 fn listed(node: &[u8]) -> u64 {
     u64::from(half(node, 23)) + u64::from(half(node, 31))
 }

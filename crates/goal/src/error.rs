@@ -1,17 +1,17 @@
-//! What can be wrong with a schedule.
+//! Errors of schedules and their files.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why operations are not a schedule.
+/// Error in the operations of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// The number of ranks is not the announced one.
+    /// The number of ranks differs from the announced one.
     #[error("found {found} rank(s), expected {expected}")]
     Ranks {
-        /// Ranks that there are.
+        /// Number of ranks found.
         found: u64,
-        /// Ranks that were announced.
+        /// Number of ranks announced.
         expected: u32,
     },
     /// An operation names a rank that does not exist, or none where it must.
@@ -21,60 +21,60 @@ pub enum ScheduleError {
         rank: u32,
         /// The number of the operation, from 0.
         operation: u32,
-        /// The peer that it names.
+        /// Peer that it names.
         peer: Option<u32>,
-        /// Ranks of the schedule.
+        /// Number of ranks of the schedule.
         ranks: u32,
     },
-    /// Operations wait for each other in a circle.
+    /// The dependencies of a rank form a cycle.
     #[error(
-        "rank {rank}: {waiting} operation(s) never start, the first one is number {operation}: they wait for each other"
+        "rank {rank}: {waiting} operation(s) never start, the first one is number {operation}: their dependencies form a cycle"
     )]
     Circle {
         /// The rank.
         rank: u32,
-        /// The first operation that never starts, from 0.
+        /// Lowest operation that never starts, from 0.
         operation: u32,
-        /// Operations that never start.
+        /// Number of operations that never start.
         waiting: u64,
     },
-    /// An index of a table leads nowhere: only files can have that.
+    /// An index in a table is out of range; only damaged files cause this.
     #[error("the table of {table} is inconsistent: the file is damaged")]
     Table {
         /// The table.
         table: &'static str,
     },
-    /// A table would have more entries than an index of 32 bits can tell apart.
+    /// A table would have more entries than 32-bit indices address.
     #[error("found {entries} {table}, expected fewer than 4294967295")]
     TooLarge {
         /// The table.
         table: &'static str,
-        /// Entries that it would have.
+        /// Number of entries it would have.
         entries: u64,
     },
 }
 
-/// Why text is not GOAL.
+/// Syntax error in GOAL text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct TextError {
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: u64,
-    /// The byte in the line, from 1.
+    /// Column in bytes, from 1.
     pub column: u64,
-    /// What is wrong there.
+    /// The mistake.
     pub problem: TextProblem,
 }
 
-/// What is wrong with a place in a text.
+/// Kind of mistake in GOAL text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextProblem {
-    /// Something else was expected.
+    /// The text continues with something unexpected.
     #[error("found {found}, expected {expected}")]
     Unexpected {
-        /// What stands there.
+        /// Text found.
         found: String,
-        /// What may stand there.
+        /// Text expected.
         expected: &'static str,
     },
     /// A number does not fit.
@@ -85,57 +85,57 @@ pub enum TextProblem {
         /// The largest number that fits.
         most: u64,
     },
-    /// A dependency names a label that no operation above it in the rank has.
+    /// A dependency names a label that no earlier operation of the rank has.
     #[error("found the label {0:?}, expected one that is defined above in the same rank")]
     UnknownLabel(String),
-    /// Two operations of a rank have one label.
+    /// Two operations of a rank have the same label.
     #[error("found the label {0:?} a second time, expected different labels in a rank")]
     LabelTwice(String),
-    /// Ranks do not come in their order.
-    #[error("found rank {found}, expected rank {expected}: ranks come in their order, each one once")]
+    /// Ranks are out of order.
+    #[error("found rank {found}, expected rank {expected}: ranks come in order, each exactly once")]
     RankOrder {
-        /// The rank that stands there.
+        /// Rank found.
         found: u64,
-        /// The rank whose turn it is.
+        /// Rank expected next.
         expected: u32,
     },
-    /// What was read up to here is not a schedule.
+    /// The operations read so far are not a valid schedule.
     #[error("{0}")]
     Schedule(ScheduleError),
 }
 
-/// Why bytes are not LogGOPSim's binary.
+/// Error in LogGOPSim's binary format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BinaryError {
-    /// The file starts with another number.
+    /// The file starts with a wrong magic number.
     #[error("found the number {found} at its start, expected 4223 (or 2342) of a binary GOAL file")]
     Magic {
         /// The number.
         found: u64,
     },
-    /// The file ends before something that it announces.
+    /// The file ends before data that it announces.
     #[error("byte {at}: found the end of the {of}, expected {what}")]
     Truncated {
-        /// Where the file ends.
+        /// Offset of the end \[B\].
         at: u64,
-        /// What ends there.
+        /// Part that ends there.
         of: &'static str,
-        /// What should stand there.
+        /// Missing data.
         what: &'static str,
     },
-    /// A rank fits none of the layouts.
+    /// The data of a rank fits neither layout.
     #[error(
         "rank {rank}: its {bytes} bytes hold {nodes} operations in neither layout (39 or 104 bytes per operation)"
     )]
     Layout {
         /// The rank.
         rank: u32,
-        /// Bytes that the file gives to the rank.
+        /// Size of the rank's data \[B\].
         bytes: u64,
-        /// Operations that the rank announces.
+        /// Number of operations that the rank announces.
         nodes: u32,
     },
-    /// A field of an operation is wrong.
+    /// A field of an operation has an invalid value.
     #[error("rank {rank}, operation {operation}: found {field} {found}, expected {expected}")]
     Field {
         /// The rank.
@@ -146,70 +146,70 @@ pub enum BinaryError {
         field: &'static str,
         /// Its value.
         found: u64,
-        /// What it may be.
+        /// Valid values.
         expected: String,
     },
-    /// The operations are not a schedule.
+    /// The operations are not a valid schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
 }
 
-/// Why a file is not an archive of a schedule.
+/// Error in a schedule archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    /// The file has another form.
+    /// The file is not an archive.
     #[error("this is not an archive of a GOAL schedule")]
     Magic,
-    /// The version is another one.
+    /// The archive has an unsupported version.
     #[error("found version {found} of the archive, expected {expected}: convert the schedule again")]
     Version {
-        /// The version of the file.
+        /// Version of the file.
         found: u32,
-        /// The version that this program reads.
+        /// Version that this program reads.
         expected: u32,
     },
-    /// The file was written on a machine with another order of bytes, or the header is damaged.
+    /// The header is damaged, or was written on a machine with another byte order.
     #[error("the header is damaged: its checksum does not match")]
     Header,
-    /// The length of the file is not the one in its header.
+    /// The length of the file differs from the length in its header.
     #[error("found {found} bytes, expected {expected}: the file is cut short or was appended to")]
     Length {
-        /// Bytes of the file.
+        /// Length of the file \[B\].
         found: u64,
-        /// Bytes that it should have.
+        /// Length according to the header \[B\].
         expected: u64,
     },
-    /// The data changed since it was written.
+    /// The checksum of the data does not match.
     #[error("the data is damaged: its checksum does not match")]
     Data,
-    /// The data is not a schedule.
+    /// The tables are not a valid schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
 }
 
-/// Why a file cannot be read or written.
+/// Error of reading or writing a schedule file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", file.display())]
 pub struct FileError {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: FileProblem,
 }
 
-/// What is wrong with a file.
+/// Kind of problem with a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
-    /// The system refuses.
+    /// An input or output error of the system.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is text, with a mistake.
+    /// A mistake in GOAL text.
     #[error("{0}")]
     Text(#[from] TextError),
-    /// It is LogGOPSim's binary, with a mistake.
+    /// A mistake in LogGOPSim's binary format.
     #[error("{0}")]
     Binary(#[from] BinaryError),
-    /// It is an archive, with a mistake.
+    /// A damaged or unsupported archive.
     #[error("{0}")]
     Archive(#[from] ArchiveError),
 }

@@ -1,4 +1,4 @@
-//! Schedules in files of any form.
+//! Loading of schedule files of any format.
 
 use std::path::Path;
 
@@ -10,19 +10,20 @@ use crate::schedule::Schedule;
 use crate::text;
 
 impl Schedule {
-    /// Loads a schedule from a file: an archive, LogGOPSim's binary, or text, told apart by its first bytes.
+    /// Loads a schedule from a file: an archive, LogGOPSim's binary format or text, recognised by the first bytes.
     ///
-    /// An archive is checked on so many threads at most, and its checksum on one more.
+    /// An archive is checked on up to `threads` threads, and its checksum on one more.
     ///
-    /// Nobody may write to the file until it is loaded, or, if it is an archive, while the schedule is in use: it is mapped.
+    /// Nobody may write to the file until it is loaded or, if it is an archive, while the schedule is in use: archives
+    /// are memory-mapped.
     ///
     /// # Errors
-    /// Where the file cannot be read or is none of the three.
+    /// Fails if the file cannot be read or has none of the three formats.
     ///
     /// # Panics
-    /// Where `threads` is 0.
+    /// Panics if `threads` is 0.
     pub fn load(path: &Path, threads: usize) -> Result<Self, FileError> {
-        assert!(threads > 0, "loading takes a thread at least");
+        assert!(threads > 0, "loading needs at least one thread");
         let load = || -> Result<Self, FileProblem> {
             let map = mapping::map(path)?;
             if map.starts_with(&archive::MAGIC) {
@@ -37,7 +38,7 @@ impl Schedule {
     }
 }
 
-/// Returns whether a file starts as an archive of a schedule does.
+/// Returns true if a file starts with the magic bytes of an archive.
 pub fn is_archive(path: &Path) -> bool {
     use std::io::Read;
     let mut start = [0; archive::MAGIC.len()];

@@ -1,16 +1,23 @@
-//! Schedules of communication in GOAL, and the model LogGOPS.
+//! GOAL communication schedules, and their simulation under the LogGOPS model.
 //!
-//! GOAL (Hoefler, Siebert, Lumsdaine: Group Operation Assembly Language, ICPP 2009) says of each rank which messages it
-//! sends and receives and what it computes, and what of that must come before what: a graph per rank. This crate reads
-//! it as text ([`read_text`]) and in the binary form of LogGOPSim ([`read_binary`]), keeps it in archives that are mapped
-//! ([`write_archive`], [`Schedule::load`]), and simulates it ([`simulate`]) with the integers of LogGOPSim.
+//! A GOAL schedule (Hoefler, Siebert, Lumsdaine: Group Operation Assembly Language, ICPP 2009) is one dependency graph
+//! per rank: sends, receives and computations, and the edges that order them. This crate reads schedules as text and in
+//! LogGOPSim's binary format, stores them in memory-mapped archives, and simulates them with the integer arithmetic of
+//! LogGOPSim.
 //!
+//! # Where to start
+//! - [`Schedule`]: the schedule. [`Schedule::load`] opens a file of any format, [`read_text`] and [`read_binary`] parse
+//!   bytes, [`ScheduleBuilder`] builds one rank by rank, [`pattern`] generates known communication patterns.
+//! - [`simulate`]: runs a schedule with the parameters in [`LogGops`] on an [`Engine`] and returns an [`Outcome`].
+//! - [`write_text`] and [`write_archive`] store a schedule; [`is_archive`] recognises an archive.
+//!
+//! # Example
 //! ```
 //! use goal::{Engine, LogGops, read_text, simulate};
 //!
 //! let schedule = read_text(b"num_ranks 2\nrank 0 {\n send 1b to 1\n}\nrank 1 {\n recv 1b from 0\n}\n")?;
 //! let outcome = simulate(&schedule, &LogGops::default(), Engine::Auto, 1)?;
-//! // o for the send; o, L and o again for the receive: 1500 ns, and 1500 + 2500 + 1500 ns.
+//! // The send takes o = 1500 ns. The receive ends after o + L + o = 1500 + 2500 + 1500 ns.
 //! assert_eq!(outcome.ends, [1_500_000, 5_500_000]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,4 +1,4 @@
-//! Mapped files and the pages of memory: the one place with unsafe code.
+//! Memory-mapped files and huge pages: the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-/// Maps a file for reading.
+/// Maps a file read-only.
 ///
-/// Whoever opens a schedule promises that nobody writes to its file meanwhile: a file that is made shorter raises
-/// `SIGBUS` on the next access beyond its end, and bytes that change behind the checks may end the program with a panic.
+/// The caller promises that nobody writes to the file meanwhile: truncating it raises `SIGBUS` on the next access
+/// beyond its end, and bytes that change after the checks may end the program with a panic.
 pub(crate) fn map(path: &Path) -> io::Result<Mmap> {
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
@@ -21,7 +21,7 @@ pub(crate) fn map(path: &Path) -> io::Result<Mmap> {
     unsafe { Mmap::map(&file) }
 }
 
-/// Asks for large pages below a table. Systems that have none refuse, which costs time only.
+/// Advises the system to back a table with huge pages. Systems without them refuse, which costs only time.
 pub(crate) fn ask_for_large_pages<T>(table: &mut [T]) {
     #[cfg(target_os = "linux")]
     {

@@ -1,21 +1,21 @@
-//! The order in which operations that become free at one moment enter the queue.
+//! GCC's `std::sort`, which decides the order of operations that become ready at the same time.
 //!
-//! LogGOPSim sorts them by kind with `std::sort` of C++, which is not stable: where more than 16 operations become free
-//! at once, which send comes first depends on how the library sorts. The library of GCC, with which LogGOPSim is built on
+//! LogGOPSim sorts such operations by kind with `std::sort` of C++, which is not stable: if more than 16 operations
+//! become ready at once, the order of the sends depends on the library. GCC's library, with which LogGOPSim is built on
 //! Linux, runs an introsort (Musser, Software: Practice and Experience 27(8), 1997): quicksort with the median of the
 //! second, middle and last element as pivot down to runs of 16, heapsort below a depth of 2 log2 n, insertion sort at
 //! the end. The same steps on the same input give the same order, and so the same simulated times.
 
-/// An element: an operation and the kind by which it is sorted.
+/// An element with a sort key: an operation, sorted by its kind.
 pub(crate) trait Keyed: Copy {
     /// Returns the key.
     fn key(&self) -> u8;
 }
 
-/// Runs up to this length are left to the insertion sort.
+/// Longest run that is left to the insertion sort.
 const SHORT: usize = 16;
 
-/// Sorts by key, equal keys in the order that introsort leaves.
+/// Sorts by key; equal keys end up in the order of GCC's introsort. O(n log n).
 pub(crate) fn sort<T: Keyed>(items: &mut [T]) {
     if items.len() > SHORT {
         let depth = 2 * items.len().ilog2();
@@ -29,7 +29,7 @@ pub(crate) fn sort<T: Keyed>(items: &mut [T]) {
     }
 }
 
-/// Quicksorts until all runs are short; the right part first, the left one in the loop.
+/// Quicksorts until all runs are short; recurses into the right part and loops on the left one.
 fn split<T: Keyed>(items: &mut [T], first: usize, mut last: usize, mut depth: u32) {
     while last - first > SHORT {
         if depth == 0 {
@@ -42,7 +42,7 @@ fn split<T: Keyed>(items: &mut [T], first: usize, mut last: usize, mut depth: u3
     }
 }
 
-/// Moves the pivot to the front and parts the rest around it; returns where the second part starts.
+/// Moves the pivot to the front and partitions the rest around it; returns the start of the second part.
 fn partition<T: Keyed>(items: &mut [T], first: usize, last: usize) -> usize {
     let pivot = median(items, first + 1, first + (last - first) / 2, last - 1);
     items.swap(first, pivot);
@@ -64,7 +64,7 @@ fn partition<T: Keyed>(items: &mut [T], first: usize, last: usize) -> usize {
     }
 }
 
-/// Returns which of three elements has the middle key; of equal ones the choice is that of the library.
+/// Returns the index of the element with the middle key; among equal keys, the choice is that of the library.
 fn median<T: Keyed>(items: &[T], one: usize, two: usize, three: usize) -> usize {
     let [a, b, c] = [items[one].key(), items[two].key(), items[three].key()];
     if a < b {
@@ -90,7 +90,7 @@ fn insert_all<T: Keyed>(items: &mut [T]) {
     }
 }
 
-/// Moves an element down to its place among those before it, behind equal ones.
+/// Moves an element down, behind those before it that are not larger.
 fn insert<T: Keyed>(items: &mut [T], at: usize) {
     let item = items[at];
     let mut to = at;
@@ -113,7 +113,7 @@ fn heapsort<T: Keyed>(items: &mut [T]) {
     }
 }
 
-/// Fills the hole at `top` by larger children down to a leaf, then lets the element rise from there.
+/// Fills the hole at `top` with larger children down to a leaf, then sifts `item` up from there.
 fn sift<T: Keyed>(heap: &mut [T], top: usize, item: T) {
     let mut hole = top;
     loop {
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Sorts items with keys from a linear congruence and hashes (FNV-1a) the order of the items.
+    /// Sorts items with keys from a linear congruential generator and hashes (FNV-1a) their order.
     fn order(len: u64, kinds: u32) -> u64 {
         let mut state = len as u32 * 31 + kinds;
         let mut items: Vec<_> = (0..len)

@@ -1,38 +1,38 @@
-//! The parameters of the model, and what they make of an operation.
+//! Parameters of the LogGOPS model, and the cost of an operation under them.
 
-/// LogGOPS: latency, overhead and gap per message and per byte, and the size from which messages wait for their receive.
+/// LogGOPS parameters: latency, overhead and gap per message and per byte, and the rendezvous threshold.
 ///
-/// Times are in picoseconds, so that parameters of a fraction of a nanosecond are exact as well.
+/// Times are in picoseconds, so that fractions of a nanosecond are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogGops {
-    /// L: from the end of the overhead of the sender to the arrival of the first byte \[ps\].
+    /// L, latency: time from the end of the sender's overhead to the arrival of the first byte \[ps\].
     pub latency: u64,
-    /// o: what sender and receiver compute per message \[ps\].
+    /// o, overhead: processor time per message at sender and receiver \[ps\].
     pub overhead: u64,
-    /// g: from one message to the next at a network interface \[ps\].
+    /// g, gap: time between two messages at a network interface \[ps\].
     pub gap: u64,
-    /// G: what each byte beyond the first adds to that \[ps/B\].
+    /// G: gap per byte beyond the first \[ps/B\].
     pub gap_per_byte: u64,
-    /// O: what each byte beyond the first adds to the overhead \[ps/B\].
+    /// O: overhead per byte beyond the first \[ps/B\].
     pub overhead_per_byte: u64,
-    /// S: the largest message whose sender does not wait for the receive \[B\].
+    /// S: largest eager message, whose sender does not wait for the receive \[B\].
     pub eager_up_to: u64,
-    /// What a message without bytes costs.
+    /// Cost rule for messages without bytes.
     pub empty: EmptyMessage,
 }
 
-/// What a message without bytes costs.
+/// Cost rule for messages without bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyMessage {
-    /// One byte less than a message of one byte, as in LogGOPSim, whose `size - 1` wraps.
+    /// One byte less than a message of one byte, as in LogGOPSim, whose unsigned `size - 1` wraps.
     #[default]
     Wraps,
-    /// As much as a message of one byte.
+    /// The cost of a message of one byte.
     OneByte,
 }
 
 impl EmptyMessage {
-    /// Returns the name in configurations.
+    /// Returns the name that configurations use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wraps => "wraps",
@@ -44,7 +44,7 @@ impl EmptyMessage {
 /// Picoseconds in a nanosecond, the unit of GOAL.
 pub const NANOSECOND: u64 = 1000;
 
-/// LogGOPSim's defaults.
+/// Uses LogGOPSim's default parameters.
 impl Default for LogGops {
     fn default() -> Self {
         Self {
@@ -59,14 +59,14 @@ impl Default for LogGops {
     }
 }
 
-/// Times and costs stay below this \[ps\], so that the sum of two does not wrap: 53 days.
+/// Upper limit of times and costs \[ps\], so that the sum of two does not wrap: 53 days.
 pub(crate) const LIMIT: u64 = 1 << 62;
 
-/// What messages cost; all in picoseconds.
+/// Costs of operations \[ps\].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Charges {
     parameters: LogGops,
-    /// From the start of a send to the arrival of its message: o + L.
+    /// Time from the start of a send to the arrival of its message, o + L \[ps\]: the lookahead between hosts.
     pub(crate) flight: u64,
 }
 
@@ -79,27 +79,27 @@ impl Charges {
         bytes <= self.parameters.eager_up_to
     }
 
-    /// Returns what the processor of the sender is charged.
+    /// Returns the time that a message occupies the sender's processor \[ps\].
     #[inline]
     pub(crate) fn send(&self, bytes: u64) -> u64 {
         self.linear(self.parameters.overhead, self.parameters.overhead_per_byte, bytes)
     }
 
-    /// Returns what an interface of the sender or the receiver is charged.
+    /// Returns the time that a message occupies an interface of its sender or receiver \[ps\].
     #[inline]
     pub(crate) fn gap(&self, bytes: u64) -> u64 {
         self.linear(self.parameters.gap, self.parameters.gap_per_byte, bytes)
     }
 
-    /// Returns what the processor of the receiver is charged.
+    /// Returns the time that a message occupies the receiver's processor \[ps\].
     #[inline]
     pub(crate) fn receive(&self, bytes: u64) -> u64 {
         let LogGops { overhead, gap_per_byte, overhead_per_byte, .. } = self.parameters;
         self.linear(overhead, self.dearer(bytes, overhead_per_byte, gap_per_byte), bytes)
     }
 
-    /// Returns which of two costs per byte is charged. For a message without bytes both wrap to huge numbers, of which
-    /// the larger one is the smaller cost; no cost at all does not wrap.
+    /// Returns the larger of two costs per byte, as LogGOPSim compares them. For an empty message both products wrap to
+    /// huge numbers there, of which the larger one is the smaller cost; a cost of 0 does not wrap.
     fn dearer(&self, bytes: u64, one: u64, other: u64) -> u64 {
         if bytes > 0 || one == 0 || other == 0 { one.max(other) } else { one.min(other) }
     }
@@ -113,7 +113,7 @@ impl Charges {
         }
     }
 
-    /// Returns whether all costs of a message are numbers from 0 to [`LIMIT`].
+    /// Returns true if all costs of a message are between 0 and [`TIME_LIMIT`].
     pub(crate) fn bounds(&self, bytes: u64) -> bool {
         let LogGops { overhead, gap, gap_per_byte, overhead_per_byte, empty, .. } = self.parameters;
         if self.flight >= LIMIT {
@@ -127,7 +127,7 @@ impl Charges {
         most + u128::from(gap.max(overhead)) < u128::from(LIMIT)
     }
 
-    /// Returns the length of a computation, which GOAL has in nanoseconds.
+    /// Converts the length of a computation from nanoseconds, GOAL's unit, to picoseconds; `None` from the limit on.
     pub(crate) fn calculate(nanos: u64) -> Option<u64> {
         nanos.checked_mul(NANOSECOND).filter(|&picos| picos < LIMIT)
     }

@@ -1,9 +1,9 @@
-//! Schedules of known patterns of communication.
+//! Schedules of known communication patterns: collectives and a stencil.
 
 use crate::error::ScheduleError;
 use crate::schedule::{After, Operation, RankBuilder, Schedule, ScheduleBuilder};
 
-/// Builds a schedule of ranks that a function fills.
+/// Builds a schedule; `fill` adds the operations of each rank.
 fn build(ranks: u32, fill: impl Fn(u32, &mut RankBuilder)) -> Result<Schedule, ScheduleError> {
     let mut schedule = ScheduleBuilder::new(ranks);
     let mut rank = RankBuilder::default();
@@ -15,7 +15,7 @@ fn build(ranks: u32, fill: impl Fn(u32, &mut RankBuilder)) -> Result<Schedule, S
     schedule.finish()
 }
 
-/// Yields the children of a rank in the binomial tree in which the parent of a rank lacks its highest bit.
+/// Yields the children of a rank in the binomial tree in which a rank's parent is the rank without its highest bit.
 fn children(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
     let bits = (0..u32::BITS).map(|bit| 1 << bit);
     bits.filter(move |&bit: &u32| bit > rank)
@@ -28,10 +28,10 @@ fn parent(rank: u32) -> Option<u32> {
     rank.checked_ilog2().map(|bit| rank - (1 << bit))
 }
 
-/// Broadcasts from rank 0 down a binomial tree.
+/// Returns a broadcast from rank 0 down a binomial tree.
 ///
 /// # Errors
-/// Where the schedule would be too large.
+/// Fails if the schedule would be too large.
 pub fn binomial_bcast(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError> {
     build(ranks, |rank, operations| {
         let received = parent(rank).map(|parent| operations.push(Operation::receive(bytes, parent, 0)));
@@ -42,10 +42,10 @@ pub fn binomial_bcast(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError>
     })
 }
 
-/// Reduces to rank 0 up a binomial tree, without computations.
+/// Returns a reduction to rank 0 up a binomial tree, without computations.
 ///
 /// # Errors
-/// Where the schedule would be too large.
+/// Fails if the schedule would be too large.
 pub fn binomial_reduce(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError> {
     build(ranks, |rank, operations| {
         let send = parent(rank).map(|parent| operations.push(Operation::send(bytes, parent, 0)));
@@ -56,10 +56,11 @@ pub fn binomial_reduce(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError
     })
 }
 
-/// Synchronises in rounds in which each rank tells the one at twice the distance of the round before.
+/// Returns a dissemination barrier (Hensgen, Finkel, Manber 1988): in round k each rank sends to the rank at distance
+/// 2^k.
 ///
 /// # Errors
-/// Where the schedule would be too large.
+/// Fails if the schedule would be too large.
 pub fn dissemination(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError> {
     build(ranks, |rank, operations| {
         let mut received = None;
@@ -75,14 +76,14 @@ pub fn dissemination(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError> 
     })
 }
 
-/// Reduces to all ranks, a power of two, by halving the data with partners at growing distance and doubling it on the
-/// way back.
+/// Returns an allreduce on a power of two of ranks: halves the data with partners at growing distance (reduce-scatter),
+/// then doubles it at shrinking distance (allgather).
 ///
 /// # Errors
-/// Where the schedule would be too large.
+/// Fails if the schedule would be too large.
 ///
 /// # Panics
-/// Where the number of ranks is not a power of two.
+/// Panics if the number of ranks is not a power of two.
 pub fn recursive_doubling_allreduce(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError> {
     assert!(ranks.is_power_of_two(), "{ranks} ranks are not a power of two");
     let steps = ranks.ilog2();
@@ -97,10 +98,10 @@ pub fn recursive_doubling_allreduce(ranks: u32, bytes: u64) -> Result<Schedule, 
     })
 }
 
-/// Sends from every rank to every other one, all at once.
+/// Returns an alltoall in which every rank sends to every other one, without dependencies.
 ///
 /// # Errors
-/// Where the schedule would be too large.
+/// Fails if the schedule would be too large.
 pub fn linear_alltoall(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError> {
     build(ranks, |rank, operations| {
         for distance in 1..ranks {
@@ -111,26 +112,27 @@ pub fn linear_alltoall(ranks: u32, bytes: u64) -> Result<Schedule, ScheduleError
     })
 }
 
-/// A halo exchange on a torus of two dimensions.
+/// Halo exchange on a two-dimensional torus.
 #[derive(Clone, Copy, Debug)]
 pub struct Stencil {
-    /// Ranks in each dimension.
+    /// Number of ranks in each dimension.
     pub ranks: [u32; 2],
-    /// How often computation and exchange are repeated.
+    /// Number of iterations, each a computation and an exchange.
     pub iterations: u32,
     /// Size of a message to a neighbour \[B\].
     pub bytes: u64,
     /// Length of a computation \[ns\].
     pub nanos: u64,
-    /// By how much computations are longer at most, at random \[ns\].
+    /// Largest random addition to the length of a computation \[ns\].
     pub jitter: u64,
 }
 
 impl Stencil {
-    /// Builds the schedule: a computation waits for all sends and receives before it, and those wait for theirs.
+    /// Builds the schedule. A computation waits for all sends and receives of the iteration before it, and these wait
+    /// for theirs.
     ///
     /// # Errors
-    /// Where the schedule would be too large.
+    /// Fails if the schedule would be too large.
     pub fn schedule(&self) -> Result<Schedule, ScheduleError> {
         let [columns, rows] = self.ranks;
         build(columns * rows, |rank, operations| {
@@ -154,7 +156,7 @@ impl Stencil {
     }
 }
 
-/// Returns a number from 0 to `most` (SplitMix64).
+/// Returns a pseudo-random number from 0 to `most` (SplitMix64).
 fn jitter(state: &mut u64, most: u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Schedules: for each rank a graph of operations, stored flat.
+//! Schedules: one dependency graph of operations per rank, stored in flat tables.
 
 use std::fmt;
 
@@ -12,20 +12,20 @@ pub(crate) use storage::{Storage, Tables};
 
 use crate::error::ScheduleError;
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Sends a message.
+    /// A send.
     Send = 1,
-    /// Receives a message.
+    /// A receive.
     Receive = 2,
-    /// Computes.
+    /// A computation.
     Calculate = 3,
 }
 
 impl Kind {
-    /// Returns the kind that has this number in files.
+    /// Returns the kind with this number in files.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             1 => Some(Self::Send),
@@ -36,55 +36,55 @@ impl Kind {
     }
 }
 
-/// An operation as a schedule names it.
+/// Operation of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
+    /// Kind of the operation.
     pub kind: Kind,
-    /// The length of a message \[B\] or of a computation \[ns\].
+    /// Length of a message \[B\] or of a computation \[ns\].
     pub size: u64,
-    /// The other rank of a message; `None` is any source.
+    /// Other rank of a message; `None` matches any source.
     pub peer: Option<u32>,
-    /// The tag of a message; `None` matches any tag.
+    /// Tag of a message; `None` matches any tag.
     pub tag: Option<u32>,
-    /// The processor of the rank that it occupies.
+    /// Processor of the rank that the operation occupies.
     pub cpu: u8,
-    /// The network interface of the rank that it occupies.
+    /// Network interface of the rank that the operation occupies.
     pub nic: u8,
 }
 
 impl Operation {
-    /// Makes a computation of this many nanoseconds.
+    /// Returns a computation of this many nanoseconds.
     pub const fn calculate(nanos: u64) -> Self {
         Self { kind: Kind::Calculate, size: nanos, peer: None, tag: None, cpu: 0, nic: 0 }
     }
 
-    /// Makes a send of this many bytes.
+    /// Returns a send of this many bytes.
     pub const fn send(bytes: u64, to: u32, tag: u32) -> Self {
         Self { kind: Kind::Send, size: bytes, peer: Some(to), tag: Some(tag), cpu: 0, nic: 0 }
     }
 
-    /// Makes a receive of this many bytes.
+    /// Returns a receive of this many bytes.
     pub const fn receive(bytes: u64, from: u32, tag: u32) -> Self {
         Self { kind: Kind::Receive, size: bytes, peer: Some(from), tag: Some(tag), cpu: 0, nic: 0 }
     }
 }
 
-/// When a dependent operation may start.
+/// Point of an operation after which a dependent operation may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum After {
-    /// After the end of the other operation (`requires`).
+    /// The end of the other operation (`requires`).
     End,
-    /// After the start of the other operation (`irequires`).
+    /// The start of the other operation (`irequires`).
     Start,
 }
 
-/// Stands in tables for any source, any tag, and for the channel of a computation.
+/// Table entry for any source, any tag, and the channel of a computation.
 pub(crate) const ANY: u32 = u32::MAX;
-/// The bit of an edge that leaves the start of an operation, not its end.
+/// Bit of an edge that leaves the start of an operation, not its end.
 pub(crate) const FROM_START: u32 = 1 << 31;
 
-/// An operation as it is stored.
+/// An operation as stored in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Node {
@@ -94,14 +94,14 @@ pub(crate) struct Node {
     pub(crate) kind: u8,
     pub(crate) cpu: u8,
     pub(crate) nic: u8,
-    /// 1 where edges leave its start.
+    /// 1 if edges leave its start.
     pub(crate) has_start_edges: u8,
 }
 
 const _: () = assert!(size_of::<Node>() == 16);
 
 impl Node {
-    /// Returns what it does; nodes are checked before a schedule exists.
+    /// Returns the kind; nodes are checked before a schedule exists.
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
         match self.kind {
@@ -112,7 +112,7 @@ impl Node {
     }
 }
 
-/// Messages from one rank to another with one tag, in their order; receives may leave source and tag open.
+/// Channel: ordered messages from one rank to another with one tag. Receives may leave source and tag open (wildcards).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Channel {
@@ -122,12 +122,12 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Returns whether more than one channel may match it.
+    /// Returns true if it has a wildcard, i.e. may match more than one channel.
     pub(crate) fn is_open(&self) -> bool {
         self.source == ANY || self.tag == ANY
     }
 
-    /// Returns whether a receive and a message match.
+    /// Returns true if a receive and a message match.
     #[inline]
     pub(crate) fn matches(&self, other: &Self) -> bool {
         (self.source == other.source || self.source == ANY || other.source == ANY)
@@ -135,10 +135,10 @@ impl Channel {
     }
 }
 
-/// A schedule: what each rank does, and what must come before what.
+/// A schedule: the operations of each rank and the dependencies between them.
 ///
-/// Operations of a rank are numbered from 0 in the order of their definition. In memory and in an archive an
-/// operation takes 16 bytes, an edge between two operations 4, and the index of edges another 4 per operation.
+/// Operations of a rank are numbered from 0 in the order of their definition. In memory and in an archive an operation
+/// takes 16 bytes, an edge between two operations 4, and the index of edges another 4 per operation.
 #[derive(Debug)]
 pub struct Schedule {
     storage: Storage,
@@ -146,7 +146,8 @@ pub struct Schedule {
     sizes: Sizes,
 }
 
-/// The sizes of a schedule's operations, by the number of their kind: messages \[B\], computations \[ns\].
+/// Largest and smallest sizes of a schedule's operations, by the number of their kind: messages \[B\], computations
+/// \[ns\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     largest: [u64; 4],
@@ -167,7 +168,7 @@ impl Sizes {
         self.smallest[kind] = self.smallest[kind].min(node.size);
     }
 
-    /// Adds those of other operations.
+    /// Adds the bounds of other operations.
     fn merge(&mut self, others: &Self) {
         for kind in 0..self.largest.len() {
             self.largest[kind] = self.largest[kind].max(others.largest[kind]);
@@ -175,7 +176,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the largest size of a kind, 0 where there are no such operations.
+    /// Returns the largest size of a kind, 0 if there are no such operations.
     pub(crate) fn largest(&self, kind: Kind) -> u64 {
         self.largest[kind as usize]
     }
@@ -185,26 +186,26 @@ impl Sizes {
         self.largest(Kind::Send).max(self.largest(Kind::Receive))
     }
 
-    /// Returns whether a message is empty.
+    /// Returns true if some message is empty.
     pub(crate) fn has_empty(&self) -> bool {
         self.smallest[Kind::Send as usize].min(self.smallest[Kind::Receive as usize]) == 0
     }
 }
 
-/// How large a schedule is.
+/// Size of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Operations of all ranks.
+    /// Number of operations of all ranks.
     pub operations: u64,
-    /// Dependencies of all ranks.
+    /// Number of dependencies of all ranks.
     pub dependencies: u64,
-    /// Different combinations of source, destination and tag.
+    /// Number of different combinations of source, destination and tag.
     pub channels: u64,
-    /// Processors per rank.
+    /// Number of processors per rank.
     pub cpus: u32,
-    /// Network interfaces per rank.
+    /// Number of network interfaces per rank.
     pub nics: u32,
 }
 
@@ -220,26 +221,26 @@ impl fmt::Display for Extent {
 }
 
 impl Schedule {
-    /// Makes a schedule of tables that were just built, and checks all of them: O(operations + edges).
+    /// Makes a schedule of tables that were just built, and checks them: O(operations + edges).
     ///
     /// # Errors
-    /// Where an index leads nowhere or operations wait for each other in a circle.
+    /// Fails if an index is out of range or dependencies form a cycle.
     pub(crate) fn new(storage: Storage) -> Result<Self, ScheduleError> {
         let checked = storage.tables().check(1)?;
         Ok(Self::checked(storage, checked))
     }
 
-    /// Makes a schedule of tables, of which a check has found how large they are.
+    /// Makes a schedule of tables that were checked already.
     pub(crate) fn checked(storage: Storage, (extent, sizes): (Extent, Sizes)) -> Self {
         Self { storage, extent, sizes }
     }
 
-    /// Returns how large the schedule is.
+    /// Returns the size of the schedule.
     pub fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Returns how large its operations are.
+    /// Returns the bounds of the sizes of its operations.
     pub(crate) fn sizes(&self) -> Sizes {
         self.sizes
     }
@@ -252,7 +253,7 @@ impl Schedule {
     /// Yields the operations of a rank.
     ///
     /// # Panics
-    /// Where there is no such rank.
+    /// Panics if the rank does not exist.
     pub fn operations(&self, rank: u32) -> impl Iterator<Item = Operation> + '_ {
         let tables = self.tables();
         tables.nodes_of(rank).iter().map(move |node| tables.operation(node))
@@ -261,7 +262,7 @@ impl Schedule {
     /// Yields the dependencies of a rank as (earlier operation, dependent operation, when).
     ///
     /// # Panics
-    /// Where there is no such rank.
+    /// Panics if the rank does not exist.
     pub fn dependencies(&self, rank: u32) -> impl Iterator<Item = (u32, u32, After)> + '_ {
         let tables = self.tables();
         let first = tables.first_node[rank as usize] as usize;
@@ -275,7 +276,7 @@ impl Schedule {
     }
 }
 
-/// Schedules are equal where their ranks have the same operations and dependencies, each in the same order.
+/// Schedules are equal if their ranks have the same operations and dependencies, each in the same order.
 impl PartialEq for Schedule {
     fn eq(&self, other: &Self) -> bool {
         self.tables() == other.tables()

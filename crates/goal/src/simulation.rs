@@ -1,9 +1,12 @@
-//! The model LogGOPS on a schedule: when do its hosts end?
+//! Simulation of a schedule under the LogGOPS model.
 //!
-//! Each rank is a host with processors and network interfaces. An operation that is free waits until what it needs is
-//! idle, and occupies it; a message arrives o + L after its send started, and occupies processor and interface of the
-//! receiver as soon as both are idle, whether a receive was posted or not (Hoefler, Schneider, Lumsdaine: LogGOPSim,
-//! HPDC 2010). `docs/goal.md` has the equations.
+//! Each rank is a host (the logical process of this simulation) with processors and network interfaces. A ready
+//! operation waits until the resources it needs are idle, then occupies them. A message arrives o + L after its send
+//! started and occupies processor and interface of the receiver as soon as both are idle, whether or not a receive is
+//! posted (Hoefler, Schneider, Lumsdaine: LogGOPSim, HPDC 2010). `docs/goal.md` has the equations.
+//!
+//! Two engines compute the same result: [`ordered`] processes events one by one in global time order, [`windows`] runs
+//! hosts independently within the lookahead o + L.
 
 use crate::parameters::{Charges, LogGops};
 use crate::schedule::{Kind, Node, Schedule};
@@ -22,60 +25,61 @@ use host::Hosts;
 use lane::Plan;
 use matching::{Left, Matching};
 
-/// What a simulation found.
+/// Result of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// When the last processor of each host becomes idle \[ps\].
+    /// End time of each host: the time at which its last processor becomes idle \[ps\].
     pub ends: Vec<u64>,
-    /// Messages sent.
+    /// Number of messages sent.
     pub messages: u64,
-    /// Their payload \[B\].
+    /// Payload of these messages \[B\].
     pub message_bytes: u64,
-    /// Operations and arrivals: what LogGOPSim counts as events.
+    /// Number of events as LogGOPSim counts them: operations and message arrivals.
     pub events: u64,
-    /// Receives that lie on the other side of S than their message. Here the size of the message decides; LogGOPSim, which
-    /// asks the receive where that comes second, ends such a send twice or never.
+    /// Number of receives whose size lies on the other side of S than the size of their message. Here the size of the
+    /// message decides between eager and rendezvous; LogGOPSim, which asks the receive if that comes second, ends such
+    /// a send twice or never.
     pub across_threshold: u64,
 }
 
 impl Outcome {
-    /// Returns when the last host ends \[ps\].
+    /// Returns the end time of the last host \[ps\].
     pub fn end(&self) -> u64 {
         self.ends.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// Why a simulation has no answer.
+/// Error of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {
-    /// The parameters give an operation a cost that no time can hold.
+    /// An operation has a cost that is negative or does not fit the range of time.
     #[error(
-        "rank {rank}, operation {operation}: the parameters charge {size} B (or ns) less than nothing, or more than 53 days; {HINT}"
+        "rank {rank}, operation {operation}: the cost of {size} B (or ns) is negative or more than 53 days with these parameters; {HINT}"
     )]
     Cost {
-        /// The rank.
+        /// Rank of the operation.
         rank: u32,
-        /// The number of the operation, from 0.
+        /// Number of the operation within its rank, from 0.
         operation: u32,
-        /// Its size.
+        /// Size of the operation \[B or ns\].
         size: u64,
     },
-    /// Simulated time leaves its range.
+    /// Simulated time exceeds its range.
     #[error("rank {rank}: simulated time leaves its range of 53 days")]
     Time {
-        /// The first rank at which something happens later.
+        /// Lowest rank with an event out of range.
         rank: u32,
     },
-    /// Receives or messages are left over at the end.
+    /// The schedule deadlocks: operations, receives or messages are left over.
     #[error("{}", tell(left, *operations, *receives, *messages))]
     Unmatched {
-        /// Operations that never started, for what they wait for never ended.
+        /// Number of operations that never started because a dependency never ended.
         operations: u64,
-        /// Receives without a message.
+        /// Number of receives without a message.
         receives: u64,
-        /// Messages without a receive.
+        /// Number of messages without a receive.
         messages: u64,
-        /// The first ones of them.
+        /// The first few unmatched receives and messages.
         left: Vec<Unmatched>,
     },
 }
@@ -86,15 +90,15 @@ const HINT: &str =
 /// A receive without a message, or a message without a receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Whether it is a message.
+    /// True for a message, false for a receive.
     pub is_message: bool,
-    /// The rank at which it waits.
+    /// Rank at which it waits.
     pub rank: u32,
-    /// The rank that sends; `None` is any.
+    /// Sending rank; `None` matches any.
     pub source: Option<u32>,
-    /// The tag; `None` is any.
+    /// Tag; `None` matches any.
     pub tag: Option<u32>,
-    /// The number of the receive at its rank, or of the send at the source, from 0.
+    /// Number of the receive at its rank, or of the send at its source, from 0.
     pub operation: u32,
 }
 
@@ -114,35 +118,36 @@ fn tell(left: &[Unmatched], operations: u64, receives: u64, messages: u64) -> St
     text
 }
 
-/// How a simulation proceeds; the answer is the same.
+/// Algorithm of a simulation. All engines give the same result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// What is faster: by windows, unless that is not exact or most sends wait for their receive.
+    /// Chooses the faster engine: windows, unless they are not exact for the schedule or most sends are rendezvous.
     #[default]
     Auto,
-    /// Host after host, window after window, where that is exact, otherwise ordered.
+    /// Runs hosts independently, window by window, where that is exact; otherwise ordered.
     Windows,
-    /// Event after event in the order of time, for every schedule.
+    /// Processes events one by one in global time order; works for every schedule.
     Ordered,
 }
 
-/// Simulates a schedule, with LogGOPSim's answer, on up to so many threads; the answer is the same for any number.
+/// Simulates a schedule on up to `threads` threads and returns LogGOPSim's result, which does not depend on their
+/// number.
 ///
-/// Dependencies are counted on all threads. By windows, hosts are divided among the threads where no message is above S, at least 64
-/// to each. With fewer, and otherwise, one thread is as fast or faster.
+/// All threads count dependencies. The windowed engine divides the hosts among threads, at least 64 each, if no message
+/// is above S (rendezvous). Otherwise the simulation itself runs on one thread, which is as fast or faster.
 ///
 /// # Errors
-/// Where receives or messages are left over, or a time leaves its range.
+/// Fails if receives or messages are left over, or if a time exceeds its range.
 ///
 /// # Panics
-/// Where `threads` is 0.
+/// Panics if `threads` is 0.
 pub fn simulate(
     schedule: &Schedule,
     parameters: &LogGops,
     engine: Engine,
     threads: usize,
 ) -> Result<Outcome, SimulationError> {
-    assert!(threads > 0, "a simulation takes a thread at least");
+    assert!(threads > 0, "a simulation needs at least one thread");
     check_costs(schedule, &Charges::new(*parameters))?;
     let by_windows = match engine {
         Engine::Auto => !mostly_waits(schedule, parameters),
@@ -152,6 +157,8 @@ pub fn simulate(
     if by_windows && windows::fits(schedule, parameters) {
         let plan = Plan::new(&schedule.tables(), &schedule.extent());
         match plan.lanes.len() {
+            // The number of lanes is a const parameter, so that the lanes of a host lie inline in one array. Four lanes
+            // (one processor, one interface) make a host two cache lines long.
             0..=4 => return windows::simulate::<4>(schedule, &plan, *parameters, threads),
             5..=32 => return windows::simulate::<32>(schedule, &plan, *parameters, threads),
             _ => {}
@@ -160,7 +167,7 @@ pub fn simulate(
     ordered::Ordered::new(schedule, *parameters, threads).run()
 }
 
-/// Returns whether most sends wait for their receive.
+/// Returns true if most sends are rendezvous, i.e. wait for their receive.
 fn mostly_waits(schedule: &Schedule, parameters: &LogGops) -> bool {
     if schedule.sizes().largest(Kind::Send) <= parameters.eager_up_to {
         return false;
@@ -172,11 +179,11 @@ fn mostly_waits(schedule: &Schedule, parameters: &LogGops) -> bool {
     2 * waiting > all
 }
 
-/// How many of the receives and messages that are left over an error names.
+/// Maximum number of unmatched receives and messages that an error lists.
 const NAMED: usize = 8;
 
-/// Checks that every operation costs something between nothing and the limit. Costs grow with sizes, but for those of empty
-/// messages: a look at the largest operations suffices, unless one is to be named.
+/// Checks that the cost of every operation is between 0 and the limit. Costs grow with sizes, except those of empty
+/// messages, so checking the largest operations suffices unless the error must name one.
 fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationError> {
     let sizes = schedule.sizes();
     let empty = if sizes.has_empty() { 0 } else { sizes.message() };
@@ -198,8 +205,8 @@ fn check_costs(schedule: &Schedule, charges: &Charges) -> Result<(), SimulationE
     Ok(())
 }
 
-/// Ends a simulation of so many operations in which nothing happens any more: either all of them have begun, and nothing is left,
-/// or something waits for ever.
+/// Returns the outcome of a simulation that has run out of events. Either all `operations` have started and nothing is
+/// left over, or the schedule deadlocks.
 fn finish(
     operations: usize,
     begun: u64,

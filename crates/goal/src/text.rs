@@ -1,4 +1,4 @@
-//! GOAL as text.
+//! GOAL text: parser and writer.
 //!
 //! ```text
 //! file       = "num_ranks" INT { "rank" INT "{" { line } "}" }
@@ -10,8 +10,8 @@
 //! LABEL      = letter { letter | digit | "_" }
 //! ```
 //!
-//! An operation or dependency ends with its line. Between lines stand comments, `// to the end of the line` and
-//! `/* to here */`; white space is needed only behind a word.
+//! An operation or dependency ends with its line. Comments, `// to the end of the line` and `/* to here */`, may stand
+//! between lines. White space is needed only after a word.
 
 use std::io::{self, Write};
 
@@ -20,17 +20,18 @@ use rustc_hash::FxHashMap;
 use crate::error::{TextError, TextProblem};
 use crate::schedule::{After, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
 
-/// Reads a schedule from text, in one pass.
+/// Parses a schedule from GOAL text, in one pass.
 ///
 /// ```
-/// let text = b"num_ranks 2\nrank 0 {\n l1: calc 700\n l2: send 8b to 1 tag 5\n l2 requires l1\n}\nrank 1 {\n recv 8b from 0 tag 5\n}\n";
+/// let text = b"num_ranks 2\nrank 0 {\n l1: calc 700\n l2: send 8b to 1 tag 5\n l2 requires l1\n}\nrank 1 {\n recv 8b
+/// from 0 tag 5\n}\n";
 /// let schedule = goal::read_text(text)?;
 /// assert_eq!(schedule.extent().operations, 3);
 /// # Ok::<(), goal::TextError>(())
 /// ```
 ///
 /// # Errors
-/// At the first place that is not GOAL, with line and column.
+/// Fails at the first mistake, with its line and column.
 pub fn read_text(text: &[u8]) -> Result<Schedule, TextError> {
     let mut parser = Parser { scanner: Scanner { text, at: 0 }, labels: FxHashMap::default() };
     parser.file().map_err(|fault| {
@@ -41,10 +42,10 @@ pub fn read_text(text: &[u8]) -> Result<Schedule, TextError> {
     })
 }
 
-/// Writes a schedule as text that [`read_text`] makes the same schedule of.
+/// Writes a schedule as GOAL text from which [`read_text`] reads the same schedule.
 ///
 /// # Errors
-/// Where the writer fails.
+/// Fails if the writer fails.
 pub fn write_text(schedule: &Schedule, out: &mut impl Write) -> io::Result<()> {
     let ranks = schedule.extent().ranks;
     writeln!(out, "num_ranks {ranks}")?;
@@ -80,7 +81,7 @@ fn write_operation(number: u64, operation: &Operation, out: &mut impl Write) -> 
     writeln!(out)
 }
 
-/// A mistake and where it is.
+/// A mistake and its byte offset.
 struct Fault {
     at: usize,
     problem: TextProblem,
@@ -88,7 +89,7 @@ struct Fault {
 
 struct Parser<'a> {
     scanner: Scanner<'a>,
-    /// The operations of the rank by label.
+    /// Operation numbers of the current rank by label.
     labels: FxHashMap<&'a [u8], u32>,
 }
 
@@ -121,7 +122,7 @@ impl<'a> Parser<'a> {
         schedule.finish().map_err(|error| Fault { at, problem: TextProblem::Schedule(error) })
     }
 
-    /// Reads the lines of a rank and the bracket behind them.
+    /// Reads the lines of a rank and the closing brace.
     fn rank(&mut self, rank: &mut RankBuilder) -> Result<(), Fault> {
         self.labels.clear();
         loop {
@@ -142,7 +143,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads what follows a label.
+    /// Reads the rest of a line that starts with a label: a definition or a dependency.
     fn labelled(&mut self, label: &'a [u8], at: usize, rank: &mut RankBuilder) -> Result<(), Fault> {
         self.scanner.skip_blanks();
         if self.scanner.take(b":") {
@@ -181,7 +182,7 @@ impl<'a> Parser<'a> {
         self.labels.get(label).copied().ok_or_else(unknown)
     }
 
-    /// Reads an operation from behind its first word.
+    /// Reads the rest of an operation after its keyword.
     fn operation(&mut self, kind: Kind) -> Result<Operation, Fault> {
         let scanner = &mut self.scanner;
         let mut operation = Operation { kind, ..Operation::calculate(scanner.number(u64::MAX)?) };
@@ -219,7 +220,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A place in a text.
+/// Cursor in the text.
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
@@ -231,7 +232,7 @@ impl<'a> Scanner<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// Goes to the next byte that is not blank, and returns where that is.
+    /// Skips blanks and returns the new offset.
     #[inline]
     fn skip_blanks(&mut self) -> usize {
         while matches!(self.peek(), Some(b' ' | b'\t')) {
@@ -240,7 +241,7 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
-    /// Goes to the next thing behind blanks, ends of lines and comments.
+    /// Skips blanks, line ends and comments.
     fn skip_between(&mut self) -> Result<(), Fault> {
         loop {
             match self.peek() {
@@ -259,14 +260,14 @@ impl<'a> Scanner<'a> {
             _ => return Err(self.unexpected("\"//\" or \"/*\"")),
         };
         let endless = || {
-            let found = "a comment without an end".to_owned();
-            Fault { at: self.at, problem: TextProblem::Unexpected { found, expected: "\"*/\" somewhere" } }
+            let found = "an unterminated comment".to_owned();
+            Fault { at: self.at, problem: TextProblem::Unexpected { found, expected: "a closing \"*/\"" } }
         };
         self.at += len.ok_or_else(endless)?;
         Ok(())
     }
 
-    /// Reads a word, if one stands here.
+    /// Reads a word, if one starts here.
     #[inline]
     fn word(&mut self) -> Option<&'a [u8]> {
         let rest = &self.text[self.at..];
@@ -277,7 +278,7 @@ impl<'a> Scanner<'a> {
         Some(word)
     }
 
-    /// Goes behind these bytes, if they stand here.
+    /// Consumes these bytes if the text continues with them; returns true if so.
     #[inline]
     fn take(&mut self, bytes: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(bytes);
@@ -316,7 +317,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(self.number(u64::from(u32::MAX) - 1)? as u32))
     }
 
-    /// Reads a word with a number, if it stands here; otherwise the number is 0.
+    /// Reads an option, a keyword with a number; returns 0 if the keyword is absent.
     fn option(&mut self, word: &[u8]) -> Result<u8, Fault> {
         self.skip_blanks();
         if !self.take(word) {
@@ -325,7 +326,7 @@ impl<'a> Scanner<'a> {
         Ok(self.number(u8::MAX.into())? as u8)
     }
 
-    /// Goes behind the end of the line; a comment may stand before it.
+    /// Checks that the line ends here, up to comments.
     fn line_end(&mut self) -> Result<(), Fault> {
         loop {
             self.skip_blanks();
@@ -338,7 +339,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Says what stands here.
+    /// Returns the error for the text found here.
     fn unexpected(&self, expected: &'static str) -> Fault {
         const SHOWN: usize = 20;
         let rest = &self.text[self.at.min(self.text.len())..];

@@ -1,4 +1,4 @@
-//! Ranks in ranges, each on a thread.
+//! Parallel loops over ranges of ranks.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -6,17 +6,17 @@ use std::thread;
 
 use crate::schedule::Tables;
 
-/// A thread more is used for so many operations: what is done with fewer takes no longer than starting it. In debug builds few
-/// suffice, so that tests use threads.
+/// Number of operations that make another thread worthwhile: fewer take no longer than starting it. Debug builds use a
+/// small number so that tests exercise threads.
 const OPERATIONS_PER_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 16 };
 
-/// Divides ranks among so many threads at most, as many as their operations are worth.
+/// Divides ranks into at most `threads` ranges, as many as their operations make worthwhile.
 pub(crate) fn worthwhile(tables: &Tables<'_>, ranks: Range<u32>, threads: usize) -> Vec<Range<u32>> {
     let parts = threads.min(tables.operations(&ranks) / OPERATIONS_PER_THREAD).min(ranks.len());
     divide(tables, ranks, parts.max(1))
 }
 
-/// Divides ranks into so many ranges, which have about as many operations each, and a rank at least.
+/// Divides ranks into `parts` ranges of about equal numbers of operations, with at least one rank each.
 pub(crate) fn divide(tables: &Tables<'_>, ranks: Range<u32>, parts: usize) -> Vec<Range<u32>> {
     let first = tables.first_node[ranks.start as usize];
     let operations = tables.operations(&ranks);
@@ -33,8 +33,8 @@ pub(crate) fn divide(tables: &Tables<'_>, ranks: Range<u32>, parts: usize) -> Ve
     ranges
 }
 
-/// Does something with each of some things, with the first one on this thread and with the others on threads of their own; returns
-/// the results in their order.
+/// Runs `work` on each item in parallel, the first one on this thread and the others on their own threads; returns the
+/// results in order.
 pub(crate) fn on_each<I: Send, T: Send>(
     things: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> T + Sync,

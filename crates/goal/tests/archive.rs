@@ -1,4 +1,4 @@
-//! Archives: what is written comes back, and damage is found.
+//! Schedule archives: round trips, and detection of damage.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn problem(bytes: &[u8]) -> FileProblem {
     Schedule::load(&path, 2).expect_err("the file is damaged").problem
 }
 
-/// The bytes of an archive.
+/// Returns the bytes of a schedule's archive.
 fn archive(schedule: &Schedule) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("schedule.pdt");
@@ -65,7 +65,7 @@ proptest! {
     }
 }
 
-/// Puts checksums on bytes as the writer does, so that only the tables can tell.
+/// Updates the checksums as the writer does, so that only the checks of the tables can find the damage.
 fn seal(bytes: &mut [u8]) {
     let data = xxhash_rust::xxh3::xxh3_64(&bytes[72..]);
     bytes[56..64].copy_from_slice(&data.to_le_bytes());
@@ -76,7 +76,7 @@ fn seal(bytes: &mut [u8]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whoever can write checksums can write anything: it is refused, or simulates or not, but never a panic.
+    /// A file with valid checksums can contain anything: it is refused, or simulates or not, but never causes a panic.
     #[test]
     fn a_hostile_file_is_never_a_panic(
         schedule in schedule(LIMITS), at in any::<prop::sample::Index>(), value in any::<u8>(),
@@ -88,7 +88,7 @@ proptest! {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("hostile.pdt");
         fs::write(&path, &bytes).expect("the file is written");
-        // Whatever is found, it does not depend on the number of threads.
+        // The result does not depend on the number of threads.
         let found = [1, 2, 5].map(|threads| match Schedule::load(&path, threads) {
             Ok(schedule) => {
                 let outcome = goal::simulate(&schedule, &goal::LogGops::default(), goal::Engine::Auto, threads);

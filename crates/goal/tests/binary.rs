@@ -1,4 +1,4 @@
-//! LogGOPSim's binary: both layouts, and files that are damaged or hostile.
+//! LogGOPSim's binary format: both layouts, and damaged or hostile files.
 
 use goal::{BinaryError, Engine, LogGops, read_binary, read_text, simulate};
 use proptest::prelude::*;
@@ -20,7 +20,8 @@ proptest! {
     fn both_layouts_come_back(schedule in schedule(LIMITS), wide in any::<bool>()) {
         let bytes = encode(&schedule, if wide { 104 } else { 39 });
         let read = read_binary(&bytes).expect("the file is good");
-        // The list has ends before starts, so the order between the two sorts is not that of the text.
+        // The binary format has dependencies on ends before those on starts, so the order between the two differs from
+        // that of the text.
         for rank in 0..6 {
             let sorted = |schedule: &goal::Schedule| {
                 let mut edges: Vec<_> = schedule.dependencies(rank).collect();
@@ -39,7 +40,7 @@ proptest! {
         prop_assert!(read_binary(&bytes[..len.min(bytes.len() - 1)]).is_err());
     }
 
-    /// Damage is an error or another schedule, which simulates or not, but never a panic.
+    /// A damaged file is an error or another schedule, which may or may not simulate, but never causes a panic.
     #[test]
     fn damage_is_never_a_panic(
         schedule in schedule(LIMITS), damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -81,13 +82,13 @@ fn a_file_whose_dependencies_were_counted_down_is_read_all_the_same() {
         operation: 1,
         field: "number of dependencies",
         found: 0,
-        expected: "1, as often as it stands in the list".to_owned(),
+        expected: "1, its number of occurrences in the dependents".to_owned(),
     };
     assert_eq!(error, expected);
 }
 
-/// Four operations of 104 bytes, of which the second sends to rank 65: read as operations of 39 bytes, they name 65 dependents,
-/// and so many numbers stand behind them.
+/// Rank 0 has four operations of 104 bytes, of which the second sends to rank 65. Read as operations of 39 bytes, they
+/// name 65 dependents, and as many numbers follow them.
 #[test]
 fn a_file_whose_lists_end_in_both_layouts_has_the_one_with_known_operations() {
     let sends = "calc 1\nsend 8b to 65\ncalc 1\ncalc 1\n";

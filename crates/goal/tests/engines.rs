@@ -1,4 +1,4 @@
-//! The engine without a queue gives the answer of the one with it, whatever the schedule.
+//! The windowed engine gives the result of the ordered engine for every schedule.
 
 use goal::pattern::{Stencil, dissemination, linear_alltoall, recursive_doubling_allreduce};
 use goal::{EmptyMessage, Engine, LogGops, simulate};
@@ -20,7 +20,7 @@ prop_compose! {
     }
 }
 
-/// What engines must agree on: the outcome, or that there is none.
+/// Returns what engines must agree on: the outcome, or the error message.
 fn outcome(
     schedule: &goal::Schedule,
     parameters: &LogGops,
@@ -75,7 +75,7 @@ proptest! {
     }
 }
 
-/// Here hundreds of events happen in one window, all at the same few times or all at different ones.
+/// Hundreds of events in one window, all at the same few times or all at different ones.
 #[test]
 fn windows_agree_on_many_hosts() {
     let stencil =
@@ -98,7 +98,7 @@ fn windows_agree_on_many_hosts() {
     }
 }
 
-/// Two ranks compute for longer than there is time; whatever the engine, the first of them is named.
+/// Two ranks compute beyond the range of time; every engine names the first of them.
 #[test]
 fn the_first_rank_is_named_where_time_leaves_its_range() {
     let long = "{\n a: calc 4000000000000000\n b: calc 4000000000000000\n b requires a\n c: calc 1\n c requires b\n}\n";

@@ -1,7 +1,7 @@
-//! Random schedules with the results of LogGOPSim: several processors and interfaces, `irequires`, any source and any tag,
-//! messages that wait for their receive, messages without bytes, more than 16 operations free at once.
+//! Random schedules with LogGOPSim's results: several processors and interfaces, `irequires`, any source and any tag,
+//! rendezvous messages, empty messages, more than 16 operations ready at once.
 //!
-//! Each file starts with the parameters and the ends of all hosts \[ns\], as comments.
+//! Each file starts with the parameters and the end times of all hosts \[ns\], as comments.
 
 use std::fs;
 use std::path::Path;

@@ -5,7 +5,7 @@ use goal::pattern::{
 };
 use goal::{Engine, LogGops, NANOSECOND, Schedule, read_text, simulate};
 
-/// The ends of all hosts \[ns\], from both engines, and from threads.
+/// Returns the end times of all hosts \[ns\], which all engines and thread counts must agree on.
 fn ends(schedule: &Schedule) -> Vec<u64> {
     let [one, threads, ordered] =
         [(Engine::Windows, 1), (Engine::Windows, 3), (Engine::Ordered, 1)].map(|(engine, threads)| {
@@ -67,7 +67,7 @@ fn every_parameter_is_charged_where_it_belongs() {
     assert_eq!((outcome.messages, outcome.message_bytes, outcome.events), (2, 22, 6));
 }
 
-/// Above S, the sender's next operation waits for the receive.
+/// Above S (rendezvous), the sender's next operation waits for the receive.
 #[test]
 fn a_send_above_the_threshold_waits_for_its_receive() {
     let text = b"num_ranks 2\nrank 0 {\n a: send 9b to 1\n b: calc 5\n b requires a\n}\nrank 1 {\n c: calc 90000\n r: recv 9b from 0\n r requires c\n}\n";
@@ -82,7 +82,8 @@ fn a_send_above_the_threshold_waits_for_its_receive() {
     assert_eq!(end(8), 90_005);
 }
 
-/// Whoever ran rank 2 up to its first receive, without the message that it does not ask for yet, would find 101500 and 103000.
+/// Running rank 2 up to its first receive, without the message that it does not ask for yet, would give
+/// 101500 and 103000.
 #[test]
 fn messages_occupy_the_receiver_in_the_order_of_arrival() {
     let text = b"num_ranks 3\nrank 0 {\n a: calc 96000\n b: send 1b to 2\n b requires a\n}\n\

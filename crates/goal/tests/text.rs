@@ -1,4 +1,4 @@
-//! Text: the grammar, and where mistakes are.
+//! GOAL text: the grammar, and the positions of mistakes.
 
 use goal::{After, Kind, Operation, TextProblem, read_text};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ macro_rules! mistakes {
     )*};
 }
 
-/// Ranks 0 of 2 with one line.
+/// Returns the text of two ranks of which rank 0 has this line.
 fn line(line: &str) -> String {
     format!("num_ranks 2\nrank 0 {{\n{line}\n}}\nrank 1 {{\n}}\n")
 }
@@ -58,13 +58,13 @@ mistakes! {
     an_open_rank: "num_ranks 1\nrank 0 {\ncalc 1\n" =>
         "line 4, column 1: found the end of the text, expected an operation, a label or \"}\"";
     an_open_comment: "num_ranks 1 /* rank 0 {}" =>
-        "line 1, column 13: found a comment without an end, expected \"*/\" somewhere";
+        "line 1, column 13: found an unterminated comment, expected a closing \"*/\"";
     ranks_out_of_order: "num_ranks 2\nrank 1 {\n}\n" =>
-        "line 2, column 6: found rank 1, expected rank 0: ranks come in their order, each one once";
+        "line 2, column 6: found rank 1, expected rank 0: ranks come in order, each exactly once";
     a_rank_too_many: "num_ranks 1\nrank 0 {\n}\nrank 1 {\n}\n" =>
         "line 4, column 1: found \"rank\", expected the end of the text: all ranks were there";
     a_circle: line("a: calc 1\nb: calc 1\na requires b\nb requires a") =>
-        "line 10, column 1: rank 0: 2 operation(s) never start, the first one is number 0: they wait for each other";
+        "line 10, column 1: rank 0: 2 operation(s) never start, the first one is number 0: their dependencies form a cycle";
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Schedules, put together rank by rank.
+//! Builder of schedules, rank by rank.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ use super::storage::{Built, Storage};
 use super::{ANY, After, Channel, FROM_START, Kind, Node, Operation, Schedule};
 use crate::error::ScheduleError;
 
-/// A schedule that grows by ranks.
+/// Builder of a [`Schedule`]; ranks are added in order.
 ///
 /// ```
 /// use goal::{After, Operation, RankBuilder, ScheduleBuilder};
@@ -30,7 +30,7 @@ pub struct ScheduleBuilder {
     ids: FxHashMap<Channel, u32>,
 }
 
-/// The operations and dependencies of one rank.
+/// Builder of one rank: its operations and dependencies.
 #[derive(Clone, Debug, Default)]
 pub struct RankBuilder {
     operations: Vec<Operation>,
@@ -42,7 +42,7 @@ impl RankBuilder {
     /// Adds an operation and returns its number.
     ///
     /// # Panics
-    /// Where the rank has 2^31 operations already.
+    /// Panics if the rank has 2^31 operations already.
     pub fn push(&mut self, operation: Operation) -> u32 {
         let number = self.operations.len() as u32;
         assert!(number < FROM_START, "a rank has at most 2^31 operations");
@@ -50,27 +50,27 @@ impl RankBuilder {
         number
     }
 
-    /// Makes an operation wait for the end or the start of another one.
+    /// Makes an operation depend on the end or the start of another one.
     ///
     /// # Panics
-    /// Where one of the two does not exist.
+    /// Panics if one of the two does not exist.
     pub fn depend(&mut self, operation: u32, on: u32, after: After) {
         let len = self.operations.len() as u32;
         assert!(operation < len && on < len, "operations {operation} and {on} of {len}");
         self.edges.push((on, if after == After::End { operation } else { operation | FROM_START }));
     }
 
-    /// Returns how many operations there are.
+    /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Returns whether there is no operation.
+    /// Returns true if there are no operations.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Forgets all operations and keeps the memory for the next rank.
+    /// Removes all operations and keeps the memory for the next rank.
     pub fn clear(&mut self) {
         self.operations.clear();
         self.edges.clear();
@@ -78,13 +78,13 @@ impl RankBuilder {
 }
 
 impl ScheduleBuilder {
-    /// Makes an empty schedule for so many ranks.
+    /// Makes a builder of a schedule of `ranks` ranks.
     pub fn new(ranks: u32) -> Self {
         let built = Built { first_node: vec![0], first_edge: vec![0], ..Built::default() };
         Self { ranks, built, ids: FxHashMap::default() }
     }
 
-    /// Returns the rank that is pushed next.
+    /// Returns the rank that the next push adds.
     pub fn next_rank(&self) -> u32 {
         (self.built.first_node.len() - 1) as u32
     }
@@ -92,7 +92,8 @@ impl ScheduleBuilder {
     /// Adds the next rank.
     ///
     /// # Errors
-    /// Where there are ranks enough, an operation names a rank that does not exist, or a table would have 2^32 entries.
+    /// Fails if all ranks are there already, an operation names a rank that does not exist, or a table would have 2^32
+    /// entries.
     pub fn push(&mut self, rank: &RankBuilder) -> Result<(), ScheduleError> {
         let number = self.next_rank();
         if number >= self.ranks {
@@ -137,7 +138,7 @@ impl ScheduleBuilder {
         }))
     }
 
-    /// Sorts the edges by the operation that they leave, and keeps the order of those that leave the same one.
+    /// Sorts the edges by the operation that they leave, by counting; keeps the order of those that leave the same one.
     fn push_edges(&mut self, first: usize, edges: &[(u32, u32)]) -> Result<(), ScheduleError> {
         let Built { nodes, first_edge, edges: sorted, .. } = &mut self.built;
         let nodes = &mut nodes[first..];
@@ -160,10 +161,10 @@ impl ScheduleBuilder {
         Ok(())
     }
 
-    /// Checks the whole and returns it.
+    /// Checks the schedule and returns it.
     ///
     /// # Errors
-    /// Where ranks are missing, or operations wait for each other in a circle.
+    /// Fails if ranks are missing or dependencies form a cycle.
     pub fn finish(mut self) -> Result<Schedule, ScheduleError> {
         let found = self.next_rank();
         if found != self.ranks {
@@ -175,7 +176,7 @@ impl ScheduleBuilder {
     }
 }
 
-/// Numbers the channels by their destination, so that those of a rank lie together.
+/// Renumbers the channels by destination, so that the channels of a rank are adjacent.
 fn sort_channels(built: &mut Built, ranks: u32) {
     let mut next = vec![0_u64; ranks as usize + 1];
     built.channels.iter().for_each(|channel| next[channel.destination as usize + 1] += 1);
@@ -202,7 +203,7 @@ fn sort_channels(built: &mut Built, ranks: u32) {
     }
 }
 
-/// Returns a number of entries where it fits an index.
+/// Returns a number of entries, checked to fit an index of 32 bits.
 fn count(len: usize, table: &'static str) -> Result<u32, ScheduleError> {
     u32::try_from(len)
         .ok()

@@ -1,4 +1,4 @@
-//! The tables of a schedule, in memory or mapped.
+//! Tables of a schedule, in memory or memory-mapped, and their checks.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use crate::archive::Mapped;
 use crate::error::ScheduleError;
 use crate::threads;
 
-/// Where the tables are.
+/// Owner of the tables.
 #[derive(Debug)]
 pub(crate) enum Storage {
     Built(Built),
     Mapped(Mapped),
 }
 
-/// Tables in memory.
+/// Tables in memory, as a builder fills them.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
     pub(crate) first_node: Vec<u64>,
@@ -25,15 +25,15 @@ pub(crate) struct Built {
     pub(crate) channels: Vec<Channel>,
 }
 
-/// The tables of a schedule.
+/// Borrowed tables of a schedule, in the form of compressed sparse rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tables<'a> {
-    /// For each rank the index of its first node; one more at the end.
+    /// Index of each rank's first node; one more at the end.
     pub(crate) first_node: &'a [u64],
-    /// For each rank the index of the first channel that leads to it; one more at the end.
+    /// Index of the first channel that leads to each rank; one more at the end.
     pub(crate) first_channel: &'a [u64],
     pub(crate) nodes: &'a [Node],
-    /// For each node the index of its first edge; one more at the end.
+    /// Index of each node's first edge; one more at the end.
     pub(crate) first_edge: &'a [u32],
     /// Indices of dependent nodes within the rank, with [`FROM_START`].
     pub(crate) edges: &'a [u32],
@@ -73,7 +73,7 @@ impl<'a> Tables<'a> {
         ends.map(move |ends| &edges[ends[0] as usize..ends[1] as usize])
     }
 
-    /// Returns how many operations ranks have.
+    /// Returns the number of operations of some ranks.
     pub(crate) fn operations(&self, ranks: &Range<u32>) -> usize {
         (self.first_node[ranks.end as usize] - self.first_node[ranks.start as usize]) as usize
     }
@@ -82,7 +82,7 @@ impl<'a> Tables<'a> {
         &self.nodes[self.range(rank)]
     }
 
-    /// Yields a rank's nodes, each with the edges that leave it.
+    /// Yields the nodes of a rank, each with the edges that leave it.
     #[inline]
     pub(crate) fn nodes_with_edges(
         &self,
@@ -112,8 +112,8 @@ impl<'a> Tables<'a> {
         Operation { kind, size: node.size, peer, tag, cpu: node.cpu, nic: node.nic }
     }
 
-    /// Checks that every index leads somewhere, and that no operations wait for each other, on so many threads at most; returns
-    /// how large the schedule and its operations are. What it finds first does not depend on the number of threads.
+    /// Checks that every index is in range and no dependencies form a cycle, on up to `threads` threads; returns the
+    /// sizes of the schedule and of its operations. The error it returns does not depend on the number of threads.
     pub(crate) fn check(&self, threads: usize) -> Result<(Extent, Sizes), ScheduleError> {
         partition(self.first_node, self.nodes.len(), "operations of ranks")?;
         partition(self.first_channel, self.channels.len(), "channels of ranks")?;
@@ -144,14 +144,15 @@ impl<'a> Tables<'a> {
         Ok((extent, sizes))
     }
 
-    /// Returns whether the index of the edges that leave ranks' operations rises to their end.
+    /// Returns true if the edge offsets of some ranks never decrease and end within the table of edges.
     fn is_edge_index(&self, ranks: &Range<u32>) -> bool {
         let [start, end] = [ranks.start, ranks.end].map(|rank| self.first_node[rank as usize] as usize);
         let own = &self.first_edge[start..=end];
         own.is_sorted() && own.last().is_some_and(|&end| end as usize <= self.edges.len())
     }
 
-    /// Checks ranks; returns how many processors and interfaces one of them has at most, and the sizes of their operations.
+    /// Checks some ranks; returns their largest numbers of processors and interfaces and the bounds of their
+    /// operations' sizes.
     fn measure(&self, ranks: Range<u32>) -> Result<([u32; 2], Sizes), ScheduleError> {
         let (mut resources, mut sizes) = ([1; 2], Sizes::default());
         for rank in ranks {
@@ -173,7 +174,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Checks a rank's nodes and edges, and that all of its operations can start once; measures them.
+    /// Checks the nodes and edges of a rank, and that each of its operations can start; adds their measurements.
     fn check_rank(
         &self,
         rank: u32,
@@ -205,11 +206,11 @@ impl<'a> Tables<'a> {
                 }
             }
         }
-        // Where all dependencies lead on, none lead in a circle.
+        // If all dependencies lead forward, there is no cycle.
         if leads_back { self.check_order(rank) } else { Ok(()) }
     }
 
-    /// Returns whether a node is one of this rank.
+    /// Returns true if a node is a valid operation of this rank.
     #[inline]
     fn fits(&self, rank: u32, node: &Node) -> bool {
         match (Kind::from_number(node.kind), self.channels.get(node.channel as usize)) {
@@ -220,7 +221,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Takes operations away as they become free, until none is left or the others wait for each other.
+    /// Checks that the dependencies of a rank have no cycle: removes operations in topological order (Kahn 1962).
     fn check_order(&self, rank: u32) -> Result<(), ScheduleError> {
         let first = self.first_node[rank as usize] as usize;
         let mut waits_for = vec![0_u32; self.nodes_of(rank).len()];
@@ -249,7 +250,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Checks an index of a table's parts.
+/// Checks offsets that divide a table: they start at 0, never decrease, and end at its length.
 fn partition(first: &[u64], len: usize, table: &'static str) -> Result<(), ScheduleError> {
     let good = first.first() == Some(&0) && first.last() == Some(&(len as u64)) && first.is_sorted();
     if good { Ok(()) } else { Err(ScheduleError::Table { table }) }

@@ -1,4 +1,4 @@
-//! Hosts: when their resources become idle, and what waits for them.
+//! Hosts of the ordered engine: idle times of their resources, and the lanes in which slots wait for them.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use super::pool::{List, Pool, Slot};
 use super::program::{Program, Ready};
 use crate::schedule::{Extent, Tables};
 
-/// What comes next at a host.
+/// Time and order of the next event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Next {
-    /// When \[ps\].
+    /// Start time of the event \[ps\].
     pub(crate) time: u64,
-    /// Its place in the order of creation.
+    /// Creation order, the tie-breaker.
     pub(crate) stamp: u64,
 }
 
-/// Nothing comes next.
+/// Marks a host without a next event.
 pub(crate) const NEVER: Next = Next { time: u64::MAX, stamp: u64::MAX };
 
-/// Bits of a word.
+/// Number of bits in a word.
 const BITS: usize = u64::BITS as usize;
 
-/// Returns the bit of a lane.
+/// Returns the bit of a lane, modulo 64.
 #[inline]
 fn bit(number: usize) -> u64 {
     1 << (number % BITS)
@@ -32,13 +32,13 @@ fn bit(number: usize) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) plan: Plan,
-    /// What waits in each lane of each host.
+    /// Slots that wait in each lane of each host.
     lanes: Vec<List>,
-    /// For each host a bit for each lane, modulo 64, in which something may wait.
+    /// Bit per lane of each host, modulo 64, set if something may wait there.
     occupied: Vec<u64>,
-    /// The arrivals of each lane of each host, where hosts have several processors.
+    /// Arrivals in each lane of each host, if hosts have several processors.
     arrivals: Vec<Arrivals>,
-    /// For each host when its resources become idle \[ps\].
+    /// Times at which the resources of each host become idle \[ps\].
     idle: Vec<u64>,
 }
 
@@ -56,14 +56,14 @@ impl Hosts {
         }
     }
 
-    /// Returns when the resources of a host become idle.
+    /// Returns the times at which the resources of a host become idle \[ps\].
     #[inline]
     fn times(&mut self, host: u32) -> &mut [u64] {
         let times = self.plan.times();
         &mut self.idle[host as usize * times..][..times]
     }
 
-    /// Occupies the processor of a lane until one time, and its interface, if it has one, until another.
+    /// Occupies the processor of a lane until `processor` and its interface, if it has one, until `interface` \[ps\].
     #[inline]
     pub(crate) fn occupy(&mut self, host: u32, lane: usize, processor: u64, interface: u64) {
         let [one, other] = self.plan.lanes[lane].idle;
@@ -72,7 +72,7 @@ impl Hosts {
         times[usize::from(one)] = processor;
     }
 
-    /// Keeps a processor, and an interface for sends, busy until a time at least.
+    /// Keeps a processor and a sending interface busy until at least `until` \[ps\].
     pub(crate) fn hold(&mut self, host: u32, cpu: u8, nic: u8, until: u64) {
         let cpus = self.plan.cpus;
         let times = self.times(host);
@@ -81,7 +81,7 @@ impl Hosts {
         }
     }
 
-    /// Puts a free operation into its lane.
+    /// Adds a ready operation to its lane.
     #[inline]
     pub(crate) fn free(
         &mut self,
@@ -104,8 +104,8 @@ impl Hosts {
         self.lanes[lane].push(slot, pool);
     }
 
-    /// Puts a message on its way to a host, to the processor and the interface with the numbers of the sender's; returns
-    /// whether it may be what comes next there.
+    /// Adds a message in flight to a host, for the processor and interface with the numbers of the sender's. Returns
+    /// true if it may be the next event there.
     #[inline]
     pub(crate) fn arrive(&mut self, host: u32, message: u32, pool: &mut Pool) -> bool {
         let Slot { time, stamp, sort, .. } = pool[message];
@@ -126,7 +126,7 @@ impl Hosts {
         host as usize * self.plan.lanes.len() + number
     }
 
-    /// Returns what comes next at a host, and in which lane.
+    /// Returns the next event of a host and its lane.
     #[inline]
     pub(crate) fn next(&mut self, host: u32, pool: &Pool) -> (Next, usize) {
         if !self.arrivals.is_empty() || self.plan.lanes.len() > BITS {
@@ -149,7 +149,7 @@ impl Hosts {
         first
     }
 
-    /// The same for hosts with many lanes or several processors.
+    /// Returns the same for hosts with more than 64 lanes or several processors.
     #[cold]
     fn next_of_many(&mut self, host: u32, pool: &Pool) -> (Next, usize) {
         let (count, times) = (self.plan.lanes.len(), self.plan.times());
@@ -179,7 +179,7 @@ impl Hosts {
         first
     }
 
-    /// Takes what comes next in a lane.
+    /// Removes and returns the next slot of a lane.
     #[inline]
     pub(crate) fn pop(&mut self, host: u32, number: usize, pool: &mut Pool) -> Option<u32> {
         let lane = self.lane(host, number);
@@ -193,25 +193,25 @@ impl Hosts {
         listed
     }
 
-    /// Returns when the last processor of a host becomes idle.
+    /// Returns the time at which the last processor of a host becomes idle \[ps\].
     pub(crate) fn end(&mut self, host: u32) -> u64 {
         let cpus = self.plan.cpus;
         self.times(host)[..cpus].iter().copied().max().unwrap_or(0)
     }
 }
 
-/// Messages on their way to a host with several processors. Time may run backwards there, and so the order of arrival is
-/// not that of stamps, in which those that have arrived get the resources.
+/// Arrivals at a host with several processors. Time may run backwards there, so the order of arrival differs from that
+/// of stamps, in which arrived messages get the resources.
 #[derive(Clone, Debug, Default)]
 struct Arrivals {
-    /// By time and stamp.
+    /// Messages in flight, by time and stamp.
     coming: BTreeSet<(u64, u64, u32)>,
-    /// By stamp: those that have found the resources busy.
+    /// Messages that have arrived and found the resources busy, by stamp.
     arrived: BTreeSet<(u64, u32)>,
 }
 
 impl Arrivals {
-    /// Moves what arrives before the resources become idle, and returns what comes next.
+    /// Moves messages that arrive before the resources become idle to the arrived ones; returns the next event.
     fn next(&mut self, idle: u64) -> Option<Next> {
         while let Some(&(time, stamp, node)) = self.coming.first().filter(|(time, ..)| *time <= idle) {
             self.coming.remove(&(time, stamp, node));
@@ -221,7 +221,7 @@ impl Arrivals {
         self.arrived.first().map(|&(stamp, _)| Next { time: idle, stamp }).or(coming)
     }
 
-    /// Takes what comes next.
+    /// Removes and returns the next message.
     fn pop(&mut self) -> Option<u32> {
         let arrived = self.arrived.pop_first().map(|(_, node)| node);
         arrived.or_else(|| self.coming.pop_first().map(|(.., node)| node))

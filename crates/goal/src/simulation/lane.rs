@@ -1,19 +1,20 @@
-//! Lanes: what waits for the same resources of a host, in the order in which it gets them.
+//! Lanes: queues of slots that wait for the same resources of a host.
 //!
-//! LogGOPSim keeps everything in one priority queue, and puts whatever finds its processor or interface busy back with the
-//! time at which that becomes idle. Whoever waits for the same resources then comes up again in the order of stamps, and
-//! all but one go back. A lane keeps them in that order, and only its head has a time: the later one of its own and the
-//! resources'. That gives the same sequence because the times at which resources become idle never decrease.
+//! LogGOPSim keeps all events in one priority queue, and reinserts an event that finds its processor or interface busy
+//! with the time at which that becomes idle. The events that wait for the same resources then reappear in stamp order,
+//! and all but one are reinserted again. A lane keeps them in that order, and only its head has a time: the later of
+//! its own and the resources'. The sequence is the same because the times at which resources become idle never
+//! decrease.
 
 use crate::schedule::{Extent, Kind, Node, Tables};
 
-/// What a lane holds.
+/// Kind of the slots in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Send,
     Receive,
     Calculate,
-    /// Messages on their way to the host.
+    /// Messages in flight to the host.
     Arrive,
 }
 
@@ -23,24 +24,24 @@ pub(crate) struct Lane {
     pub(crate) what: What,
     pub(crate) cpu: u8,
     pub(crate) nic: u8,
-    /// Where it stands among the times of a host when the processor and the interface become idle; of a receive, which
-    /// waits for neither, the place of a time that is always 0.
+    /// Indices of its processor's and interface's idle times among those of a host. A lane of receives, which wait for
+    /// neither, has the index of a time that is always 0.
     pub(crate) idle: [u16; 2],
 }
 
 impl Lane {
-    /// Returns when both of its resources are idle, from the times of its host.
+    /// Returns the time at which both of its resources are idle, from the idle times of its host \[ps\].
     #[inline]
     pub(crate) fn idle(&self, times: &[u64]) -> u64 {
         times[usize::from(self.idle[0])].max(times[usize::from(self.idle[1])])
     }
 }
 
-/// The lanes that a host has: one for each combination that occurs anywhere.
+/// Lanes of a host: one for each combination of kind, processor and interface that occurs at any host.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) lanes: Vec<Lane>,
-    /// Number of the lane by kind, processor and interface.
+    /// Lane by kind, processor and interface.
     numbers: Vec<u32>,
     pub(crate) cpus: usize,
     pub(crate) nics: usize,
@@ -48,12 +49,12 @@ pub(crate) struct Plan {
 
 const NONE: u32 = u32::MAX;
 
-/// The lanes of the first processor and interface by the number of an operation's kind.
+/// Lanes of the first processor and interface, by the number of an operation's kind.
 const FIRST: [u32; 4] = [NONE, 0, 2, 3];
 
 impl Plan {
-    /// Finds the lanes of a schedule. Those of the first processor and interface come first: send, arrival, receive,
-    /// computation.
+    /// Finds the lanes of a schedule. The lanes of the first processor and interface come first: send, arrival,
+    /// receive, computation.
     pub(crate) fn new(tables: &Tables<'_>, extent: &Extent) -> Self {
         let (cpus, nics) = (extent.cpus as usize, extent.nics as usize);
         let mut plan = Self { lanes: Vec::new(), numbers: vec![NONE; 3 * cpus * nics], cpus, nics };
@@ -64,7 +65,8 @@ impl Plan {
         plan
     }
 
-    /// Adds the lane of an operation, unless there is one; behind that of a send the one in which its message arrives.
+    /// Adds the lane of an operation, unless it exists; a lane of sends is followed by the one in which their messages
+    /// arrive.
     fn add(&mut self, kind: Kind, cpu: u8, nic: u8) {
         let index = self.index(kind, cpu, nic);
         if self.numbers[index] != NONE {
@@ -86,29 +88,30 @@ impl Plan {
         }
     }
 
-    /// Returns how many times a host has: of processors, of interfaces for sends and for receives, and one that is 0.
+    /// Returns the number of idle times per host: of processors, of interfaces for sends and for receives, and one that
+    /// is always 0.
     pub(crate) fn times(&self) -> usize {
         self.cpus + 2 * self.nics + 1
     }
 
-    /// Returns where the number of a lane stands; only sends and arrivals differ by interface.
+    /// Returns the index of a lane's number; only sends and arrivals differ by interface.
     #[inline]
     fn index(&self, kind: Kind, cpu: u8, nic: u8) -> usize {
         let nic = if kind == Kind::Send { usize::from(nic) } else { 0 };
         ((kind as usize - 1) * self.cpus + usize::from(cpu)) * self.nics + nic
     }
 
-    /// Returns the lane of sends by a processor and an interface, if there is one.
+    /// Returns the lane of sends on a processor and an interface, if it exists.
     pub(crate) fn send_lane(&self, cpu: u8, nic: u8) -> Option<usize> {
         let number = self.numbers[self.index(Kind::Send, cpu, nic)];
         (number != NONE).then_some(number as usize)
     }
 
-    /// Returns the number of an operation's lane.
+    /// Returns the lane of an operation.
     #[inline]
     pub(crate) fn number(&self, node: &Node) -> u32 {
         match self.numbers.len() {
-            // One for each kind: those of the first processor and interface.
+            // One lane for each kind: those of the first processor and interface.
             3 => FIRST[usize::from(node.kind & 3)],
             _ => self.numbers[self.index(node.kind(), node.cpu, node.nic)],
         }

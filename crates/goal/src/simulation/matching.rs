@@ -1,8 +1,9 @@
-//! Matching: which receive takes which message.
+//! Message matching: posted receives against arrived messages.
 //!
-//! A message takes the first posted receive that fits, a receive the first arrived message. Where nothing is left open
-//! that is a queue per channel, of receives or of messages, never of both. At a host where a receive leaves source or tag
-//! open, or a message matches any tag, two lists are searched instead.
+//! A message matches the first posted receive that fits, a receive the first unexpected message. Without wildcards each
+//! channel has one queue, of posted receives or of unexpected messages, never of both. A host where a receive has a
+//! wildcard (any source or any tag) or a message matches any tag has a posted-receive list and an unexpected-message
+//! list instead, which are searched.
 
 use std::ops::Range;
 
@@ -13,23 +14,23 @@ use super::pool::{List, Pool};
 use super::{NAMED, Unmatched};
 use crate::schedule::{ANY, Channel, Kind, Tables};
 
-/// What waits at hosts for its counterpart.
+/// Posted receives and unexpected messages of some hosts.
 #[derive(Debug)]
 pub(crate) struct Matching<'a> {
     tables: Tables<'a>,
     ranks: Range<u32>,
-    /// The first channel that leads to these hosts.
+    /// First channel that leads to these hosts.
     first: u32,
     channels: Box<[Waiting]>,
-    /// The lists of the hosts that have some; none at all where no host has some.
+    /// Lists of the hosts with wildcards; empty if no host has any.
     open: Vec<Option<Box<Lists>>>,
 }
 
-/// What waits in a channel, and where that leads.
+/// Queue of a channel, with the channel's ends.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Waiting {
-    /// Receives or messages.
+    /// Posted receives or unexpected messages.
     list: List,
     source: u32,
     destination: u32,
@@ -41,17 +42,17 @@ struct Lists {
     messages: Vec<u32>,
 }
 
-/// What is left at the end.
+/// Unmatched receives and messages at the end of a simulation.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     pub(crate) receives: u64,
     pub(crate) messages: u64,
-    /// The first ones.
+    /// The first few of them.
     pub(crate) named: Vec<Unmatched>,
 }
 
 impl<'a> Matching<'a> {
-    /// Makes that of some of the ranks.
+    /// Makes the matching state of some of the ranks.
     pub(crate) fn new(tables: Tables<'a>, ranks: Range<u32>) -> Self {
         let own = |rank| &tables.channels[channels_to(&tables, &(rank..rank + 1))];
         let lists = |rank| own(rank).iter().any(Channel::is_open).then(Box::<Lists>::default);
@@ -66,19 +67,19 @@ impl<'a> Matching<'a> {
         Self { tables, ranks, first: range.start as u32, channels, open }
     }
 
-    /// Returns where what waits in a channel stands.
+    /// Returns the index of a channel's queue; out of range for channels to other hosts.
     #[inline]
     fn place(&self, channel: u32) -> usize {
         channel.wrapping_sub(self.first) as usize
     }
 
-    /// Returns the rank from which the messages of a channel to these hosts come; it is that of all sends in a channel.
+    /// Returns the source of a channel to these hosts; it is that of all sends in the channel.
     #[inline]
     pub(crate) fn source(&self, channel: u32) -> u32 {
         self.channels[self.place(channel)].source
     }
 
-    /// Returns the rank to which the messages of a channel go, of any host.
+    /// Returns the destination of any channel.
     #[inline]
     pub(crate) fn destination(&self, channel: u32) -> u32 {
         match self.channels.get(self.place(channel)) {
@@ -87,19 +88,19 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the rank to which the messages of a channel go, if that is one of these hosts; computations have no channel.
+    /// Returns the destination of a channel if that is one of these hosts; computations have no channel.
     #[inline]
     pub(crate) fn leads_to(&self, channel: u32) -> Option<u32> {
         self.channels.get(self.place(channel)).map(|waiting| waiting.destination)
     }
 
-    /// Takes the receive that takes a message of a channel, if one waits.
+    /// Removes and returns the posted receive that matches a message of a channel, if there is one.
     #[inline]
     pub(crate) fn receive_for(&mut self, pool: &mut Pool, host: u32, channel: u32) -> Option<u32> {
         self.take(pool, host, channel, Kind::Receive)
     }
 
-    /// Takes the message that a receive of a channel takes, if one waits.
+    /// Removes and returns the unexpected message that matches a receive of a channel, if there is one.
     #[inline]
     pub(crate) fn message_for(&mut self, pool: &mut Pool, host: u32, channel: u32) -> Option<u32> {
         self.take(pool, host, channel, Kind::Send)
@@ -121,7 +122,7 @@ impl<'a> Matching<'a> {
         if is_there { waiting.pop(pool) } else { None }
     }
 
-    /// Lets a receive or message wait, for which there is nothing.
+    /// Adds a receive to the posted ones, or a message to the unexpected ones.
     #[inline]
     pub(crate) fn wait(&mut self, pool: &mut Pool, host: u32, slot: u32) {
         if self.has_lists(host) {
@@ -149,13 +150,13 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Returns the receives or the messages that wait at a host that has lists.
+    /// Returns the posted receives or the unexpected messages of a host with lists.
     fn list(&mut self, host: u32, kind: Kind) -> Option<&mut Vec<u32>> {
         let lists = self.open.get_mut((host - self.ranks.start) as usize)?.as_mut()?;
         Some(if kind == Kind::Receive { &mut lists.receives } else { &mut lists.messages })
     }
 
-    /// Adds the receives and messages that wait, host after host.
+    /// Adds the unmatched receives and messages to `left`, host after host.
     pub(crate) fn add_left(&self, pool: &Pool, left: &mut Left) {
         let mut add = |slot: u32| {
             let node = pool[slot].node;
@@ -177,7 +178,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Returns the channels that lead to ranks.
+/// Returns the channels that lead to some ranks.
 fn channels_to(tables: &Tables<'_>, ranks: &Range<u32>) -> Range<usize> {
     tables.first_channel[ranks.start as usize] as usize..tables.first_channel[ranks.end as usize] as usize
 }

@@ -1,4 +1,4 @@
-//! The ordered engine: everything happens in the order of time, and of creation where times are equal.
+//! The ordered engine: events in the order of time, ties in the order of creation.
 
 use super::host::{NEVER, Next};
 use super::lane::{Lane, What};
@@ -17,11 +17,11 @@ pub(crate) struct Ordered<'a> {
     hosts: Hosts,
     matching: Matching<'a>,
     pool: Pool,
-    /// What comes next at each host, and in which lane, as it stands in the queue.
+    /// Next event of each host and its lane, as in the event queue.
     queued: Vec<(Next, usize)>,
     queue: Queue,
     stamp: u64,
-    /// Operations that the current event has made free, at its host and at the host whose message it has taken.
+    /// Operations that the current event has freed, at its host and at the host whose message was received.
     freed: Vec<Freed>,
     freed_elsewhere: Vec<Freed>,
     outcome: Outcome,
@@ -49,7 +49,7 @@ impl<'a> Ordered<'a> {
     pub(crate) fn run(mut self) -> Result<Outcome, SimulationError> {
         self.free_roots();
         while let Some((next, host)) = self.queue.pop() {
-            // What came earlier was queued as well: this entry is outdated.
+            // The host's next event has changed since: this entry is outdated (lazy deletion).
             if self.queued[host as usize].0 != next {
                 continue;
             }
@@ -65,7 +65,7 @@ impl<'a> Ordered<'a> {
         finish(self.program.tables.nodes.len(), self.program.begun, left, self.outcome)
     }
 
-    /// Frees all operations that wait for nothing.
+    /// Adds all operations without dependencies to the lanes.
     fn free_roots(&mut self) {
         for host in 0..self.program.tables.ranks() {
             self.program.begin(host, &mut self.freed);
@@ -74,7 +74,7 @@ impl<'a> Ordered<'a> {
         }
     }
 
-    /// Does what comes next at a host.
+    /// Processes the next event of a host.
     #[inline]
     fn step(&mut self, host: u32) {
         let (Next { time, .. }, lane) = self.queued[host as usize];
@@ -86,6 +86,7 @@ impl<'a> Ordered<'a> {
             What::Arrive => self.arrive(host, lane, slot, time),
         };
         match released {
+            // Freed operations get their stamps in the order of ranks, as in LogGOPSim.
             Some(source) if source < host => {
                 self.release(source, true);
                 self.release(host, false);
@@ -140,7 +141,7 @@ impl<'a> Ordered<'a> {
             self.matching.wait(&mut self.pool, host, place);
             return None;
         };
-        // LogGOPSim holds the sender's resources that have the receive's numbers here, not those of the send.
+        // LogGOPSim blocks the sender's resources with the numbers of the receive here, not those of the send.
         let resources = self.program.tables.nodes[slot.node as usize];
         let released = self.taken(host, message, place, time, (resources.cpu, resources.nic));
         self.ended(first, &slot);
@@ -161,7 +162,8 @@ impl<'a> Ordered<'a> {
         released
     }
 
-    /// Ends the send of a message that waited for its receive; returns its host if that is another one.
+    /// Completes a receive; if the message is rendezvous, ends its send and returns the sending host unless that is
+    /// `host`.
     fn taken(
         &mut self,
         host: u32,
@@ -187,14 +189,14 @@ impl<'a> Ordered<'a> {
         (source != host).then_some(source)
     }
 
-    /// Adds what the end of an operation frees at the current host.
+    /// Adds the operations that the end of an operation frees at the current host.
     #[inline]
     fn ended(&mut self, first: u32, slot: &Slot) {
         let only = self.program.ended(first, slot, &mut self.freed);
         self.program.add(only, &mut self.freed);
     }
 
-    /// Puts what has become free into the lanes of its host.
+    /// Adds freed operations to the lanes of their host, with new stamps.
     #[inline]
     fn release(&mut self, host: u32, elsewhere: bool) {
         let freed = if elsewhere { &mut self.freed_elsewhere } else { &mut self.freed };
@@ -208,7 +210,7 @@ impl<'a> Ordered<'a> {
         }
     }
 
-    /// Tells the queue what comes next at a host, if that has changed.
+    /// Updates the event queue if the next event of a host has changed.
     #[inline]
     fn requeue(&mut self, host: u32) {
         let next = self.hosts.next(host, &self.pool);

@@ -1,34 +1,34 @@
-//! What waits: operations that are free, and messages under way.
+//! Pool of slots: ready operations, and messages in flight or waiting.
 //!
-//! Of a schedule's operations only a few are free at a time. They alone have a place with all that changes, which is
-//! given on to the next ones while it is still in the caches; the schedule itself is only read.
+//! Only a few operations of a schedule are ready at a time. Only these have a slot with their mutable state, which is
+//! reused for the next ones while it is still in the caches; the schedule itself is only read.
 
 use super::memory::growing_table;
 use super::program::Sort;
 
-/// An operation that is free, or the message that a send has become.
+/// A ready operation, or the message that a send has become.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Slot {
-    /// The earliest time at which it happens, of a message that at which it arrives \[ps\].
+    /// Earliest start time of an operation, arrival time of a message \[ps\].
     pub(crate) time: u64,
-    /// Its place in the order of creation.
+    /// Creation order, the tie-breaker between events at equal times.
     pub(crate) stamp: u64,
     /// Length of a message \[B\] or of a computation \[ps\].
     pub(crate) size: u64,
-    /// The operation; of a message its send.
+    /// Index of the operation, or of the send of a message.
     pub(crate) node: u32,
     pub(crate) channel: u32,
-    /// What stands behind it in the list in which it waits: one more than its index, or 0; anything while it is in none.
+    /// Next slot in its queue or stack: one more than its id, or 0; meaningless while it is in none.
     pub(super) behind: u32,
     pub(crate) sort: Sort,
-    /// The only edge that leaves the operation, of several their place.
+    /// The only edge that leaves the operation, packed; or the index of the first of several.
     pub(super) edge: u32,
 }
 
 const _: () = assert!(size_of::<Slot>() == 48);
 
-/// The ends of a list of slots that stand behind each other; both are one more than an index, or 0.
+/// FIFO queue of slots, linked through the slots: first and last, each one more than a slot id, or 0.
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct List {
@@ -43,7 +43,7 @@ impl List {
         self.first.checked_sub(1)
     }
 
-    /// Adds a slot that is in no list.
+    /// Adds a slot that is in no queue.
     #[inline]
     pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
         pool.slots[slot as usize].behind = 0;
@@ -54,46 +54,46 @@ impl List {
         self.last = slot + 1;
     }
 
-    /// Takes the first slot.
+    /// Removes and returns the first slot.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let slot = self.first()?;
-        // The end is of no interest while there is no first one. Nothing is written to the slot: whoever takes it reads all of it
-        // next, and would wait until that has reached the cache.
+        // `last` is ignored while the queue is empty. The slot itself is not written: its next owner reads all of it at
+        // once, and a load that only partly overlaps a pending store would stall.
         self.first = pool.slots[slot as usize].behind;
         Some(slot)
     }
 
-    /// Yields all slots.
+    /// Yields all slots in order.
     pub(crate) fn iter(self, pool: &Pool) -> impl Iterator<Item = u32> {
         std::iter::successors(self.first(), |&slot| pool.slots[slot as usize].behind.checked_sub(1))
     }
 }
 
-/// Slots of which the last one comes first: one more than its index, or 0.
+/// LIFO stack of slots: one more than the id of the top slot, or 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stack(u32);
 
 impl Stack {
-    /// Returns the last slot.
+    /// Returns the top slot.
     #[inline]
     pub(crate) fn last(self) -> Option<u32> {
         self.0.checked_sub(1)
     }
 
-    /// Returns the slot, if there is one and no other.
+    /// Returns the slot if there is exactly one.
     #[inline]
     pub(crate) fn only(self, pool: &Pool) -> Option<u32> {
         self.last().filter(|&slot| pool.slots[slot as usize].behind == 0)
     }
 
-    /// Adds a slot that is in no list.
+    /// Adds a slot that is in no queue.
     #[inline]
     pub(crate) fn push(&mut self, slot: u32, pool: &mut Pool) {
         pool.slots[slot as usize].behind = std::mem::replace(&mut self.0, slot + 1);
     }
 
-    /// Takes the last slot.
+    /// Removes and returns the top slot.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let slot = self.last()?;
@@ -102,15 +102,15 @@ impl Stack {
     }
 }
 
-/// All slots.
+/// Pool of all slots, with a free list.
 #[derive(Debug)]
 pub(crate) struct Pool {
     slots: Vec<Slot>,
-    /// Slots that may be taken. Taking one does not read it: in large schedules it is hardly ever in the caches.
+    /// Free list. Slots are reused without being read: in large schedules they are hardly ever in the caches.
     spare: Vec<u32>,
 }
 
-/// Makes room for so many slots, as thousands of hosts have free at a time.
+/// Initial capacity: the number of slots that thousands of hosts use at a time.
 const USUAL: usize = 1 << 17;
 
 impl Pool {
@@ -118,9 +118,9 @@ impl Pool {
         Self { slots: growing_table(USUAL), spare: Vec::new() }
     }
 
-    /// Takes a slot.
+    /// Adds a slot and returns its id.
     ///
-    /// There are never more than operations, whose number fits 32 bits.
+    /// There are never more slots than operations, whose number fits 32 bits.
     #[inline]
     pub(crate) fn take(&mut self, slot: Slot) -> u32 {
         match self.spare.pop() {
@@ -135,12 +135,12 @@ impl Pool {
         }
     }
 
-    /// Yields the stamps of all slots.
+    /// Yields the stamps of all slots, free ones included.
     pub(crate) fn stamps(&mut self) -> impl Iterator<Item = &mut u64> {
         self.slots.iter_mut().map(|slot| &mut slot.stamp)
     }
 
-    /// Gives a slot back that is in no list.
+    /// Removes a slot that is in no queue.
     #[inline]
     pub(crate) fn give(&mut self, place: u32) {
         self.spare.push(place);

@@ -1,4 +1,4 @@
-//! The operations as they run: what waits for them, and when they become free.
+//! Dependency tracking: counts the open dependencies of operations and finds those that become ready.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::parameters::NANOSECOND;
 use crate::schedule::{FROM_START, Kind, Tables};
 use crate::threads;
 
-/// What an operation is: bits 0 and 1 are the kind, bit 2 says whether something waits for its start, bits 3 and 4
-/// say what edges leave it as in [`Links`], the others are the number of its lane.
+/// Attributes of an operation, packed: bits 0 and 1 are the kind, bit 2 is set if an edge leaves its start, bits 3 and
+/// 4 are its out-degree as in [`DependencyState`], the others are the number of its lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sort(u32);
 
@@ -26,7 +26,7 @@ impl Sort {
         (self.0 & 3) as u8
     }
 
-    /// Returns the number of its lane; the message of a send arrives in the next one.
+    /// Returns its lane; the message of a send arrives in the next one.
     #[inline]
     pub(crate) fn lane(self) -> usize {
         (self.0 >> 5) as usize
@@ -43,14 +43,14 @@ impl Sort {
     }
 }
 
-/// An operation that has become free.
+/// A ready operation with its sort key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freed {
     pub(crate) node: u32,
     kind: u8,
 }
 
-/// The only operation that has become free, with what is known of it by then.
+/// A ready operation with its dependency state, which is at hand when it becomes ready alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) node: u32,
@@ -64,21 +64,21 @@ impl Keyed for Freed {
     }
 }
 
-/// What becomes of an operation before it is free, and after it: bits 0 to 7 count dependencies that are still open, bits 8 and
-/// 9 say what edges leave it, the others are a [`Near`] edge.
+/// Dependency state of an operation, packed: bits 0 to 7 count open dependencies, bits 8 and 9 are the class of its
+/// out-degree, the others are a [`NearEdge`].
 ///
-/// All operations have theirs in memory, from the beginning: each byte counts.
+/// Every operation has one from the beginning, so each byte counts.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
 struct Links(u32);
 
-/// What edges leave an operation: none, one that is [`Near`], or those that the schedule has.
+/// Classes of out-degree: none, one [`NearEdge`], or any edges, which are then read from the schedule.
 const NONE: u32 = 0;
 const ONE: u32 = 1;
 const SEVERAL: u32 = 2;
 
 impl Links {
-    /// The most open dependencies that are counted here; in debug builds far fewer, so that tests count beyond.
+    /// Largest number of open dependencies that is counted here; small in debug builds, so that tests exceed it.
     const MOST_OPEN: u32 = if cfg!(debug_assertions) { 2 } else { u8::MAX as u32 };
 
     fn new(index: u32, edges: &[u32]) -> Self {
@@ -106,68 +106,69 @@ impl Links {
     }
 }
 
-/// An edge to an operation that is not far from the one that it leaves: how much further that is, from a bias on, and above that
-/// whether it leaves the start.
+/// An edge to a nearby operation, packed: the distance to it plus a bias, and above that a bit that is set if the edge
+/// leaves the start.
 #[derive(Clone, Copy, Debug)]
 struct Near(u32);
 
 impl Near {
-    /// The bits of a distance; in debug builds far fewer than there is room for, so that tests have longer ones.
+    /// Number of bits of a distance; small in debug builds, so that tests exceed it.
     const BITS: u32 = if cfg!(debug_assertions) { 4 } else { 21 };
     const BIAS: u32 = 1 << (Self::BITS - 1);
 
-    /// Makes that of an edge from an operation, if it is not far.
+    /// Packs an edge from operation `index`, unless it is too long.
     fn new(index: u32, edge: u32) -> Option<Self> {
         let distance = (edge & !FROM_START).wrapping_sub(index).wrapping_add(Self::BIAS);
         let starts = u32::from(edge & FROM_START != 0) << Self::BITS;
         (distance < 1 << Self::BITS).then_some(Self(distance | starts))
     }
 
-    /// Returns where the edge leads from an operation.
+    /// Returns the operation to which the edge leads from `node`.
     #[inline]
     fn dependent(self, node: u32) -> u32 {
         let distance = self.0 & ((1 << Self::BITS) - 1);
         node.wrapping_add(distance).wrapping_sub(Self::BIAS)
     }
 
-    /// Returns what marks the edge: [`FROM_START`], or 0.
+    /// Returns [`FROM_START`] if the edge leaves the start, else 0.
     #[inline]
     fn from(self) -> u32 {
         self.0 >> Self::BITS << FROM_START.trailing_zeros()
     }
 }
 
-/// What a size is multiplied by, by the number of the operation's kind: bytes stay, computations become picoseconds.
+/// Factor from sizes in schedules to sizes in slots, by the number of the kind: bytes stay, computations become
+/// picoseconds.
 const UNITS: [u64; 4] = {
     let mut units = [1; 4];
     units[Kind::Calculate as usize] = NANOSECOND;
     units
 };
 
-/// Where an operation becomes free, what lies so many behind it is fetched into the caches, since operations mostly follow each other;
-/// not where hosts are so many that it would not stay there.
+/// Prefetch distance: operations mostly follow each other, so the one that lies this far ahead of a ready operation is
+/// prefetched, unless hosts are so many that it would be evicted before its use.
 const AHEAD: usize = 8;
 
-/// What so many hosts need for their next operations stays in the caches between their turns.
+/// Largest number of hosts whose next operations stay in the caches between their turns.
 pub(super) const CACHED: usize = 2048;
 
-/// The operations of hosts. They are read where they are mapped. What is needed beside them lies in large pages: hosts take
-/// turns, and each access is to another page.
+/// Dependency state of the operations of some hosts. Operations are read from the mapped schedule; the state beside
+/// them lies in huge pages, since hosts run in turns and each access is to another page.
 #[derive(Debug)]
 pub(crate) struct Program<'a> {
     pub(crate) tables: Tables<'a>,
-    /// The first operation of these hosts.
+    /// First operation of these hosts.
     first: u32,
     links: Box<[Links]>,
-    /// How many dependencies are open beside those that [`Links`] count.
+    /// Open dependencies beyond those that [`DependencyState`] counts.
     more_open: FxHashMap<u32, u32>,
     reads_ahead: bool,
-    /// Operations that have started.
+    /// Number of operations that have started.
     pub(crate) begun: u64,
 }
 
 impl<'a> Program<'a> {
-    /// Makes those of some of the ranks, and counts their dependencies on so many threads at most.
+    /// Makes the state of some of the ranks; counts their dependencies on up to `threads` threads.
     pub(crate) fn new(tables: Tables<'a>, ranks: &Range<u32>, threads: usize) -> Self {
         let mut links: Box<[Links]> = table(tables.operations(ranks));
         let mut rest = &mut *links;
@@ -187,13 +188,13 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Returns where what becomes of an operation stands.
+    /// Returns the index of an operation's state.
     #[inline]
     fn place(&self, node: u32) -> usize {
         node.wrapping_sub(self.first) as usize
     }
 
-    /// Adds the operations of a host that wait for nothing, before any of them has started.
+    /// Adds the operations of a host without dependencies to `freed`, before any operation has started.
     pub(crate) fn begin(&self, host: u32, freed: &mut Vec<Freed>) {
         let own = self.tables.range(host);
         let links = &self.links[self.place(own.start as u32)..];
@@ -208,13 +209,13 @@ impl<'a> Program<'a> {
         self.tables.first_node[host as usize] as u32
     }
 
-    /// Returns an operation that is free as one of which nothing else is known.
+    /// Returns a ready operation with its dependency state.
     #[inline]
     pub(crate) fn ready(&self, Freed { node, .. }: Freed) -> Ready {
         Ready { node, links: self.links[self.place(node)] }
     }
 
-    /// Adds an operation that has become free, if there is one, to others.
+    /// Adds a ready operation, if there is one, to `freed`.
     #[inline]
     pub(crate) fn add(&self, ready: Option<Ready>, freed: &mut Vec<Freed>) {
         freed.extend(
@@ -222,8 +223,8 @@ impl<'a> Program<'a> {
         );
     }
 
-    /// Makes a slot for an operation that is free.
-    // A call of this and of `ended` takes as long as what they do.
+    /// Makes a slot for a ready operation.
+    // A call of this or of `resolve_end` would take as long as its body.
     #[inline(always)]
     pub(crate) fn slot(&self, Ready { node, links }: Ready, plan: &Plan, time: u64, stamp: u64) -> Slot {
         let operation = &self.tables.nodes[node as usize];
@@ -234,16 +235,18 @@ impl<'a> Program<'a> {
         let leaving = links.leaving();
         let flags = u32::from(operation.has_start_edges != 0) << 2 | leaving << 3;
         let sort = Sort(u32::from(operation.kind) | flags | plan.number(operation) << 5);
-        // Kinds come in no order that a branch could foresee.
+        // A table instead of a branch, since the order of kinds is unpredictable.
         let size = operation.size * UNITS[usize::from(operation.kind & 3)];
         let edge = if leaving == SEVERAL { self.tables.first_edge[node as usize] } else { links.near().0 };
         Slot { time, stamp, size, node, channel: operation.channel, behind: 0, sort, edge }
     }
 
-    /// Reads what an operation at a host with this first operation will need when it ends.
+    /// Reads the memory that an operation of the host with first operation `first` will need when it ends; returns a
+    /// value that depends on all reads.
     #[inline]
     pub(crate) fn read(&self, first: u32, slot: &Slot) -> u32 {
-        // What a message frees is known when it meets its receive; what is read for it here may be anything.
+        // For a message, the operations that it frees are known only when it matches its receive; the values read here
+        // may then be arbitrary.
         let [one, other] = match slot.sort.leaving() {
             SEVERAL => match self.several(slot) {
                 [one, .., other] => [one, other].map(|edge| first + (edge & !FROM_START)),
@@ -258,7 +261,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Counts the start of an operation, and adds what it frees.
+    /// Counts the start of an operation and adds the operations that it frees.
     #[inline]
     pub(crate) fn started(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) {
         self.begun += 1;
@@ -267,7 +270,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Returns the operation that the end of another one frees, if it can be only one, or adds what it frees.
+    /// Resolves the end of an operation: returns the operation it frees if there can be only one, else adds those it
+    /// frees to `freed`.
     #[inline(always)]
     pub(crate) fn ended(&mut self, first: u32, slot: &Slot, freed: &mut Vec<Freed>) -> Option<Ready> {
         match slot.sort.leaving() {
@@ -296,7 +300,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Returns the edges that leave the operation of a slot, of which the slot has the place.
+    /// Returns the edges that leave the operation of a slot with several.
     #[inline]
     fn several(&self, slot: &Slot) -> &'a [u32] {
         &self.tables.edges[slot.edge as usize..self.tables.first_edge[slot.node as usize + 1] as usize]
@@ -308,11 +312,12 @@ impl<'a> Program<'a> {
         (near.from() == from).then(|| self.resolve_one(near.dependent(slot.node))).flatten()
     }
 
-    /// Counts one dependency of an operation less; returns it if that frees it.
+    /// Decrements the open dependencies of an operation; returns it if it becomes ready.
     #[inline]
     fn resolve_one(&mut self, node: u32) -> Option<Ready> {
         let place = self.place(node);
         let links = &mut self.links[place];
+        // A saturated counter stays at its maximum until the overflow count is used up.
         if links.open() == Links::MOST_OPEN && take_one(&mut self.more_open, node) {
             return None;
         }
@@ -321,7 +326,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Counts the dependencies of ranks' operations; returns what [`Links`] do not count.
+/// Counts the dependencies of operations; returns the part that [`DependencyState`] cannot count.
 fn count(tables: &Tables<'_>, ranks: Range<u32>, links: &mut [Links]) -> FxHashMap<u32, u32> {
     let mut more_open = FxHashMap::default();
     let mut rest = links;
@@ -345,7 +350,7 @@ fn count(tables: &Tables<'_>, ranks: Range<u32>, links: &mut [Links]) -> FxHashM
     more_open
 }
 
-/// Counts one less, if there is one.
+/// Decrements the count of an operation; returns false if it has none.
 #[cold]
 fn take_one(counts: &mut FxHashMap<u32, u32>, node: u32) -> bool {
     match counts.get_mut(&node) {

@@ -1,11 +1,11 @@
-//! The queue of hosts by what comes next at them.
+//! Event queue of the ordered engine: one entry per change of a host's next event.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::host::Next;
 
-/// Hosts in the order of time and stamp.
+/// Hosts ordered by the time and stamp of their next event; entries may be outdated.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     heap: BinaryHeap<Reverse<(Next, u32)>>,

@@ -1,22 +1,25 @@
-//! The engine without a queue: host after host, window after window.
+//! The windowed engine: conservative simulation of hosts in windows of the lookahead o + L.
 //!
-//! A message arrives o + L after its send started. In a window of that length no host can learn of what another one does
-//! in it, so each host runs alone, from the first to the last of its events in the window (Chandy and Misra 1979 called
-//! this lookahead; windows are those of Lubachevsky's bounded lag, 1989). A window starts with each day, a part of its
-//! length, at the first event of which a host is visited: so it runs nearly as far as o + L each time. Days of a few hosts
-//! are so short that mostly one of them is visited, and a tree tells which; those of many are kept in a calendar. What is left
-//! is the order of what happens at one host at one time, which LogGOPSim takes from stamps that it gives out in the order of all
-//! events everywhere. Here an event that creates something becomes a record, and a stamp is the number of the record and
-//! that within it; which one comes first is found from records where it matters.
+//! A message arrives o + L after its send started. Within a window of that length no host can affect another one, so
+//! each host runs alone, from the first to the last of its events in the window (lookahead: Chandy and Misra 1979;
+//! windows: Lubachevsky's bounded lag, 1989). Time is divided into buckets, a fraction of a window each. A new window
+//! starts with each bucket, and a host runs in the bucket of its first event, so that each turn advances it by nearly
+//! o + L. Buckets of a few hosts are so short that mostly one host runs in each, and a tournament tree finds it; those
+//! of many hosts are kept in a calendar queue.
 //!
-//! That is exact where time never runs backwards (one processor per host) and where no send waits for its receive: such a
-//! wait ends at another host in no time. While a message above S bytes is under way or waits, days are therefore run event
-//! by event, in the order of all events, as soon as all hosts have come as far as any.
+//! What remains is the order of simultaneous events at one host, which LogGOPSim takes from stamps that it gives out in
+//! the order of all events everywhere. Here an event that creates something is recorded in a log, and a stamp is the
+//! number of the record and a number within it; two stamps are compared through the records only when needed.
 //!
-//! Hosts are divided among threads by the same rule: in a window no part can learn of what another one does in it. So all
-//! parts run a window by themselves, [meet](pdes_core::Meeting), take what the others have sent, and begin the next window at the
-//! first event of any. What is created is compared as above, by records that other parts may have written in windows before;
-//! the answer is therefore that of one thread.
+//! This is exact if time never runs backwards (one processor per host) and no send waits for its receive: such a wait
+//! ends at another host with no delay, i.e. without lookahead. While a message above S bytes (rendezvous) is in flight
+//! or waits, windows are therefore run event by event, in global order, as soon as all hosts have reached the same
+//! time.
+//!
+//! Threads divide the hosts by the same rule: within a window no partition can affect another one. All partitions run a
+//! window independently, meet at a [barrier](pdes_core::Barrier), take the messages that the others have sent, and
+//! start the next window at the first event of any. Stamps are compared as above, through records that other partitions
+//! may have written in earlier windows; the result is therefore that of one thread.
 
 mod agenda;
 mod calendar;
@@ -46,20 +49,21 @@ use crate::parameters::{Charges, LIMIT, LogGops};
 use crate::schedule::{Extent, Kind, Schedule, Tables};
 use crate::threads::divide;
 
-/// A thread more is used where there are so many hosts for each: fewer seldom have enough to do in a window. In debug builds one
-/// suffices, so that tests use threads.
+/// Number of hosts per thread that makes another thread worthwhile: fewer seldom have enough to do in a window. One in
+/// debug builds, so that tests use threads.
 const HOSTS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 64 };
 
-/// Returns whether the engine gives LogGOPSim's answer for a schedule, where each host has one processor.
+/// Returns true if the engine gives LogGOPSim's result for a schedule, i.e. if each host has one processor, the
+/// lookahead is positive, and the records are countable.
 pub(crate) fn fits(schedule: &Schedule, parameters: &LogGops) -> bool {
     let charges = Charges::new(*parameters);
     let Extent { ranks, operations, cpus, .. } = schedule.extent();
-    // Each operation makes a record, and each message once more.
+    // Each operation makes at most one record, and each message one more.
     let is_countable = 2 * operations + u64::from(ranks) <= MOST;
     cpus == 1 && charges.flight > 0 && is_countable
 }
 
-/// Simulates a schedule that fits, of which hosts have so many lanes at most, on up to so many threads.
+/// Simulates a supported schedule whose hosts have up to `LANES` lanes, on up to `threads` threads.
 pub(crate) fn simulate<const LANES: usize>(
     schedule: &Schedule,
     plan: &Plan,
@@ -80,7 +84,7 @@ pub(crate) fn simulate<const LANES: usize>(
     run(tables, plan, parameters, &ranks, &log, threads / parts)
 }
 
-/// Runs parts of these ranks.
+/// Simulates partitions with these ranks.
 fn run<A: Agenda, const LANES: usize>(
     tables: Tables<'_>,
     plan: &Plan,
@@ -105,7 +109,7 @@ fn run<A: Agenda, const LANES: usize>(
     finish(tables.nodes.len(), begun, left, outcome)
 }
 
-/// Runs all hosts to their end, on one thread.
+/// Runs a single partition to its end, on this thread.
 fn alone<'a, A: Agenda, const LANES: usize>(
     mut part: Part<'a, A, LANES>,
     mut places: Places<'a>,
@@ -114,7 +118,8 @@ fn alone<'a, A: Agenda, const LANES: usize>(
     while let Some(day) = part.agenda.next() {
         let start = day << part.day;
         places.keep_up(&mut part.work, start);
-        // Where sends wait, what a window needs is known once all hosts have come as far as any.
+        // While sends wait, all hosts must reach the same time before a window: only `run_sequentially` then sets its
+        // end.
         if part.work.waiting == 0 {
             part.reached = (start + part.window).min(LIMIT);
         }

@@ -3,16 +3,16 @@
 use goal::{After, Kind, Operation, RankBuilder, Schedule, ScheduleBuilder};
 use proptest::prelude::*;
 
-/// What random schedules may have.
+/// Limits of random schedules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Processors per rank.
+    /// Number of processors per rank.
     pub(crate) cpus: u8,
-    /// Interfaces per rank.
+    /// Number of interfaces per rank.
     pub(crate) nics: u8,
-    /// The largest message \[B\].
+    /// Largest message \[B\].
     pub(crate) bytes: u64,
-    /// Whether sources and tags may be left open.
+    /// True if receives may have wildcards.
     pub(crate) open: bool,
 }
 
@@ -36,7 +36,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Messages and computations of six ranks in any order, with dependencies on earlier operations.
+    /// Random messages and computations of six ranks in any order, with dependencies on earlier operations.
     pub(crate) fn schedule(limits: Limits)(
         messages in prop::collection::vec(message(limits), 0..80),
         computations in prop::collection::vec((0..6_u32, 0..5000_u64, 0..limits.cpus), 0..20),
@@ -67,7 +67,7 @@ prop_compose! {
     }
 }
 
-/// Writes the binary form with so many bytes per operation.
+/// Encodes a schedule in LogGOPSim's binary format with `bytes_per_operation` bytes per operation.
 pub(crate) fn encode(schedule: &Schedule, bytes_per_operation: usize) -> Vec<u8> {
     let extent = schedule.extent();
     let mut jumps = Vec::new();

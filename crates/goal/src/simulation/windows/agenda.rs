@@ -1,27 +1,29 @@
-//! Which hosts are visited on which day.
+//! Interface of the queues that order hosts by time bucket.
 
 use std::ops::Range;
 
-/// The next visits of hosts, by their days; a host has one at most.
+/// Queue of hosts by the time bucket of their next turn; a host has at most one.
 pub(super) trait Agenda: Send {
-    /// Makes that of some hosts, without visits.
+    /// Makes an empty queue for some hosts.
     fn new(hosts: &Range<u32>) -> Self;
 
-    /// Returns the logarithm of the length of a day \[ps\], where a window may last so long \[ps\]: no longer than that.
+    /// Returns log2 of the bucket width \[ps\] for windows of length `flight` \[ps\]; buckets are no longer than
+    /// windows.
     fn day(flight: u64) -> u32;
 
-    /// Plans the visit of a host.
+    /// Schedules the turn of a host in a bucket.
     fn enter(&mut self, day: u64, host: u32);
 
-    /// Takes the visit of a host away, unless outdated visits are told by their day.
+    /// Removes the turn of a host; does nothing in queues whose entries may be outdated.
     fn remove(&mut self, host: u32);
 
-    /// Returns the next day with a visit.
+    /// Returns the next bucket with a turn.
     fn next(&self) -> Option<u64>;
 
-    /// Returns the host of the next visit, where hosts are visited one by one. Its next visit takes the place of that one.
+    /// Returns the host of the next turn, if the queue yields hosts one by one. The caller then replaces its turn by
+    /// scheduling the next one.
     fn one(&self) -> Option<u32>;
 
-    /// Takes visits of the next day away, one at least, and adds their hosts to a list.
+    /// Removes turns of the next bucket, at least one, and adds their hosts to a list.
     fn turn(&mut self, day: u64, hosts: &mut Vec<u32>);
 }

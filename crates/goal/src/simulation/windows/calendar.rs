@@ -1,34 +1,35 @@
-//! Which of many hosts are visited on which day.
+//! Calendar queue: buckets of many hosts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::agenda::Agenda;
 
-/// Hosts by the day on which they are visited; entries may be outdated.
+/// Hosts by the time bucket of their next turn, in a calendar queue (Brown 1988) with fixed bucket width; entries may
+/// be outdated.
 #[derive(Debug)]
 pub(super) struct Calendar {
-    /// The day that comes next.
+    /// The first bucket that may have entries.
     today: u64,
-    /// The days from there on, each at its number modulo their number.
+    /// Buckets from there on, each at its number modulo their number.
     days: Vec<Vec<u32>>,
-    /// For each of them a bit that says whether it has entries.
+    /// Bit per bucket, set if it has entries.
     is_used: [u64; (DAYS / BITS) as usize],
-    /// The days behind.
+    /// Buckets beyond these.
     later: BTreeMap<u64, Vec<u32>>,
 }
 
 const DAYS: u64 = 1024;
-/// A window has at least as many days, where it has as many picoseconds.
+/// Least number of buckets per window, unless the window has fewer picoseconds.
 const IN_WINDOW: u64 = 8;
 const BITS: u64 = u64::BITS as u64;
 
 impl Calendar {
-    /// Returns the first one of the days that has entries.
+    /// Returns the first bucket in the calendar that has entries.
     #[inline]
     fn used(&self) -> Option<u64> {
         let (words, from) = (DAYS / BITS, self.today % DAYS);
-        // The first word comes once more at the end, for the days before today.
+        // The first word is checked once more at the end, for the buckets that wrap around before the current one.
         let found = (0..=words).find_map(|step| {
             let word = (from / BITS + step) % words;
             let kept = match step {
@@ -68,7 +69,7 @@ impl Agenda for Calendar {
     }
 
     fn next(&self) -> Option<u64> {
-        // What lay behind the last day when it was entered may come in before.
+        // A bucket in the overflow may have come into the range of the calendar since.
         let later = self.later.first_key_value().map(|(day, _)| *day);
         self.used().into_iter().chain(later).min()
     }

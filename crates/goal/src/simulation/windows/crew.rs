@@ -1,4 +1,4 @@
-//! Parts on threads, which meet between windows.
+//! Worker pool of the windowed engine: one partition per thread, with a barrier between windows.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,21 +12,23 @@ use super::places::{Due, Places, Thresholds};
 use crate::parameters::LIMIT;
 use crate::threads::on_each;
 
-/// What threads share.
+/// State that the workers share.
 struct Crew {
     meeting: Meeting<WORDS>,
-    /// What has been sent to each part, in turn for two windows: a fast part may send while others still take theirs.
+    /// Mailbox of each partition, in two sets that alternate between windows: a fast worker may already send while
+    /// others still read the messages of the window before.
     mail: [Box<[Mutex<Vec<Letter>>]>; 2],
-    /// The number of the next record of each part.
+    /// Number of the next record of each partition.
     ends: Box<[AtomicU32]>,
-    /// The pools of the parts, while records are forgotten.
+    /// Pools of the partitions, lent while records are compacted.
     pools: Box<[Mutex<Pool>]>,
 }
 
-/// What each brings to a meeting: when something happens next, records, comparisons, and from the first one the thresholds of both.
+/// Words of a worker's contribution to a barrier: time of its next event, records, chained comparisons, and from the
+/// first worker the two thresholds.
 const WORDS: usize = 5;
 
-/// Runs parts, which are made by their numbers, to their end, each on a thread.
+/// Makes and runs the partitions to their end, each on its own thread.
 pub(super) fn run<'a, A: Agenda, const LANES: usize>(
     part: impl Fn(usize) -> Part<'a, A, LANES> + Sync,
     parts: usize,
@@ -49,17 +51,17 @@ pub(super) fn run<'a, A: Agenda, const LANES: usize>(
     })
 }
 
-/// One of the threads.
+/// A worker thread and its progress.
 struct Member<'c, 'a> {
     crew: &'c Crew,
     me: usize,
     meetings: usize,
-    /// The first one gives places to the records of all.
+    /// Order numbers of all records; the first worker assigns them.
     places: Option<Places<'a>>,
 }
 
 impl Member<'_, '_> {
-    /// Runs a part to the end of all; not to its end where another thread has panicked.
+    /// Runs a partition until no partition has events; returns `None` early if another thread has panicked.
     fn run<A: Agenda, const LANES: usize>(&mut self, part: &mut Part<'_, A, LANES>) -> Option<()> {
         for window in 0_usize.. {
             let mail = &self.crew.mail[window % 2];
@@ -69,6 +71,7 @@ impl Member<'_, '_> {
                     lock(mail).append(outbox);
                 }
             }
+            // Relaxed suffices: the barrier below orders this store before the loads by the first worker.
             self.crew.ends[self.me].store(part.work.records.next, Relaxed);
             let records = &part.work.records;
             let Thresholds { placed, limit } =
@@ -78,6 +81,8 @@ impl Member<'_, '_> {
             if start == u64::MAX {
                 break;
             }
+            // The minimum over all workers is the LBTS: it includes the messages sent, so the window that starts there
+            // is safe.
             part.take_mail(lock(&mail[self.me]).drain(..));
             match Due::new(records, steps, Thresholds { placed, limit }) {
                 Due::Nothing => {}
@@ -89,7 +94,8 @@ impl Member<'_, '_> {
         Some(())
     }
 
-    /// Meets the others; returns the least of the first words that are brought, and the sums of the others.
+    /// Waits for the other workers; returns the minimum of the first words that they contribute and the sums of the
+    /// others.
     fn meet(&mut self, brought: [u64; WORDS]) -> Option<[u64; WORDS]> {
         let all = self.crew.meeting.hold(self.meetings, self.me, brought)?;
         self.meetings += 1;
@@ -102,7 +108,7 @@ impl Member<'_, '_> {
         Some(sums)
     }
 
-    /// Has all records get their places of events before a time.
+    /// Lets the first worker assign order numbers to the events before `until`.
     fn place<A: Agenda, const LANES: usize>(
         &mut self,
         part: &mut Part<'_, A, LANES>,
@@ -115,7 +121,7 @@ impl Member<'_, '_> {
         self.meet([0; WORDS]).map(|_| ())
     }
 
-    /// Has records be forgotten.
+    /// Lets the first worker compact the records of all partitions.
     fn forget<A: Agenda, const LANES: usize>(
         &mut self,
         part: &mut Part<'_, A, LANES>,
@@ -145,7 +151,7 @@ impl Crew {
     }
 }
 
-/// What a thread has left that has panicked is of no use: all others end, too.
+/// Locks a mutex even if poisoned: after a panic the barrier breaks and all workers end without using the data.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

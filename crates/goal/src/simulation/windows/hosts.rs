@@ -1,23 +1,24 @@
-//! Hosts with one processor: when their resources become idle, and what waits for them.
+//! Host of the windowed engine: idle times of its one processor and its interfaces, and the lanes in which slots wait
+//! for them.
 
 use super::super::lane::{Plan, What};
 use super::super::pool::{List, Pool, Slot, Stack};
 use super::super::program::{Program, Ready};
 use super::records::Records;
 
-/// A host with so many lanes.
+/// A host with up to `LANES` lanes.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Host<const LANES: usize> {
-    /// When its processor becomes idle \[ps\].
+    /// Time at which its processor becomes idle \[ps\].
     pub(super) cpu: u64,
-    /// The day on which it is visited next.
+    /// Bucket of its next turn.
     pub(super) visit: u64,
-    /// When the first of its mail arrives, the largest number where there is none \[ps\].
+    /// Earliest arrival in its mailbox, `u64::MAX` if that is empty \[ps\].
     pub(super) mail_time: u64,
-    /// What is on its way.
+    /// Mailbox: messages in flight to it.
     pub(super) mail: Stack,
-    /// A bit for each lane in which something waits.
+    /// Bit per lane, set if a slot waits there.
     occupied: u32,
     /// Its first operation.
     pub(super) first: u32,
@@ -26,20 +27,20 @@ pub(super) struct Host<const LANES: usize> {
 
 const _: () = assert!(size_of::<Host<4>>() == 128);
 
-/// What waits at a host for the same resources.
+/// Queue of slots that wait for the same resources of a host.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(16))]
 struct Lane {
-    /// The later one of the times at which the interface becomes idle, if the lane needs one, and from which on what stands
-    /// first may happen \[ps\]. In a lane times never decrease.
+    /// Later of the time at which the interface becomes idle, if the lane needs one, and the earliest start time of the
+    /// head \[ps\]. Times in a lane never decrease.
     ready: u64,
     list: List,
 }
 
-/// The lane of receives, which do not wait until the processor is idle.
+/// Lane of receives, which do not wait for the processor.
 const RECEIVES: usize = 2;
 
-/// Returns what a lane of a host with one processor holds.
+/// Returns the kind of a lane of a host with one processor.
 #[inline]
 pub(super) fn what(lane: usize) -> What {
     match lane {
@@ -51,13 +52,13 @@ pub(super) fn what(lane: usize) -> What {
 }
 
 impl<const LANES: usize> Host<LANES> {
-    /// Makes a host that has this first operation.
+    /// Makes a host with this first operation.
     pub(super) fn new(first: u32) -> Self {
         let (mail, lanes) = (Stack::default(), [Lane::default(); LANES]);
         Self { cpu: 0, visit: 0, mail_time: u64::MAX, mail, occupied: 0, first, lanes }
     }
 
-    /// Occupies the processor until one time, and the interface of a lane until another.
+    /// Occupies the processor until `processor` and the interface of a lane until `interface` \[ps\].
     #[inline]
     pub(super) fn occupy(&mut self, lane: usize, processor: u64, interface: u64) {
         self.cpu = processor;
@@ -65,7 +66,7 @@ impl<const LANES: usize> Host<LANES> {
         lane.ready = lane.ready.max(interface);
     }
 
-    /// Keeps the processor, and the interface of a lane, busy until a time at least.
+    /// Keeps the processor and the interface of a lane busy until at least `until` \[ps\].
     pub(super) fn hold(&mut self, lane: Option<usize>, until: u64) {
         self.cpu = self.cpu.max(until);
         if let Some(lane) = lane {
@@ -73,7 +74,7 @@ impl<const LANES: usize> Host<LANES> {
         }
     }
 
-    /// Makes a slot for an operation that has become free, with the time at which it happens if nothing is before it.
+    /// Makes a slot for a ready operation, with its start time if nothing is before it in its lane.
     #[inline(always)]
     pub(super) fn free(&self, ready: Ready, program: &Program<'_>, plan: &Plan, stamp: u64) -> Slot {
         let mut slot = program.slot(ready, plan, 0, stamp);
@@ -81,20 +82,20 @@ impl<const LANES: usize> Host<LANES> {
         slot
     }
 
-    /// Puts a message, which is at a place, into the mail.
+    /// Adds a message to the mailbox.
     #[inline]
     pub(super) fn post(&mut self, place: u32, time: u64, pool: &mut Pool) {
         self.mail_time = self.mail_time.min(time);
         self.mail.push(place, pool);
     }
 
-    /// Returns whether something waits in a lane.
+    /// Returns true if a slot waits in a lane.
     #[inline]
     pub(super) fn is_occupied(&self, lane: usize) -> bool {
         self.occupied & 1 << lane != 0
     }
 
-    /// Puts a slot, which is at a place, into a lane, behind all others.
+    /// Appends a slot to a lane.
     #[inline]
     pub(super) fn push(&mut self, number: usize, time: u64, place: u32, pool: &mut Pool) {
         let lane = &mut self.lanes[number];
@@ -105,40 +106,40 @@ impl<const LANES: usize> Host<LANES> {
         lane.list.push(place, pool);
     }
 
-    /// Puts a slot, which may be at a place, into its lane.
+    /// Appends a slot, which may not be in the pool yet, to its lane.
     #[inline]
     pub(super) fn wait(&mut self, lane: usize, slot: Slot, place: Option<u32>, pool: &mut Pool) {
         let place = place.unwrap_or_else(|| pool.take(slot));
         self.push(lane, slot.time, place, pool);
     }
 
-    /// Puts a message, which is at a place, into its lane.
+    /// Appends an arriving message to its lane.
     #[inline]
     pub(super) fn arrive(&mut self, place: u32, pool: &mut Pool) {
         let Slot { time, sort, .. } = pool[place];
         self.push(sort.lane() + 1, time, place, pool);
     }
 
-    /// Returns the mail, after which it is empty.
+    /// Removes and returns the messages of the mailbox.
     #[inline]
     pub(super) fn forget_mail(&mut self) -> Stack {
         self.mail_time = u64::MAX;
         std::mem::take(&mut self.mail)
     }
 
-    /// Returns whether nothing waits in the lanes.
+    /// Returns true if all lanes are empty.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.occupied == 0
     }
 
-    /// Returns when something may happen in a lane, not before a time.
+    /// Returns the earliest start time in a lane from `time` on \[ps\].
     #[inline]
     pub(super) fn earliest(&self, lane: usize, time: u64) -> u64 {
         self.time(lane).max(time)
     }
 
-    /// Takes what stands first in a lane.
+    /// Removes and returns the head of a lane.
     #[inline]
     pub(super) fn pop(&mut self, number: usize, pool: &mut Pool) -> Option<u32> {
         let lane = &mut self.lanes[number];
@@ -150,7 +151,7 @@ impl<const LANES: usize> Host<LANES> {
         place
     }
 
-    /// Returns when something comes next in the lanes, and in which one.
+    /// Returns the time and lane of the next event in the lanes; `u64::MAX` if they are empty.
     #[inline]
     pub(super) fn next(&self, pool: &Pool, records: &mut Records<'_>) -> (u64, usize) {
         match self.occupied {
@@ -163,7 +164,7 @@ impl<const LANES: usize> Host<LANES> {
         }
     }
 
-    /// Returns when something comes next in a lane in which something waits.
+    /// Returns the time of the next event in an occupied lane \[ps\].
     #[inline]
     fn time(&self, number: usize) -> u64 {
         let busy = if number == RECEIVES { 0 } else { self.cpu };
@@ -184,7 +185,7 @@ impl<const LANES: usize> Host<LANES> {
         next
     }
 
-    /// Returns whether what stands first in one lane was created before what stands first in another.
+    /// Returns true if the head of one lane was created before the head of another.
     fn is_before(&self, one: usize, other: usize, pool: &Pool, records: &mut Records<'_>) -> bool {
         match (self.lanes[one].list.first(), self.lanes[other].list.first()) {
             (Some(one), Some(other)) => records.is_before(pool[one].stamp, pool[other].stamp),
@@ -192,12 +193,12 @@ impl<const LANES: usize> Host<LANES> {
         }
     }
 
-    /// Returns what stands first in a lane.
+    /// Returns the head of a lane.
     pub(super) fn first_in(&self, lane: usize) -> Option<u32> {
         self.lanes[lane].list.first()
     }
 
-    /// Yields what stands first in the lanes, and what arrives.
+    /// Yields the heads of the lanes, and of the mailbox.
     pub(super) fn heads(&self) -> impl Iterator<Item = u32> {
         self.lanes.iter().filter_map(|lane| lane.list.first()).chain(self.mail.last())
     }

@@ -1,4 +1,4 @@
-//! Days on which sends may end at their receives: event by event, in the order of all events.
+//! Windows with rendezvous sends, which may end at their receives: run event by event, in global order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,18 +8,18 @@ use super::part::Part;
 use super::records::Records;
 use crate::parameters::LIMIT;
 
-/// What comes next at hosts; entries may be outdated.
+/// Event queue of a window: the next events of hosts, by time and creation; entries may be outdated.
 #[derive(Debug, Default)]
 pub(super) struct InOrder {
-    /// What comes later, by time.
+    /// Later events, by time only.
     later: BinaryHeap<Reverse<(u64, Entry)>>,
-    /// What comes at one time, the first one last.
+    /// Events at the current time, sorted by creation, the first one last.
     now: Vec<Entry>,
-    /// That time \[ps\].
+    /// The current time \[ps\].
     time: u64,
 }
 
-/// What comes next at a host.
+/// Next event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     stamp: u64,
@@ -28,6 +28,7 @@ struct Entry {
 
 impl InOrder {
     fn push(&mut self, time: u64, entry: Entry, records: &mut Records<'_>) {
+        // The heap orders by time only: stamps are compared through the log, which `Ord` cannot reach.
         if self.now.is_empty() || time != self.time {
             return self.later.push(Reverse((time, entry)));
         }
@@ -49,14 +50,14 @@ impl InOrder {
         self.now.pop().map(|entry| (self.time, entry))
     }
 
-    /// Returns whether something may come up to a time.
+    /// Returns true if there may be an event up to `time`.
     fn is_due(&self, time: u64) -> bool {
         !self.now.is_empty() || self.later.peek().is_some_and(|next| next.0.0 <= time)
     }
 }
 
 impl<A: Agenda, const LANES: usize> Part<'_, A, LANES> {
-    /// Does everything that happens in a window that starts with a day.
+    /// Processes all events of the window that starts with bucket `day`, in global order.
     pub(super) fn run_in_order(&mut self, day: u64) {
         let end = ((day << self.day) + self.window).min(LIMIT);
         self.reached = end;
@@ -86,8 +87,8 @@ impl<A: Agenda, const LANES: usize> Part<'_, A, LANES> {
         self.visited = hosts;
     }
 
-    /// Does what comes next at a host, in a lane, and what comes then as long as that is at the same host. Hosts at
-    /// which a send ends are added to those that are visited.
+    /// Processes the next event of a host, and those after it while they are first in global order. Hosts at which a
+    /// send ends are added to `hosts`.
     fn run_ahead(&mut self, host: u32, mut time: u64, mut lane: usize, hosts: &mut Vec<u32>, day: u64) {
         let end = self.reached;
         loop {
@@ -111,14 +112,14 @@ impl<A: Agenda, const LANES: usize> Part<'_, A, LANES> {
         }
     }
 
-    /// Tells the queue what comes next at a host, if it comes before a time.
+    /// Adds the next event of a host to the event queue, if it is before `end`.
     fn enqueue(&mut self, host: u32, end: u64) {
         if let Some((time, entry, _)) = self.next(host).filter(|next| next.0 < end) {
             self.in_order.push(time, entry, &mut self.work.records);
         }
     }
 
-    /// Returns what comes next at a host: when, what, and its lane.
+    /// Returns the next event of a host: its time, entry and lane.
     fn next(&mut self, host: u32) -> Option<(u64, Entry, usize)> {
         let own = &self.hosts[host];
         let (time, lane) = own.next(&self.work.pool, &mut self.work.records);

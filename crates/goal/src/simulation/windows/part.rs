@@ -1,4 +1,4 @@
-//! Hosts that one thread runs: window after window, host after host.
+//! Partition: the hosts that one thread runs, window after window, host after host.
 
 use std::ops::{Index, IndexMut, Range};
 
@@ -15,44 +15,44 @@ use super::work::Work;
 use crate::parameters::{LIMIT, LogGops};
 use crate::schedule::Tables;
 
-/// Hosts whose memory is read together.
+/// Number of hosts whose memory is prefetched together.
 const TOGETHER: usize = 16;
 
-/// The day of a host that waits for nothing but mail.
+/// Bucket of a host that has no turn: it waits only for messages.
 const NO_VISIT: u64 = u64::MAX;
 
-/// Some of the hosts, which have up to so many lanes.
+/// Partition of the hosts, which have up to `LANES` lanes each.
 pub(super) struct Part<'a, A, const LANES: usize> {
     pub(super) hosts: Hosts<LANES>,
     pub(super) work: Work<'a>,
     pub(super) agenda: A,
     pub(super) in_order: InOrder,
-    /// The logarithm of the length of a day \[ps\].
+    /// Log2 of the bucket width \[ps\].
     pub(super) day: u32,
-    /// The length of a window: as many days as o + L has \[ps\].
+    /// Length of a window: o + L, rounded down to whole buckets \[ps\].
     pub(super) window: u64,
-    /// No host has come further than here \[ps\].
+    /// End of the current window; no host has advanced beyond it \[ps\].
     pub(super) reached: u64,
-    /// The first host at which something happens after the last time that there is.
+    /// Lowest host with an event beyond the range of time.
     pub(super) late: Option<u32>,
-    /// What has been sent to hosts of other parts, by their numbers.
+    /// Outgoing messages by destination partition.
     pub(super) outboxes: Vec<Vec<Letter>>,
-    /// The first host of each part but the first one.
+    /// First host of each partition except the first.
     borders: Vec<u32>,
-    /// The hosts that are visited on a day.
+    /// Buffer for the hosts of a bucket.
     pub(super) visited: Vec<u32>,
-    /// First operations of hosts that are visited next, and what stands first there.
+    /// Buffer for prefetching: first operation of each host that runs next, and a head slot.
     fetched: Vec<(u32, u32)>,
 }
 
-/// A message between parts.
+/// Message between partitions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Letter {
     to: u32,
     slot: Slot,
 }
 
-/// Hosts by their ranks.
+/// Hosts of a partition, by rank.
 pub(super) struct Hosts<const LANES: usize> {
     first: u32,
     list: Vec<Host<LANES>>,
@@ -82,7 +82,7 @@ impl<const LANES: usize> IndexMut<u32> for Hosts<LANES> {
 }
 
 impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
-    /// Prepares one of the parts with these ranks, on so many threads at most.
+    /// Makes partition `number` of those with these ranks; counts dependencies on up to `threads` threads.
     pub(super) fn new(
         tables: Tables<'a>,
         plan: &'a Plan,
@@ -112,7 +112,7 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         }
     }
 
-    /// Puts the operations that wait for nothing into their lanes.
+    /// Adds the operations without dependencies to their lanes and schedules all hosts.
     pub(super) fn begin(&mut self) {
         for host in self.hosts.ranks() {
             self.work.begin(&mut self.hosts[host], host);
@@ -120,7 +120,7 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         }
     }
 
-    /// Visits all hosts at which something happens before the end of a window.
+    /// Runs all hosts that have events before the end of a window.
     pub(super) fn run_window(&mut self, end: u64) {
         self.reached = end;
         while let Some(day) = self.agenda.next().filter(|day| day << self.day < end) {
@@ -128,7 +128,7 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         }
     }
 
-    /// Visits hosts of the next day, each until the end of the window.
+    /// Runs hosts of the next bucket, each until the end of the window.
     pub(super) fn run_day(&mut self, day: u64) {
         if let Some(host) = self.agenda.one() {
             return self.visit(host);
@@ -149,11 +149,10 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         self.visited = hosts;
     }
 
-    /// Reads what the next visits will need.
+    /// Reads the memory that the next hosts will need, before they run.
     ///
-    /// Between two visits of a host the others push its operations out of the caches. A visit reads one thing because of
-    /// another, and so would wait for memory each time; here the reads for several hosts do not depend on each other, and
-    /// the processor waits for them together.
+    /// Between two turns of a host the others evict its operations from the caches. A turn is a chain of dependent
+    /// loads that misses each time; here the loads of several hosts are independent, so that their misses overlap.
     fn fetch(&mut self, hosts: &[u32]) {
         self.fetched.clear();
         for &host in hosts {
@@ -168,7 +167,7 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         std::hint::black_box(seen);
     }
 
-    /// Does everything that happens at a host in a window.
+    /// Runs a host to the end of the window.
     fn visit(&mut self, host: u32) {
         let end = self.reached;
         let own = &mut self.hosts[host];
@@ -177,7 +176,7 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         self.plan_visit(host, next);
     }
 
-    /// Puts what a visit has sent into the mail; it arrives behind the window.
+    /// Delivers the messages that a host has sent; they arrive after the window.
     pub(super) fn deliver(&mut self) {
         if self.work.sent.is_empty() {
             return;
@@ -197,7 +196,7 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         self.work.sent.clear();
     }
 
-    /// Takes what hosts of other parts have sent.
+    /// Takes messages from other partitions.
     pub(super) fn take_mail(&mut self, letters: impl Iterator<Item = Letter>) {
         for Letter { to, slot } in letters {
             let place = self.work.pool.take(slot);
@@ -205,27 +204,27 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         }
     }
 
-    /// Puts a message that arrives at a time into the mail of a host.
+    /// Adds a message that arrives at `time` to the mailbox of a host.
     #[inline]
     fn post(&mut self, to: u32, place: u32, time: u64) {
         let host = &mut self.hosts[to];
         host.post(place, time, &mut self.work.pool);
-        // As long as the processor is busy, the message changes nothing. A host that is still to be visited in this
-        // window finds its mail at the end of the visit.
+        // A message changes nothing while the processor is busy. A host that has still to run in this window finds its
+        // mailbox at the end of its turn.
         let time = time.max(host.cpu);
         if time >> self.day < host.visit {
             self.plan_visit_at(to, time);
         }
     }
 
-    /// Plans the next visit of a host that was just visited, and at which something comes next at a time.
+    /// Schedules the next turn of a host that has just run, and whose next event in its lanes is at `time`.
     pub(super) fn plan_visit(&mut self, host: u32, time: u64) {
         let planned = &self.hosts[host];
         let time = time.min(planned.mail_time.max(planned.cpu));
         self.plan_visit_at(host, time);
     }
 
-    /// Plans the next visit of a host for a time, which may never come.
+    /// Schedules the next turn of a host at `time`, which may be never.
     #[inline]
     fn plan_visit_at(&mut self, host: u32, time: u64) {
         let planned = &mut self.hosts[host];
@@ -241,15 +240,16 @@ impl<'a, A: Agenda, const LANES: usize> Part<'a, A, LANES> {
         }
     }
 
-    /// Returns when the first thing happens, or what has been sent arrives, or before that \[ps\]; the largest number where nothing
-    /// does.
+    /// Returns a lower bound on the times of the next event and of the arrivals of outgoing messages \[ps\]; `u64::MAX`
+    /// if there are none.
     pub(super) fn next_time(&self) -> u64 {
         let own = self.agenda.next().map_or(u64::MAX, |day| day << self.day);
         let sent = self.outboxes.iter().flatten().map(|letter| letter.slot.time >> self.day << self.day);
         sent.min().map_or(own, |sent| sent.min(own))
     }
 
-    /// Adds what the hosts have done, and what is left; returns how many operations have begun.
+    /// Adds the results of the hosts and the unmatched receives and messages; returns the number of operations that
+    /// have started.
     pub(super) fn finish(self, outcome: &mut Outcome, left: &mut Left) -> u64 {
         outcome.ends.extend(self.hosts.list.iter().map(|host| host.cpu));
         self.work.finish(outcome, left)

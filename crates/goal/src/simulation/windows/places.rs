@@ -1,12 +1,13 @@
-//! The order of all events, for the records of them.
+//! Order numbers of records: positions in the global order of events, assigned between windows.
 
 use super::super::pool::Pool;
 use super::records::{Log, Record, record_of, stamp};
 use super::sorting::sort;
 use super::work::Work;
 
-/// So few records are not forgotten. Those of few hosts stay in the caches; of many hosts, many are of events that have not happened
-/// everywhere, and to go through them more often takes longer than it saves. In debug builds far fewer, so that tests forget, too.
+/// Returns the number of records up to which the log is not compacted. Those of few hosts stay in the caches; of many
+/// hosts, many records are of events that have not happened everywhere, and to scan them more often costs more than it
+/// saves. Small in debug builds, so that tests compact, too.
 fn few(hosts: u32) -> u64 {
     match cfg!(debug_assertions) {
         true => 64,
@@ -14,38 +15,38 @@ fn few(hosts: u32) -> u64 {
     }
 }
 
-/// The number of a record that is forgotten, and of one that is kept and has none yet.
+/// New number of a record that is dropped, and of one that is kept and has none yet.
 const FORGOTTEN: u32 = u32::MAX;
 const KEPT: u32 = FORGOTTEN - 1;
 
-/// The rank of what an event has created that has no place yet.
+/// Sort key of an event whose creator has no order number yet.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Gives records their places in the order of all events, between windows.
+/// Assigns order numbers to records, between windows.
 ///
-/// Only what has not happened yet is compared. Of the records before that, a few are therefore enough, with their places; once
-/// there are many others, these are [forgotten](Places::forget), so that records take the memory of what waits, and not of all
-/// that has happened.
+/// Only slots that wait or are in flight are compared. Of the records of past events, a few are therefore enough, with
+/// their order numbers. Once there are many others, these are [dropped](OrderNumbers::compact), so that the memory of
+/// the log grows with the number of slots, not with that of past events (the fossil collection of this engine).
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     log: &'a Log,
-    /// For each part, that the records before this one have places.
+    /// For each partition, the first record that may lack an order number.
     placed: Vec<u32>,
     thresholds: Thresholds,
-    /// How many places there are.
+    /// Number of order numbers assigned.
     count: u32,
-    /// All events before this time have places \[ps\].
+    /// All events before this time have order numbers \[ps\].
     placed_until: u64,
-    /// So few records are not forgotten.
+    /// Number of records up to which the log is not compacted.
     few: u64,
-    /// Events as they are sorted: by what, and their number.
+    /// Buffer for sorting events: key and record.
     order: Vec<(u64, u32)>,
     scratch: Vec<(u64, u32)>,
-    /// The new numbers of records.
+    /// New numbers of records, while the log is compacted.
     numbers: Vec<u32>,
 }
 
-/// What is to be done between windows.
+/// Maintenance of the log between windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
@@ -53,29 +54,28 @@ pub(super) enum Due {
     Forgetting,
 }
 
-/// What makes something due.
+/// Thresholds of the maintenance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Thresholds {
-    /// So many records have places.
+    /// Number of records with order numbers.
     pub(super) placed: u64,
-    /// Records are forgotten where there are more.
+    /// Number of records above which the log is compacted.
     pub(super) limit: u64,
 }
 
 impl Due {
-    /// Returns what is due where there are so many records, and so many comparisons have led to another one since places were
-    /// given.
+    /// Returns the maintenance due with this many records, and this many chained comparisons since the last assignment.
     pub(super) fn new(records: u64, steps: u64, Thresholds { placed, limit }: Thresholds) -> Self {
         if records > limit {
             return Self::Forgetting;
         }
-        // So far comparing has cost about as much as places do.
+        // Comparing has by now cost about as much as assigning order numbers does.
         if steps > records - placed { Self::Places } else { Self::Nothing }
     }
 }
 
 impl<'a> Places<'a> {
-    /// Makes those of a log, of which so many events come before all others.
+    /// Makes the order numbers of a log whose first `seeds` records are numbered already.
     pub(super) fn new(log: &'a Log, seeds: u32) -> Self {
         let placed = (0..log.parts()).map(|part| log.start(part)).collect();
         let few = few(seeds);
@@ -93,12 +93,12 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns what makes something due.
+    /// Returns the thresholds of the maintenance.
     pub(super) fn thresholds(&self) -> Thresholds {
         self.thresholds
     }
 
-    /// Does what is due before a time for the only part there is.
+    /// Does the maintenance of a log with a single partition, whose next window starts at `until`.
     #[inline]
     pub(super) fn keep_up(&mut self, work: &mut Work<'_>, until: u64) {
         let Work { records, pool, .. } = work;
@@ -112,13 +112,14 @@ impl<'a> Places<'a> {
         (records.next, records.steps) = (ends[0], 0);
     }
 
-    /// Counts the records that have places.
+    /// Counts the records with order numbers.
     fn count_placed(&mut self) {
         let placed = (0..).zip(&self.placed).map(|(part, &end)| u64::from(end - self.log.start(part)));
         self.thresholds.placed = placed.sum();
     }
 
-    /// Gives all events before a time a place, of which there are no others than in the records before the ends of their parts.
+    /// Assigns order numbers to all events before `until`; `ends` are the ends of the partitions' records, which hold
+    /// all of these events.
     pub(super) fn place(&mut self, ends: &[u32], until: u64) {
         if self.placed_until == until {
             return;
@@ -153,8 +154,8 @@ impl<'a> Places<'a> {
         self.count += 1;
     }
 
-    /// Gives places to events of one time: first to what was created before, then to what those events have created, and so
-    /// on.
+    /// Assigns order numbers to events of one time: first to those that events with order numbers have created, then to
+    /// those that these have created, and so on.
     fn place_group(&mut self, mut group: &mut [(u64, u32)]) {
         while !group.is_empty() {
             for (rank, number) in group.iter_mut() {
@@ -173,9 +174,9 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Forgets the records of events before a time to which no stamp in the pools leads, and gives the others other numbers, also in
-    /// the pools. All stamps that are compared later have to be there. `O(n)` for `n` records and slots, but for the order of
-    /// events of one time.
+    /// Drops the records of events before `until` to which no stamp in the pools refers, and renumbers the others, also
+    /// in the pools. All stamps that are compared later must be in the pools. O(n) for n records and slots, apart from
+    /// sorting events of equal times.
     #[cold]
     pub(super) fn forget(&mut self, ends: &mut [u32], until: u64, pools: &mut [&mut Pool]) {
         let log = self.log;
@@ -204,6 +205,7 @@ impl<'a> Places<'a> {
         }
         let mut kept = std::mem::take(&mut self.order);
         kept.clear();
+        // Free slots count as well: their stale stamps only keep a few more records.
         let waiting = pools.iter_mut().flat_map(|pool| pool.stamps().map(|stamp| *stamp));
         for number in incomplete.iter().map(|(_, record)| record.stamp).chain(waiting).map(record_of) {
             let new = &mut numbers[place(number)];
@@ -249,7 +251,7 @@ impl<'a> Places<'a> {
         (self.order, self.numbers) = (kept, numbers);
     }
 
-    /// Sorts complete events, each with its time, into the order of all events.
+    /// Sorts complete events, each with its time, into global order.
     fn sort(&mut self, events: &mut [(u64, u32)]) {
         sort(events, &mut self.scratch);
         for group in events.chunk_by_mut(|one, other| one.0 == other.0) {
@@ -272,7 +274,7 @@ mod tests {
     const SEEDS: u32 = 4;
     const PARTS: usize = 3;
 
-    /// An event: when it happens, by which event it was created, as what number there, and the part that it happens in.
+    /// An event: its time, the event that created it, its number there, and the partition in which it happens.
     #[derive(Clone, Copy, Debug)]
     struct Event {
         time: u64,
@@ -281,8 +283,8 @@ mod tests {
         part: usize,
     }
 
-    /// Returns the place of each event in the order of all events: of those that can happen, the first one by time, and by the
-    /// order in which what happens was created.
+    /// Returns the order number of each event by definition: of the events that can happen next, the first is taken by
+    /// time, then by creation.
     fn places(events: &[Event]) -> Vec<u32> {
         let mut places: Vec<u32> = (0..SEEDS).collect();
         places.resize(events.len() + SEEDS as usize, u32::MAX);
@@ -303,7 +305,7 @@ mod tests {
         }
     }
 
-    /// What there is of some events: the records of each part, and the number of each event's record.
+    /// The records of each partition, and the record of each event.
     struct Recorded<'a> {
         parts: Vec<Records<'a>>,
         numbers: Vec<u32>,
@@ -331,7 +333,7 @@ mod tests {
     }
 
     proptest! {
-        /// Things are compared as in the order of all events, whichever of the events have places.
+        /// Stamps compare in the global order of events, whichever of the events have order numbers.
         #[test]
         fn what_was_created_first_comes_first(
             steps in steps(),
@@ -355,8 +357,8 @@ mod tests {
             }
         }
 
-        /// What waits is compared as before once records are forgotten, of which there are no more than of what waits and of
-        /// incomplete ones.
+        /// Slots compare as before after compaction, and the records kept are bounded by the numbers of slots and
+        /// incomplete events.
         #[test]
         fn what_waits_is_compared_without_what_is_forgotten(
             steps in steps(),
@@ -395,7 +397,7 @@ mod tests {
         }
     }
 
-    /// Events by the ones that have created them, after which time, and in which part.
+    /// Events: the event that created each, the delay after it, and the partition.
     fn steps() -> impl Strategy<Value = Vec<(prop::sample::Index, u64, usize)>> {
         let delay = prop_oneof![9 => Just(0), 1 => 1_u64..3];
         prop::collection::vec((any::<prop::sample::Index>(), delay, 0..PARTS), 1..60)
@@ -404,7 +406,7 @@ mod tests {
     fn events(steps: Vec<(prop::sample::Index, u64, usize)>, is_chain: bool) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
         for (number, (parent, delay, part)) in (0..).zip(steps) {
-            // Chains that go on side by side, at equal times, are compared back to their beginning.
+            // Parallel chains with equal times are compared back to their beginning.
             let parent = if is_chain { number } else { parent.index(events.len() + SEEDS as usize) as u32 };
             let before = parent.checked_sub(SEEDS).map_or(0, |event| events[event as usize].time);
             events.push(Event { time: before + if is_chain { 1 } else { delay }, parent, number, part });

@@ -1,4 +1,4 @@
-//! The order of what is created, found where it is asked for.
+//! Log of events that created slots, and the comparison of stamps through it.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use bytemuck::Zeroable;
 
 use super::super::memory::table;
 
-/// Names something that is created: by its record and its number there.
+/// Makes a stamp, which identifies a slot by the record of the event that created it and its number there.
 pub(crate) fn stamp(record: u32, number: u32) -> u64 {
     u64::from(record) << 32 | u64::from(number)
 }
@@ -18,20 +18,20 @@ pub(super) fn record_of(stamp: u64) -> u32 {
     (stamp >> 32) as u32
 }
 
-/// An event that has created something.
+/// Record of an event that has created something.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// When it happened \[ps\].
+    /// Time of the event \[ps\].
     pub(super) time: u64,
-    /// The stamp of what happened; once the record has its place in the order of all events, that place and [`PLACED`].
+    /// Stamp of the event's own slot; once the record has an order number, that number and [`NUMBERED`].
     pub(super) stamp: u64,
 }
 
-/// The bits of a stamp, above those of a place, that no record has.
+/// Marks an order number: the bits of a record number that no record has.
 const PLACED: u64 = (u32::MAX as u64) << 32;
 
 impl Record {
-    /// Makes the record of an event that has this place among all.
+    /// Makes the record of an event with this order number.
     pub(super) fn placed(time: u64, place: u32) -> Self {
         Self { time, stamp: PLACED | u64::from(place) }
     }
@@ -42,19 +42,20 @@ impl Record {
     }
 }
 
-/// The records of events that have created something.
+/// Records of events that have created something, of all partitions.
 ///
-/// Of two things, that comes first whose event happened first; where both happened at one time, that of which the event
-/// handled what was created first. So one comparison may lead to another one, and so on; usually not far. Where it has
-/// led far too often, as between hosts that all do the same at the same times, records get [places](super::places::Places), with
-/// which comparisons end.
+/// Of two slots, the one whose creating event happened first comes first; if both events happened at the same time,
+/// their own slots are compared. So one comparison may lead to another, usually not far. When comparisons have chained
+/// too often, as between hosts that all do the same at the same times, records get [order
+/// numbers](super::order_numbers::OrderNumbers), which end the chains.
 ///
-/// Each part of the hosts adds records to a range of its own, and reads those of others to which what it has been sent leads.
-/// Those are of windows before, so that all have met since they were written: relaxed accesses suffice.
+/// Each partition appends records to a range of its own, and reads records of others only through stamps of messages
+/// received. Those records were written in earlier windows, and a barrier lies between the write and the read: relaxed
+/// accesses suffice.
 #[derive(Debug)]
 pub(super) struct Log {
     entries: Box<[Entry]>,
-    /// The first record of each part, and one behind the last range.
+    /// First record of each partition, and the end of the last one.
     starts: Vec<u32>,
 }
 
@@ -65,11 +66,11 @@ struct Entry {
     stamp: AtomicU64,
 }
 
-/// The most records.
+/// Maximum number of records.
 pub(crate) const MOST: u64 = u32::MAX as u64;
 
 impl Log {
-    /// Makes room for so many records of each part, of [`MOST`] in all.
+    /// Makes a log with room for these numbers of records per partition, at most [`MAX_RECORDS`] in all.
     pub(super) fn new(capacities: impl Iterator<Item = usize>) -> Self {
         let mut starts = vec![0];
         starts.extend(capacities.scan(0, |end, capacity| {
@@ -80,17 +81,17 @@ impl Log {
         Self { entries: table(entries), starts }
     }
 
-    /// Returns the number of parts.
+    /// Returns the number of partitions.
     pub(super) fn parts(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Returns the first record of a part.
+    /// Returns the first record of a partition.
     pub(super) fn start(&self, part: usize) -> u32 {
         self.starts[part]
     }
 
-    /// Returns the part of a record.
+    /// Returns the partition of a record.
     pub(super) fn part_of(&self, record: u32) -> usize {
         self.starts[1..].partition_point(|&end| end <= record)
     }
@@ -101,7 +102,7 @@ impl Log {
         Record { time: time.load(Relaxed), stamp: stamp.load(Relaxed) }
     }
 
-    /// Yields the numbers of those of some records that happened at a time or later.
+    /// Yields the numbers of those `records` that happened at `time` or later.
     pub(super) fn since(&self, time: u64, records: Range<u32>) -> impl Iterator<Item = u32> {
         let entries = &self.entries[records.start as usize..records.end as usize];
         let late = move |(number, entry): (u32, &Entry)| (entry.time.load(Relaxed) >= time).then_some(number);
@@ -115,7 +116,7 @@ impl Log {
         entry.stamp.store(stamp, Relaxed);
     }
 
-    /// Returns whether one thing was created before another one; counts comparisons that lead to another one.
+    /// Returns true if stamp `one` was created before stamp `other`; adds the number of chained comparisons to `steps`.
     pub(super) fn is_before(&self, mut one: u64, mut other: u64, steps: &mut u64) -> bool {
         loop {
             let [a, b] = [one, other].map(record_of);
@@ -129,13 +130,15 @@ impl Log {
             match (a.is_placed(), b.is_placed()) {
                 (false, false) => (one, other) = (a.stamp, b.stamp),
                 (true, true) => return a.stamp < b.stamp,
+                // Order numbers are assigned in global order: a record without one comes after all records that have
+                // one.
                 (is_placed, _) => return is_placed,
             }
             *steps += 1;
         }
     }
 
-    /// Returns which of two things was created first; counts as [`Log::is_before`] does.
+    /// Compares two stamps by creation; counts as [`EventLog::is_before`] does.
     pub(super) fn compare(&self, one: u64, other: u64, steps: &mut u64) -> Ordering {
         match one == other {
             true => Ordering::Equal,
@@ -145,14 +148,14 @@ impl Log {
     }
 }
 
-/// The records of a part.
+/// Records of one partition: appends to the log and compares stamps.
 #[derive(Debug)]
 pub(crate) struct Records<'a> {
     log: &'a Log,
     first: u32,
-    /// The number that the record of the next event will have.
+    /// Number of the next record.
     pub(super) next: u32,
-    /// Comparisons that have led to another one since places were given.
+    /// Number of chained comparisons since the last assignment of order numbers.
     pub(super) steps: u64,
 }
 
@@ -161,19 +164,19 @@ impl<'a> Records<'a> {
         Self { log, first: log.start(part), next: log.start(part), steps: 0 }
     }
 
-    /// Returns how many records there are.
+    /// Returns the number of records.
     pub(super) fn count(&self) -> u64 {
         u64::from(self.next - self.first)
     }
 
-    /// Adds an event before all others, with its place among such events, and returns the number of its record.
+    /// Adds an event before all others, with its order number among such events; returns the number of its record.
     pub(super) fn seed(&mut self, place: u32) -> u32 {
         let number = self.next;
         self.push(Record::placed(0, place));
         number
     }
 
-    /// Adds an event, which has created something.
+    /// Adds an event that has created something.
     #[inline]
     pub(super) fn add(&mut self, time: u64, stamp: u64) {
         self.push(Record { time, stamp });
@@ -185,12 +188,12 @@ impl<'a> Records<'a> {
         self.next += 1;
     }
 
-    /// Returns whether one thing was created before another one.
+    /// Returns true if stamp `one` was created before stamp `other`.
     pub(super) fn is_before(&mut self, one: u64, other: u64) -> bool {
         self.log.is_before(one, other, &mut self.steps)
     }
 
-    /// Returns which of two things was created first.
+    /// Compares two stamps by creation.
     pub(super) fn compare(&mut self, one: u64, other: u64) -> Ordering {
         self.log.compare(one, other, &mut self.steps)
     }

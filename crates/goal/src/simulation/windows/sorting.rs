@@ -1,13 +1,13 @@
-//! Sorting pairs of a key and a number.
+//! Radix sort of pairs of a key and a number.
 
-/// Fewer pairs are sorted by comparing them.
+/// Number of pairs below which they are sorted by comparison.
 const COMPARED: usize = 64;
 
-/// Bits that one pass sorts by.
+/// Number of bits that one pass sorts by.
 const DIGIT: u32 = 8;
 
-/// Sorts pairs by their keys: few ones by comparison, many by counting, digit by digit from the lowest. Digits are only
-/// those bits in which keys differ. O(n) per digit.
+/// Sorts pairs by key: few by comparison (unstable), many by least-significant-digit radix sort. Digits are chosen
+/// among the bits in which keys differ. O(n) per digit.
 pub(super) fn sort(pairs: &mut [(u64, u32)], scratch: &mut Vec<(u64, u32)>) {
     if pairs.len() < COMPARED {
         return pairs.sort_unstable_by_key(|pair| pair.0);
@@ -29,7 +29,7 @@ pub(super) fn sort(pairs: &mut [(u64, u32)], scratch: &mut Vec<(u64, u32)>) {
     }
 }
 
-/// Copies pairs in the order of one digit of their keys, and of their places where that is equal.
+/// Copies pairs in the order of one digit of their keys, stably (counting sort).
 fn distribute(from: &[(u64, u32)], to: &mut [(u64, u32)], shift: u32) {
     let digit = |key: u64| (key >> shift) as usize & ((1 << DIGIT) - 1);
     let mut places = [0_u32; 1 << DIGIT];

@@ -1,34 +1,34 @@
-//! Which of a few hosts is visited next.
+//! Tournament tree: buckets of a few hosts.
 
 use std::ops::Range;
 
 use super::agenda::Agenda;
 use crate::parameters::LIMIT;
 
-/// The next visits of a few hosts, of which each has one at most: a tree of which each node is the earliest one of four below
-/// it (tree selection: Knuth, The Art of Computer Programming 3, 5.2.3). `O(log n)` for each change, and few branches.
+/// The next turns of a few hosts, at most one each, in a tournament tree: each node is the earliest of the four below
+/// it (tree selection: Knuth, The Art of Computer Programming 3, 5.2.3). O(log n) per change, with few branches.
 #[derive(Debug)]
 pub(super) struct Tournament {
     first_host: u32,
-    /// The first one of the places that hosts have: 0, 4 or 20 as there are 4, 16 or 64.
+    /// Index of the first leaf: 0, 4 or 20 for up to 4, 16 or 64 hosts.
     leaves: usize,
-    /// Visits by fours: those below the root, those below each of these, and so on. A visit is its day, and below that the
-    /// number of its host; [`NEVER`] is none.
+    /// Turns in groups of four: those below the root, those below each of these, and so on. A turn is its bucket, and
+    /// in the low bits the number of its host; [`NEVER`] is none.
     nodes: Box<[[u64; 4]; GROUPS]>,
     earliest: u64,
 }
 
-/// So many hosts are few; in debug builds fewer, so that tests have more.
+/// Largest number of hosts; small in debug builds, so that tests have more.
 const MOST: usize = if cfg!(debug_assertions) { 4 } else { 64 };
 const GROUPS: usize = 32;
 const NEVER: u64 = u64::MAX;
 
-/// The bits of a host's number, and the logarithm of the length of a day \[ps\] with which both are less than [`NEVER`].
+/// Number of bits of a host's number, and log2 of the bucket width \[ps\], such that every turn is less than [`NEVER`].
 const HOST: u32 = 6;
 const DAY: u32 = (LIMIT.ilog2() + HOST + 1).saturating_sub(u64::BITS);
 
 impl Tournament {
-    /// Returns whether so many hosts are few, and a window may last as long as a day.
+    /// Returns true if the tree has room for `hosts` hosts and a window may be as long as a bucket.
     pub(super) fn fits(hosts: usize, flight: u64) -> bool {
         hosts <= MOST && flight >> DAY > 0
     }
@@ -48,7 +48,7 @@ impl Tournament {
         self.earliest = visit;
     }
 
-    /// Returns the host that is visited next.
+    /// Returns the host of the earliest turn.
     #[inline]
     fn host(&self) -> u32 {
         self.first_host + (self.earliest % (1 << HOST)) as u32
@@ -103,7 +103,7 @@ mod tests {
     use super::Tournament;
 
     proptest! {
-        /// The next visit is the earliest one that is planned, whatever was planned before.
+        /// The next turn is the earliest one scheduled, whatever was scheduled before.
         #[test]
         fn the_earliest_visit_is_next(
             first in 0_u32..1000,

@@ -1,4 +1,4 @@
-//! What happens at hosts, and what it changes besides them.
+//! Event handling of the windowed engine: processes the events of hosts and their effects on shared state.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::order;
 use crate::parameters::{Charges, LogGops};
 use crate::schedule::Tables;
 
-/// All that visits share.
+/// State of a partition that the event handling of all its hosts shares.
 pub(super) struct Work<'a> {
     plan: &'a Plan,
     program: Program<'a>,
@@ -21,34 +21,34 @@ pub(super) struct Work<'a> {
     pub(super) matching: Matching<'a>,
     pub(super) pool: Pool,
     pub(super) records: Records<'a>,
-    /// Messages that the current visit has sent.
+    /// Messages that the current host has sent in its turn.
     pub(super) sent: Vec<u32>,
-    /// Time, stamp and place of what arrives at a host in a window.
+    /// Time, stamp and slot of each message that arrives at a host in a window; a buffer for sorting.
     sorted: Vec<(u64, u64, u32)>,
     freed: Vec<Freed>,
-    /// What the end of a send has made free at its host.
+    /// Operations that the end of a send has freed at its host.
     freed_elsewhere: Vec<Freed>,
-    /// Messages above S that have been sent and not received.
+    /// Number of rendezvous messages (above S) that are sent and not received.
     pub(super) waiting: u64,
-    /// The send that the last event has ended at another host.
+    /// Send at another host that the last event has ended.
     pub(super) ended: Option<EndedSend>,
     outcome: Outcome,
 }
 
-/// A send that waited for its receive, and whose host does not know yet that it has ended.
+/// A rendezvous send that has ended, before its host is updated.
 pub(super) struct EndedSend {
     pub(super) host: u32,
-    /// When \[ps\].
+    /// Time of its end \[ps\].
     time: u64,
-    /// The lane of sends of the interface that is held until then, if the host has such a lane.
+    /// Lane of sends whose interface is blocked until then, if the host has such a lane.
     lane: Option<usize>,
-    /// The record of the event, and the number of what it creates there first.
+    /// Record of the event, and number of the first operation that it creates at the sender.
     record: u32,
     number: u32,
 }
 
 impl<'a> Work<'a> {
-    /// Prepares the work of a part with these ranks, on so many threads at most, and with this number among the parts of a log.
+    /// Makes the state of one partition of a log, with these ranks; counts dependencies on up to `threads` threads.
     pub(super) fn new(
         tables: Tables<'a>,
         plan: &'a Plan,
@@ -74,14 +74,14 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Puts the operations of a host that wait for nothing into its lanes.
+    /// Adds the operations of a host without dependencies to its lanes.
     pub(super) fn begin<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32) {
         self.program.begin(host, &mut self.freed);
         let record = self.records.seed(host);
         self.release(own, record, 0);
     }
 
-    /// Adds what has been done, and what is left; returns how many operations have begun.
+    /// Adds the results and the unmatched receives and messages; returns the number of operations that have started.
     pub(super) fn finish(self, outcome: &mut Outcome, left: &mut Left) -> u64 {
         outcome.messages += self.outcome.messages;
         outcome.message_bytes += self.outcome.message_bytes;
@@ -90,21 +90,22 @@ impl<'a> Work<'a> {
         self.program.begun
     }
 
-    /// Reads what a slot at a host with this first operation will need when its turn comes.
+    /// Reads the memory that a slot of the host with first operation `first` will need; returns a value that depends on
+    /// it.
     #[inline]
     pub(super) fn read(&self, first: u32, place: u32) -> u32 {
         let slot = &self.pool[place];
         self.program.read(first, slot)
     }
 
-    /// Returns the rank to which the messages of a slot's channel go, if it is one of this part.
+    /// Returns the destination of a slot's channel if it is a host of this partition.
     #[inline]
     pub(super) fn leads_to(&self, place: u32) -> Option<u32> {
         self.matching.leads_to(self.pool[place].channel)
     }
 
-    /// Puts what has arrived before the end of a window into its lanes; where that is one message and the lanes are empty, returns
-    /// it instead.
+    /// Moves messages that arrive before `end` to their lanes; a single message at a host with empty lanes is returned
+    /// instead.
     #[inline]
     fn take_mail<const LANES: usize>(&mut self, own: &mut Host<LANES>, end: u64) -> Option<u32> {
         if own.mail_time >= end {
@@ -122,7 +123,7 @@ impl<'a> Work<'a> {
         None
     }
 
-    /// Puts what has arrived before the end of a window into its lanes.
+    /// Moves messages that arrive before `end` from the mailbox to their lanes, sorted by time and creation.
     pub(super) fn open_mail<const LANES: usize>(&mut self, own: &mut Host<LANES>, end: u64) {
         if own.mail_time >= end {
             return;
@@ -147,7 +148,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Does everything that happens at a host before a time, and returns when something comes next.
+    /// Processes all events of a host before `end`; returns the time of its next event \[ps\].
     pub(super) fn run<const LANES: usize>(&mut self, own: &mut Host<LANES>, host: u32, end: u64) -> u64 {
         let mut slot = Slot::default();
         let mut lane = 0;
@@ -160,7 +161,8 @@ impl<'a> Work<'a> {
         }
         loop {
             let (time, listed) = own.next(&self.pool, &mut self.records);
-            // What is in a lane was created before what has just become free, and so comes first at the same time.
+            // Slots in lanes were created before the operation that has just become ready, and so come first at equal
+            // times.
             if is_next && slot.time < time {
                 if slot.time >= end {
                     own.wait(lane, slot, place, &mut self.pool);
@@ -183,7 +185,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Does what comes next at a host, in a lane.
+    /// Processes the next event of a host, which is in `lane`.
     pub(super) fn run_one<const LANES: usize>(
         &mut self,
         own: &mut Host<LANES>,
@@ -198,8 +200,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Does one thing. Where it makes just one operation free, with nothing before it in its lane, the slot becomes that of
-    /// this operation, and it returns true.
+    /// Processes one event. If it frees exactly one operation and that operation's lane is empty, replaces `slot` by it
+    /// and returns true: the operation may then run without entering a lane.
     #[inline(always)]
     fn step<const LANES: usize>(
         &mut self,
@@ -287,8 +289,8 @@ impl<'a> Work<'a> {
         false
     }
 
-    /// Ends a receive that has its message; where the send has waited, it ends, too, and the interface of a lane of sends is
-    /// held, or that with the number of the receive's.
+    /// Completes a receive with its message. If the send has waited, it ends, too, and blocks the interface of `lane`,
+    /// or the one with the number of the receive's.
     #[inline]
     fn receive<const LANES: usize>(
         &mut self,
@@ -301,7 +303,8 @@ impl<'a> Work<'a> {
         let is_eager = self.charges.is_eager(sent.size);
         self.outcome.across_threshold += u64::from(is_eager != self.charges.is_eager(receive.size));
         if !is_eager {
-            // LogGOPSim holds the resources that have the receive's numbers, not those of the send, where the receive is last.
+            // If the receive comes last, LogGOPSim blocks the resources with the receive's numbers, not those of the
+            // send.
             let lane =
                 lane.or_else(|| self.plan.send_lane(0, self.program.tables.nodes[receive.node as usize].nic));
             self.end_send(own, host, sent, time, lane);
@@ -309,7 +312,7 @@ impl<'a> Work<'a> {
         self.program.ended(own.first, receive, &mut self.freed)
     }
 
-    /// Ends a send that has waited for its receive.
+    /// Ends a rendezvous send, here or at another host.
     #[cold]
     fn end_send<const LANES: usize>(
         &mut self,
@@ -333,8 +336,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Puts what has become free at the host of an event into its lanes, and leaves what has become free at the host of the
-    /// send that has ended. The one with the lower number comes first.
+    /// Adds the operations freed at the host of an event to its lanes, and leaves those freed at the host of the ended
+    /// send. The host with the lower rank comes first in creation order.
     #[cold]
     fn release_both<const LANES: usize>(
         &mut self,
@@ -354,7 +357,7 @@ impl<'a> Work<'a> {
         self.release(own, record, number);
     }
 
-    /// Tells the host of a send that it has ended.
+    /// Updates the host of a rendezvous send that has ended: blocks its resources and adds the freed operations.
     pub(super) fn tell<const LANES: usize>(&mut self, to: &mut Host<LANES>, ended: &EndedSend) {
         to.hold(ended.lane, ended.time);
         std::mem::swap(&mut self.freed, &mut self.freed_elsewhere);
@@ -362,7 +365,7 @@ impl<'a> Work<'a> {
         std::mem::swap(&mut self.freed, &mut self.freed_elsewhere);
     }
 
-    /// Sends a message.
+    /// Turns the slot of a send into its message.
     #[inline]
     fn send(&mut self, slot: &Slot, place: Option<u32>, stamp: u64) {
         let message = Slot { time: slot.time + self.charges.flight, stamp, ..*slot };
@@ -379,7 +382,7 @@ impl<'a> Work<'a> {
         self.sent.push(place);
     }
 
-    /// Puts what has become free into its lanes.
+    /// Adds freed operations to their lanes, with stamps from `created` on.
     fn release<const LANES: usize>(&mut self, own: &mut Host<LANES>, record: u32, created: u32) {
         if self.freed.len() > 1 {
             order::sort(&mut self.freed);
