@@ -1,8 +1,8 @@
-//! Trace events in JSON.
+//! Timelines as Chrome trace events in JSON.
 //!
-//! The format is that of "Trace Event Format" (Chrome's tracing page), in its form as an object. A rank is a process of two
-//! threads: one has its states, with waits inside them, the other one the ends of its messages. An end is an event of no
-//! duration, so that an arrow begins and ends at the instant at which the message does, whatever the rank does then.
+//! The format is "Trace Event Format" (Chrome's tracing page), in its object form. A rank is a process of two threads:
+//! one has its states with wait states inside them, the other the ends of its messages. An end is an event without
+//! duration, so that an arrow begins and ends at the times of the message, whatever the rank does then.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IntoInnerError, Write};
@@ -16,15 +16,15 @@ use serde::Serialize;
 
 use crate::draft::Draft;
 
-/// An event of the format.
+/// Event of the format.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
 #[serde(tag = "ph")]
 enum TraceEvent<'a> {
-    /// Says something of a process or a thread.
+    /// Name or sort index of a process or a thread.
     #[serde(rename = "M")]
     Metadata { name: Cow<'a, str>, pid: u64, tid: u64, args: Metadata },
-    /// Something that lasts.
+    /// Event with a duration.
     #[serde(rename = "X")]
     Complete {
         name: Cow<'a, str>,
@@ -36,10 +36,10 @@ enum TraceEvent<'a> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         args: Option<MessageArgs<'a>>,
     },
-    /// The start of an arrow, on the event before.
+    /// Start of an arrow, bound to the event before.
     #[serde(rename = "s")]
     FlowStart { name: Cow<'a, str>, cat: Cow<'a, str>, id: u64, ts: f64, pid: u64, tid: u64 },
-    /// The end of an arrow, on the event before.
+    /// End of an arrow, bound to the event before.
     #[serde(rename = "f")]
     FlowEnd { name: Cow<'a, str>, cat: Cow<'a, str>, id: u64, bp: Cow<'a, str>, ts: f64, pid: u64, tid: u64 },
 }
@@ -52,7 +52,7 @@ enum Metadata {
     SortIndex(u32),
 }
 
-/// What is known of a message.
+/// Attributes of a message.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(PartialEq, serde::Deserialize))]
 struct MessageArgs<'a> {
@@ -64,7 +64,7 @@ struct MessageArgs<'a> {
     operation: Option<Cow<'a, str>>,
 }
 
-/// A file of trace events.
+/// Writer of a file of trace events.
 #[derive(Debug)]
 pub(crate) struct Chrome {
     file: Output,
@@ -75,11 +75,11 @@ pub(crate) struct Chrome {
 #[derive(Debug)]
 enum Output {
     Plain(Draft),
-    /// With a buffer: the compressor is slow where it gets few bytes at once.
+    /// Buffered, since the compressor is slow with small writes.
     Gzip(Box<BufWriter<GzEncoder<Draft>>>),
 }
 
-/// The name of messages, and their category.
+/// Name and category of messages.
 const MESSAGE: Cow<'static, str> = Cow::Borrowed("message");
 
 impl Chrome {
@@ -148,7 +148,7 @@ impl Chrome {
         })
     }
 
-    /// Both ends of a message, and the arrow.
+    /// Writes both ends of a message, and the arrow.
     fn message(
         &mut self,
         (from, sent): (Rank, SimTime),
@@ -175,7 +175,7 @@ impl Chrome {
         self.put(&TraceEvent::FlowEnd { name: MESSAGE, cat: MESSAGE, id, bp, ts: micros(arrived), pid, tid })
     }
 
-    /// Says what the process and the threads of a rank are.
+    /// Writes the names of a rank's process and threads.
     fn name(&mut self, rank: Rank) -> io::Result<()> {
         let mut say = |name, (pid, tid), args| {
             self.put(&TraceEvent::Metadata { name: Cow::Borrowed(name), pid, tid, args })
@@ -217,19 +217,19 @@ fn category(kind: ActionKind) -> &'static str {
     }
 }
 
-/// The process and the thread that have the states of a rank. Viewers take number 0 for something else.
+/// Returns the process and the thread of a rank's states. Viewers reserve number 0.
 fn states_of(rank: Rank) -> (u64, u64) {
     let rank = u64::from(rank.get());
     (rank + 1, 2 * rank + 1)
 }
 
-/// The process and the thread that have the messages of a rank.
+/// Returns the process and the thread of a rank's messages.
 fn messages_of(rank: Rank) -> (u64, u64) {
     let (pid, tid) = states_of(rank);
     (pid, tid + 1)
 }
 
-/// Microseconds, the unit of the format; with six decimals, exact below 1000 s.
+/// Converts to microseconds, the unit of the format; with six decimals, exact below 1000 s.
 fn micros(at: SimTime) -> f64 {
     at.as_picos() as f64 / 1e6
 }
@@ -270,7 +270,7 @@ mod tests {
         text
     }
 
-    /// What the format says of the fields of each phase.
+    /// Checks the fields of each phase against the format.
     #[test]
     fn the_file_is_one_of_trace_events() {
         let text = text("run.json");

@@ -1,4 +1,4 @@
-//! Tables in Parquet.
+//! Tables in Parquet files.
 
 use std::io;
 use std::path::Path;
@@ -14,20 +14,20 @@ use parquet::schema::types::{ColumnPath, Type};
 use crate::draft::Draft;
 use crate::table::{Cell, Column, Content, Table};
 
-/// Rows that are written at once, and all that are in memory.
+/// Rows per row group, which is also the largest number in memory.
 const ROWS: usize = 1 << 17;
 
-/// A table in a Parquet file, in row groups of 131,072 rows.
+/// Writer of a table to a Parquet file, in row groups of 131,072 rows.
 pub(crate) struct ParquetTable {
     writer: SerializedFileWriter<Draft>,
     columns: Vec<(Content, Values)>,
     rows: usize,
 }
 
-/// What was not written yet of a column.
+/// Values of a column that are not written yet.
 enum Values {
     Numbers(Vec<i64>),
-    /// Those names that are there, and for each row whether it has one.
+    /// Names of the rows that have one, and for each row its definition level: 1 if it has a name, else 0.
     Names(Vec<ByteArray>, Vec<i16>),
 }
 
@@ -44,7 +44,7 @@ fn failed(error: ParquetError) -> io::Error {
     }
 }
 
-/// The type of a column.
+/// Returns the Parquet type of a column.
 fn field(column: &Column) -> Result<Type, ParquetError> {
     let of_numbers = || Type::primitive_type_builder(column.name, PhysicalType::INT64);
     let of_names = || {
@@ -65,7 +65,7 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
     Type::group_type_builder("timeline").with_fields(fields).build()
 }
 
-/// Instants grow or nearly so: differences are small.
+/// Returns the writer's settings. Times are almost sorted, so that they are delta-encoded.
 fn properties(columns: &[Column]) -> WriterProperties {
     let times = columns.iter().filter(|column| column.content == Content::Time);
     let builder = WriterProperties::builder()
@@ -167,7 +167,7 @@ mod tests {
     use crate::Format;
     use crate::sample;
 
-    /// The rows of a file, as text.
+    /// Reads the rows of a file as text.
     fn rows(path: &Path) -> Vec<Vec<String>> {
         let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
         let text = |field: &Field| match field {

@@ -1,10 +1,10 @@
-//! Files that are whole or not there.
+//! Files that appear only when they are complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that gets its name when it is complete; until then it ends in `.part`.
+/// A file that gets its name when it is complete; until then the name ends in `.part`.
 #[derive(Debug)]
 pub(crate) struct Draft {
     file: BufWriter<File>,
@@ -23,7 +23,7 @@ impl Draft {
         Ok(Self { file, path: path.to_owned(), part, bytes: 0, is_complete: false })
     }
 
-    /// Gives the file its name, and returns its size \[B\].
+    /// Renames the complete file to its final name and returns its size \[B\].
     pub(crate) fn complete(mut self) -> io::Result<u64> {
         self.file.flush()?;
         std::fs::rename(&self.part, &self.path)?;
@@ -44,11 +44,11 @@ impl Write for Draft {
     }
 }
 
-/// What is not complete goes.
+/// Removes an incomplete file.
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_complete {
-            // There is nothing to do about a file that stays.
+            // An error is ignored: drop has nobody to report it to.
             drop(std::fs::remove_file(&self.part));
         }
     }

@@ -1,19 +1,19 @@
-//! Why there is no timeline.
+//! Errors of timelines.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::format::Format;
 
-/// Why a timeline cannot be written.
+/// Error of writing a timeline.
 #[derive(Debug, thiserror::Error)]
 pub enum TimelineError {
-    /// Events cannot be kept in a temporary file.
-    #[error("a temporary file of the timeline in {}: {source}", directory.display())]
+    /// The temporary file of a [`Spool`](crate::Spool) cannot be written or read.
+    #[error("temporary file of the timeline in {}: {source}", directory.display())]
     Spool {
-        /// Where it is.
+        /// Directory of the file.
         directory: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// A file of the timeline cannot be written.
@@ -21,17 +21,17 @@ pub enum TimelineError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The program was built without the format.
+    /// The program was built without support for the format.
     #[error("this program was built without the format {format}; build it with `--features {format}`")]
     NotBuilt {
         /// The format.
         format: Format,
     },
-    /// Another process has sent what are no events.
-    #[error("found bytes that are no event of a timeline; run the same version of the program on all hosts")]
+    /// Another process has sent bytes that are not a valid record.
+    #[error("found bytes that are not a timeline event; run the same version of the program on all hosts")]
     Garbled,
 }
 

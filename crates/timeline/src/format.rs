@@ -1,22 +1,22 @@
-//! The formats of timelines.
+//! File formats of timelines.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::record::Order;
 
-/// A format of timelines.
+/// File format of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Trace events in JSON, as Perfetto and Chrome's tracing page read them; compressed where the file ends in `.gz`.
+    /// Trace events in JSON, for Perfetto and Chrome's tracing page; compressed if the file name ends in `.gz`.
     Chrome,
-    /// Tables of states, waits and messages, each a file of comma-separated values.
+    /// Tables of states, wait states and messages, each a CSV file.
     Csv,
     /// Paje traces.
     Paje,
-    /// The same tables as CSV, each a Parquet file.
+    /// The tables of CSV, each as a Parquet file.
     Parquet,
-    /// Open Trace Format 2, where the program is built with its library.
+    /// Open Trace Format 2, if the program was built with its library.
     Otf2,
 }
 
@@ -24,7 +24,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 5] = [Self::Chrome, Self::Csv, Self::Paje, Self::Parquet, Self::Otf2];
 
-    /// Returns the name in configurations.
+    /// Returns the name that configurations use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chrome => "chrome",
@@ -35,12 +35,12 @@ impl Format {
         }
     }
 
-    /// Returns the format with this name.
+    /// Returns the format with this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Returns the ends of file names that stand for the format.
+    /// Returns the file name extensions of the format.
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
             Self::Chrome => &[".json", ".json.gz"],
@@ -51,19 +51,19 @@ impl Format {
         }
     }
 
-    /// Returns the format for which the name of a file stands.
+    /// Returns the format that the extension of a file name selects.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let is_of = |format: &Self| format.extensions().iter().any(|extension| name.ends_with(extension));
         Self::ALL.into_iter().find(is_of)
     }
 
-    /// Returns whether the program was built with the format.
+    /// Returns true if the program was built with the format.
     pub fn is_built(self) -> bool {
         self != Self::Otf2 || cfg!(feature = "otf2")
     }
 
-    /// Returns the order in which the format wants events.
+    /// Returns the order of events that the format requires.
     pub fn order(self) -> Order {
         match self {
             Self::Chrome | Self::Csv | Self::Paje | Self::Parquet => Order::Time,
@@ -73,7 +73,7 @@ impl Format {
     }
 }
 
-/// Prints the name.
+/// Displays the name.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -1,9 +1,16 @@
-//! Timelines of replays, in the formats of viewers and of tools for data.
+//! Timelines of replays, in the formats of trace viewers and data tools.
 //!
-//! Ranks record events as they come to pass (`mpi_model::Event`), each in its own time and some far ahead of others. A
-//! [`Spool`] takes them from all threads, sorts them, and keeps what is too much for memory in a temporary file; a
-//! [`Writer`] then gets them in order, one after the other. What it writes depends on the events and on nothing else.
+//! Ranks record events (`mpi_model::Event`), each in its own time order and some far ahead of others. An external merge
+//! sort puts them in one order within bounded memory, and a writer turns them into Chrome trace events, Paje, OTF2, CSV
+//! or Parquet. The output depends only on the events, not on threads or their timing.
 //!
+//! # Where to start
+//! - [`Format`]: the file formats; [`Format::from_path`] chooses one by the file name.
+//! - [`Spool`]: takes events from all threads; [`Spool::finish`] returns them as [`SortedRecords`].
+//! - [`Writer`]: takes the sorted [`Record`]s of all processes and writes the files. [`Merge`] merges the sorted
+//!   streams of several processes.
+//!
+//! # Example
 //! ```
 //! use mpi_model::{ActionKind, Event, EventSink};
 //! use pdes_core::{Rank, SimTime};
@@ -11,7 +18,7 @@
 //!
 //! let directory = tempfile::tempdir()?;
 //! let path = directory.path().join("run.csv");
-//! let format = Format::of(&path).unwrap();
+//! let format = Format::from_path(&path).unwrap();
 //! let spool = Spool::new(format.order(), directory.path());
 //! let at = SimTime::from_picos;
 //! for (begin, end) in [(5, 9), (0, 5)] {

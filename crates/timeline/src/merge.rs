@@ -1,36 +1,36 @@
-//! One sorted stream from several.
+//! K-way merge of sorted streams of records.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::record::Record;
 
-/// Sorted streams of records, each read piece by piece.
+/// Sorted streams of records, each read in batches.
 pub trait Streams {
-    /// Why a stream may fail.
+    /// Error of a stream.
     type Error;
 
-    /// Returns the next records of a stream, which are not before those that it gave last; none at its end.
+    /// Returns the next batch of a stream, in order and not before earlier ones; empty at its end.
     ///
     /// # Errors
-    /// Where the stream fails.
+    /// Fails if the stream fails.
     fn refill(&mut self, stream: usize) -> Result<Vec<Record>, Self::Error>;
 }
 
-/// Merges sorted streams: O(log of their number) for each record, and one piece of each in memory.
+/// Merges sorted streams with a heap: O(log streams) per record, and one batch of each in memory.
 #[derive(Debug)]
 pub struct Merge<S> {
     streams: S,
     pieces: Vec<std::vec::IntoIter<Record>>,
-    /// The first record of each stream that has any.
+    /// Next record of each stream that has any.
     heads: BinaryHeap<Reverse<(Record, usize)>>,
 }
 
 impl<S: Streams> Merge<S> {
-    /// Begins to merge so many streams.
+    /// Starts to merge `count` streams.
     ///
     /// # Errors
-    /// Where one of them fails.
+    /// Fails if one of them fails.
     pub fn new(streams: S, count: usize) -> Result<Self, S::Error> {
         let pieces = (0..count).map(|_| Vec::new().into_iter()).collect();
         let mut merge = Self { streams, pieces, heads: BinaryHeap::with_capacity(count) };
@@ -38,10 +38,10 @@ impl<S: Streams> Merge<S> {
         Ok(merge)
     }
 
-    /// Returns the next record.
+    /// Returns the next record of all streams; `None` at the end.
     ///
     /// # Errors
-    /// Where a stream fails.
+    /// Fails if a stream fails.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot fail")]
     pub fn next(&mut self) -> Result<Option<Record>, S::Error> {
         let Some(Reverse((record, stream))) = self.heads.pop() else { return Ok(None) };

@@ -1,11 +1,11 @@
-//! Traces in the Open Trace Format 2.
+//! Timelines in the Open Trace Format 2.
 //!
-//! A rank is a location; its states are regions, and waits are regions inside them. All messages are on one communicator
-//! of all ranks of the trace, in their order, whatever communicator they have in the program.
+//! A rank is a location; its states are regions, and wait states are regions inside them. All messages are on one
+//! communicator of all ranks of the trace, in order, whatever communicator they have in the program.
 //!
-//! Tools want to see messages inside the calls that send and receive them. A message that arrives when a call ends is received
-//! in it; one that is sent at an instant belongs to a call that takes no time there, else to the call that ends there, else
-//! to the one that begins.
+//! Tools expect messages inside the calls that send and receive them. A message that arrives when a call ends is
+//! received in that call. A message sent at some time belongs to a call without duration at that time, else to the call
+//! that ends then, else to the one that begins.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,23 +15,23 @@ use otf2_writer::{Archive, Definitions, Otf2Error, Role};
 use pdes_core::{Bytes, Rank, SimTime};
 use tempfile::TempDir;
 
-/// Ticks of the clock in a second.
+/// Clock resolution \[ticks/s\].
 const RESOLUTION: u64 = 1_000_000_000_000;
 
-/// An OTF2 trace in the making.
+/// Writer of an OTF2 trace.
 #[derive(Debug)]
 pub(crate) struct Otf2 {
     archive: Archive,
-    /// Where the archive is until it is complete.
+    /// Temporary directory of the archive until it is complete.
     draft: TempDir,
     directory: PathBuf,
     name: String,
     ranks: Vec<Rank>,
-    /// How many events the ranks have that are complete.
+    /// Number of events of each completed rank.
     events: Vec<u64>,
     here: Option<Rank>,
     instant: Instant,
-    /// The region that was entered last, and when it is left; and the wait in it.
+    /// Open state, and the open wait state inside it.
     state: Option<Open>,
     wait: Option<Open>,
     end: SimTime,
@@ -44,13 +44,13 @@ struct Open {
     end: SimTime,
 }
 
-/// What happens on a rank at one instant.
+/// Events of a rank at one time, collected until they can be ordered.
 #[derive(Debug, Default)]
 struct Instant {
     at: SimTime,
     received: Vec<(Rank, u32, Bytes)>,
     sent: Vec<(Rank, u32, Bytes)>,
-    /// Calls that take no time.
+    /// Calls without duration.
     points: Vec<ActionKind>,
     state: Option<Open>,
     wait: Option<Open>,
@@ -79,7 +79,7 @@ impl Otf2 {
         })
     }
 
-    /// Writes an event; they come rank by rank, and messages at both of their ends.
+    /// Writes an event. Events come by rank, and messages at both of their ends.
     pub(crate) fn write(&mut self, event: &Event, is_receipt: bool) -> io::Result<()> {
         let (rank, at, end) = match *event {
             Event::State { rank, begin, end, .. } | Event::Wait { rank, begin, end, .. } => {
@@ -114,7 +114,7 @@ impl Otf2 {
         replace(self.draft.path(), &self.directory, &self.name)
     }
 
-    /// Makes sure that all is written that lies before this instant on this rank.
+    /// Advances to a time on a rank: writes all events before it.
     fn go_to(&mut self, rank: Rank, at: SimTime) -> Result<(), Otf2Error> {
         if self.here != Some(rank) {
             self.leave_rank()?;
@@ -138,10 +138,12 @@ impl Otf2 {
         Ok(())
     }
 
-    /// Writes what happens at an instant, in an order in which regions lie in each other and messages in calls.
+    /// Writes the events of the current time, ordered so that regions nest and messages lie inside calls.
     fn write_instant(&mut self) -> Result<(), Otf2Error> {
         let Instant { at, received, mut sent, points, state, wait } = std::mem::take(&mut self.instant);
         let ticks = at.as_picos();
+        // Order: leave regions that ended before, receive, send in the call that ends now, leave it, then begin new
+        // regions.
         self.leave(SimTime::from_picos(ticks.saturating_sub(1)))?;
         for (from, tag, bytes) in received {
             self.archive.receive(ticks, self.member(from), tag, bytes.get())?;
@@ -179,7 +181,7 @@ impl Otf2 {
         Ok(())
     }
 
-    /// Leaves regions that have ended by an instant, the inner one first.
+    /// Leaves regions that have ended by a time, the inner one first.
     fn leave(&mut self, by: SimTime) -> Result<(), Otf2Error> {
         for open in [&mut self.wait, &mut self.state] {
             if let Some(Open { region, end, .. }) = *open
@@ -192,7 +194,7 @@ impl Otf2 {
         Ok(())
     }
 
-    /// The number of a rank in the communicator.
+    /// Returns the number of a rank in the communicator.
     fn member(&self, rank: Rank) -> u32 {
         self.ranks.binary_search(&rank).expect("all ranks of a timeline are known") as u32
     }
@@ -210,7 +212,7 @@ fn region_of_wait(state: WaitState) -> u32 {
     ActionKind::ALL.len() as u32 + state as u32
 }
 
-/// Whether a call may send messages.
+/// Returns true if a call may send messages.
 fn sends(kind: ActionKind) -> bool {
     use ActionKind::{Finalize, Isend, Marker, Send, SendRecv, Start};
     matches!(kind, Send | Isend | SendRecv | Start)
@@ -253,7 +255,7 @@ fn define(
     definitions.communicator(name, &locations)
 }
 
-/// Moves an archive to another directory, in the place of one of that name; returns its size \[B\].
+/// Moves an archive to another directory and replaces one of that name there; returns its size \[B\].
 fn replace(from: &Path, to: &Path, name: &str) -> io::Result<u64> {
     let (anchor, definitions) = (format!("{name}.otf2"), format!("{name}.def"));
     if to.join(&anchor).exists() {
@@ -261,7 +263,7 @@ fn replace(from: &Path, to: &Path, name: &str) -> io::Result<u64> {
     }
     let events = std::fs::read_dir(from.join(name))?.map(|entry| entry?.metadata());
     let mut bytes = events.map(|file| file.map(|file| file.len())).sum::<io::Result<u64>>()?;
-    // The file that makes it an archive comes last.
+    // The anchor file comes last: until then readers find no archive.
     for part in [name, &definitions, &anchor] {
         if part != name {
             bytes += std::fs::metadata(from.join(part))?.len();
@@ -271,7 +273,7 @@ fn replace(from: &Path, to: &Path, name: &str) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Removes an archive, and nothing else that may lie in its directory.
+/// Removes an archive, but no other files in its directory.
 fn remove(directory: &Path, name: &str, anchor: &str) -> io::Result<()> {
     for entry in std::fs::read_dir(directory.join(name))? {
         let path = entry?.path();
@@ -289,7 +291,7 @@ mod tests {
     use crate::Format;
     use crate::sample;
 
-    /// Events as `otf2-print` shows them: kind, location, time [us], and the region or the other end.
+    /// Compares the output of `otf2-print`: kind, location, time \[us\], and the region or the other end.
     #[test]
     #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
     fn otf2_print_reads_what_is_written() {
@@ -351,7 +353,7 @@ mod tests {
         }
     }
 
-    /// A line such as `MPI_SEND  0  5000000  Receiver: 1 ("rank 1" <1>), Communicator: ..`.
+    /// Parses a line such as `MPI_SEND  0  5000000  Receiver: 1 ("rank 1" <1>), Communicator: ..`.
     fn event(line: &str) -> Option<String> {
         let mut words = line.split_whitespace();
         let (kind, location, time) = (words.next()?, words.next()?, words.next()?.parse::<u64>().ok()?);

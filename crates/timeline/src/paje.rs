@@ -1,8 +1,8 @@
-//! Paje traces.
+//! Timelines as Paje traces.
 //!
-//! The format is that of "Paje trace file" (1.2.6) as pajeng reads it: a header that defines events by their fields, then
-//! events in the order of time. A rank is a container with two types of states, what it does and for whom it waits meanwhile,
-//! and messages are links between ranks.
+//! The format is "Paje trace file" (1.2.6) as pajeng reads it: a header that defines events by their fields, then
+//! events in the order of time. A rank is a container with two types of states, its calls and its wait states, and
+//! messages are links between ranks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use pdes_core::{Rank, SimTime};
 
 use crate::draft::Draft;
 
-/// The definitions of events, by their numbers.
+/// Definitions of event types, by number.
 const HEADER: &str = "\
 %EventDef PajeDefineContainerType 0
 %       Alias string
@@ -88,19 +88,19 @@ const HEADER: &str = "\
 2 L P R R Message
 ";
 
-/// A Paje trace in the making.
+/// Writer of a Paje trace.
 #[derive(Debug)]
 pub(crate) struct Paje {
     file: Draft,
     ranks: Vec<Rank>,
-    /// What has begun and not ended: of each rank a state and a wait, and messages under way.
+    /// Ends of what has begun: a state and a wait state of each rank, and messages in flight.
     open: BinaryHeap<Reverse<(SimTime, Ending)>>,
-    /// The last instant written.
+    /// Last time written.
     now: SimTime,
     messages: u64,
 }
 
-/// The end of something; what ends at one instant ends in this order.
+/// End of a state, a wait state or a message; ends at the same time are written in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ending {
     Wait(Rank),
@@ -127,7 +127,7 @@ impl Paje {
         Ok(Self { file, ranks: ranks.to_vec(), open: BinaryHeap::new(), now: SimTime::ZERO, messages: 0 })
     }
 
-    /// Writes an event; they come in the order of time.
+    /// Writes an event. Events come in the order of time.
     pub(crate) fn write(&mut self, event: &Event) -> io::Result<()> {
         match *event {
             Event::State { rank, kind, begin, end } => {
@@ -162,7 +162,7 @@ impl Paje {
         self.file.complete()
     }
 
-    /// Ends what has ended by an instant.
+    /// Writes all ends up to a time.
     fn go_to(&mut self, at: SimTime) -> io::Result<()> {
         while let Some(&Reverse((end, ending))) = self.open.peek()
             && end <= at
@@ -181,12 +181,13 @@ impl Paje {
     }
 }
 
-/// The value of the link of a message.
+/// Returns the link value of a message.
 fn value(operation: Option<ActionKind>) -> String {
     operation.map_or_else(|| "m".to_owned(), |kind| format!("m{}", kind as u32))
 }
 
-/// Computation is green, waiting for requests yellow, other point-to-point calls blue, the rest violet.
+/// Returns the color of a call: computation is green, waiting for requests yellow, other point-to-point calls blue, the
+/// rest violet.
 fn color(kind: ActionKind) -> &'static str {
     use ActionKind::{Compute, Marker, Sleep, Wait, Waitall, Waitany, Waitsome};
     match kind {

@@ -1,29 +1,29 @@
-//! Events as bytes that sort like numbers.
+//! Records: events encoded as bytes whose lexicographic order is the order of the timeline.
 
 use mpi_model::{ActionKind, Event, WaitState};
 use pdes_core::{Bytes, Rank, SimTime};
 use trace_mmap::CommId;
 
-/// In which order a format wants events.
+/// Order of events that a format requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By the instants at which they begin, those of all ranks together.
+    /// By time of beginning, all ranks together.
     Time,
-    /// Rank after rank; a message comes twice, once where it is sent and once where it arrives.
+    /// By rank, then by time; a message occurs twice, at its sender and at its receiver.
     Rank,
 }
 
-/// An event as it is sorted and kept in files.
+/// An event, encoded for sorting and for files.
 ///
-/// Records compare as their bytes do: by time and rank, or by rank and time, then as in the table, then by what is left.
-/// Equal records are equal events, so that the order of all is total.
+/// Records compare as their bytes do: by time and rank, or by rank and time, then by class as in the table, then by the
+/// remaining fields. Equal records are equal events, so that the order is total.
 ///
-/// | class | event | after time, rank and class |
+/// | class | event | fields after time, rank and class |
 /// |---|---|---|
 /// | 0 | a state | end, kind |
-/// | 1 | a wait | end, kind, why |
+/// | 1 | a wait state | end, kind, wait state |
 /// | 2 | a message, at its sender | arrival, receiver, payload, tag, communicator, operation |
-/// | 3 | a message, at its receiver | send, sender, and as before |
+/// | 3 | a message, at its receiver | time of sending, sender, and as before |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Record([u8; Self::SIZE]);
 
@@ -31,16 +31,16 @@ const STATE: u8 = 0;
 const WAIT: u8 = 1;
 const SENT: u8 = 2;
 const RECEIVED: u8 = 3;
-/// Where a message is of no operation.
+/// Operation field of a message that belongs to no collective operation.
 const NO_OPERATION: u8 = u8::MAX;
 
 const _: () = assert!(ActionKind::ALL.len() < NO_OPERATION as usize);
 
 impl Record {
-    /// Bytes of a record.
+    /// Size of a record \[B\].
     pub const SIZE: usize = 42;
 
-    /// Packs an event, once or, for a message by rank, twice.
+    /// Encodes an event and passes it to `keep`: once, or twice for a message in the order by rank.
     pub(crate) fn pack(event: &Event, order: Order, mut keep: impl FnMut(Self)) {
         match *event {
             Event::State { rank, kind, begin, end } => {
@@ -59,7 +59,7 @@ impl Record {
         }
     }
 
-    /// Returns the event, from bytes in this order; `None` where they are none of a record.
+    /// Decodes the event from a record in this order; `None` if the bytes are not a valid record.
     pub fn event(&self, order: Order) -> Option<Event> {
         let mut eye = Eye(&self.0);
         let (time, rank) = match order {
@@ -83,25 +83,25 @@ impl Record {
         }
     }
 
-    /// Returns whether this is a message at its receiver.
+    /// Returns true if this is a message at its receiver.
     pub fn is_receipt(&self) -> bool {
         self.0[Self::CLASS] == RECEIVED
     }
 
     const CLASS: usize = size_of::<u64>() + size_of::<u32>();
 
-    /// Returns the bytes.
+    /// Returns the encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Reads records that follow each other; what is left over is no record.
+    /// Reads consecutive records and ignores an incomplete one at the end.
     pub fn of_bytes(bytes: &[u8]) -> Vec<Self> {
         bytes.as_chunks().0.iter().copied().map(Self).collect()
     }
 }
 
-/// Writes a record.
+/// Encoder of a record.
 struct Pen {
     record: Record,
     at: usize,
@@ -123,7 +123,7 @@ impl Pen {
         self
     }
 
-    /// Big-endian, as all numbers: so bytes compare like them.
+    /// Appends a time. All numbers are big-endian, so that bytes compare like numbers.
     fn time(self, time: SimTime) -> Self {
         self.put(&time.as_picos().to_be_bytes())
     }
@@ -136,7 +136,7 @@ impl Pen {
         self.put(&[byte])
     }
 
-    /// What both ends of a message have in common.
+    /// Appends the fields that both ends of a message share, and returns the record.
     fn message(self, event: &Event) -> Record {
         let &Event::Message { bytes, tag, communicator, operation, .. } = event else { return self.record };
         let operation = operation.map_or(NO_OPERATION, |kind| kind as u8);
@@ -144,7 +144,7 @@ impl Pen {
     }
 }
 
-/// Reads a record.
+/// Decoder of a record.
 struct Eye<'a>(&'a [u8]);
 
 impl Eye<'_> {
@@ -170,7 +170,7 @@ impl Eye<'_> {
         ActionKind::ALL.get(usize::from(self.byte()?)).copied()
     }
 
-    /// The rest of a message, of which one end is known and the instant of the other.
+    /// Decodes the rest of a message, of which one end and the time of the other are known.
     fn message(&mut self, (here, at): (Rank, SimTime), other: SimTime, is_receipt: bool) -> Option<Event> {
         let there = self.rank()?;
         let (from, to, sent, arrived) =
@@ -192,7 +192,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Events within 1000 ps on four ranks.
+    /// Generates events within about 1000 ps on four ranks.
     pub(crate) fn events() -> impl Strategy<Value = Event> {
         let span = (0..1000_u64, 0..50_u64).prop_map(|(begin, length)| (begin, begin + length));
         let kind = prop::sample::select(ActionKind::ALL.to_vec());
@@ -256,7 +256,7 @@ pub(crate) mod tests {
         let record = |event, order| packed(&event, order)[0];
         assert!(record(early, Order::Time) < record(late, Order::Time));
         assert!(record(late, Order::Rank) < record(early, Order::Rank));
-        // What takes no time comes before what begins at the same instant and lasts.
+        // An event without duration comes before one that begins at the same time and lasts.
         assert!(record(late, Order::Time) < record(state(0, 300, 301), Order::Time));
     }
 

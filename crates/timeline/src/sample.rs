@@ -1,4 +1,4 @@
-//! A timeline to test formats with.
+//! Sample timeline for the tests of formats.
 
 use std::path::Path;
 
@@ -14,7 +14,8 @@ pub(crate) fn micros(micros: u64) -> SimTime {
     SimTime::from_picos(1_000_000 * micros)
 }
 
-/// Rank 1 waits from 1 to 5 us for a message of rank 0, and gets it at 7; then rank 9, which is outside, gets one.
+/// Returns the events of a sample: rank 1 waits from 1 to 5 us for a message from rank 0 and gets it at 7 us; then rank
+/// 9, which has no other events, gets one.
 pub(crate) fn events() -> Vec<Event> {
     use ActionKind::{Bcast, Compute, Finalize, Recv, Send};
     let state = |rank, kind, begin, end| {
@@ -50,7 +51,7 @@ pub(crate) fn events() -> Vec<Event> {
     ]
 }
 
-/// Writes the sample.
+/// Writes the sample timeline to a file.
 pub(crate) fn write(format: Format, path: &Path) -> Summary {
     let spool = Spool::new(format.order(), path.parent().unwrap()).with_room(3);
     events().chunks(2).for_each(|events| spool.take(events));

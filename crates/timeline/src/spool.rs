@@ -1,4 +1,4 @@
-//! Events of all threads of a process, sorted within bounded memory.
+//! External merge sort of the events of all threads of a process.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,17 +13,17 @@ use crate::error::TimelineError;
 use crate::merge::{Merge, Streams};
 use crate::record::{Order, Record};
 
-/// Records that are sorted in memory: 11 MB.
+/// Records per run, sorted in memory: 11 MB.
 const ROOM: usize = 1 << 18;
-/// Records that are read from a run at once: 43 kB.
+/// Records read from a run at once: 43 kB.
 const PIECE: usize = 1 << 10;
 
-/// Takes events from all threads and sorts them.
+/// Takes events from all threads and sorts them (external merge sort: Knuth, The Art of Computer Programming 3, 5.4).
 ///
 /// # Cost
-/// Each event is sorted in memory among 262,144 others, which are then written to a temporary file as a run, 42 B each, and
-/// merged with those of all other runs. Memory is bounded: 11 MB for what is not yet in a run and as much for each thread
-/// that sorts; later, 43 kB for each run. Where one run is enough there is no file.
+/// Each event is sorted in memory in a run of 262,144, which is written to a temporary file, 42 B per record, and
+/// merged with all other runs. Memory is bounded: 11 MB for records not yet in a run and as much for each thread that
+/// sorts; later, 43 kB for each run. If one run suffices there is no file.
 #[derive(Debug)]
 pub struct Spool {
     order: Order,
@@ -34,41 +34,41 @@ pub struct Spool {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// What is in no run yet.
+    /// Records not yet in a run.
     fresh: Vec<Record>,
     runs: Runs,
-    /// Whether a rank has an event, or an end of a message.
+    /// For each rank, true if it has an event or an end of a message.
     seen: Vec<bool>,
-    /// The first failure; there is nobody to tell before the end.
+    /// First write error, reported by [`Spool::finish`].
     failure: Option<io::Error>,
 }
 
-/// Sorted runs: in a file, and a last one in memory.
+/// Sorted runs: all but the last in a file, the last in memory.
 #[derive(Debug, Default)]
 struct Runs {
     file: Option<File>,
-    /// Where the runs lie that have not been read \[B\].
+    /// Unread byte range of each run in the file.
     places: Vec<Range<u64>>,
     last: Vec<Record>,
 }
 
 impl Spool {
-    /// Makes a spool whose temporary file lies in a directory, or where the system has such files if there is no such
-    /// directory.
+    /// Makes a spool whose temporary file lies in `directory`, or in the system's temporary directory if that does not
+    /// exist.
     pub fn new(order: Order, directory: &Path) -> Self {
         let directory = if directory.is_dir() { directory.to_owned() } else { std::env::temp_dir() };
         Self { order, directory, room: ROOM, kept: Mutex::default() }
     }
 
-    /// Sets how many records are sorted in memory, at least one.
+    /// Sets the number of records per run, at least one.
     pub fn with_room(self, records: usize) -> Self {
         Self { room: records.max(1), ..self }
     }
 
-    /// Returns all events that have been taken in, in their order.
+    /// Returns all events in order, and empties the spool.
     ///
     /// # Errors
-    /// Where the temporary file could not be written.
+    /// Fails if the temporary file could not be written.
     pub fn finish(&self) -> Result<Sorted, TimelineError> {
         let directory = self.directory.clone();
         let Kept { mut fresh, mut runs, seen, failure } = std::mem::take(&mut *self.kept());
@@ -88,7 +88,7 @@ impl Spool {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes records in; returns those that make a run.
+    /// Adds events; returns the records of a full run.
     fn keep(&self, events: &[Event]) -> Option<Vec<Record>> {
         let mut kept = self.kept();
         if kept.failure.is_some() {
@@ -104,6 +104,7 @@ impl Spool {
 
 impl EventSink for Spool {
     fn take(&self, events: &[Event]) {
+        // The run is sorted outside the lock: other threads go on recording.
         let Some(mut run) = self.keep(events) else { return };
         run.sort_unstable();
         let mut bytes = Vec::with_capacity(run.len() * Record::SIZE);
@@ -160,7 +161,7 @@ impl Streams for Runs {
     }
 }
 
-/// The events of a process in their order.
+/// Sorted records of a process.
 #[derive(Debug)]
 pub struct Sorted {
     directory: PathBuf,
@@ -169,20 +170,20 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Returns the next event.
+    /// Returns the next record; `None` at the end.
     ///
     /// # Errors
-    /// Where the temporary file cannot be read.
+    /// Fails if the temporary file cannot be read.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot fail")]
     pub fn next(&mut self) -> Result<Option<Record>, TimelineError> {
         let directory = &self.directory;
         self.merge.next().map_err(|source| TimelineError::Spool { directory: directory.clone(), source })
     }
 
-    /// Returns the next events, so many at most.
+    /// Returns up to `most` next records.
     ///
     /// # Errors
-    /// Where the temporary file cannot be read.
+    /// Fails if the temporary file cannot be read.
     pub fn next_piece(&mut self, most: usize) -> Result<Vec<Record>, TimelineError> {
         let mut piece = Vec::new();
         while piece.len() < most
@@ -193,7 +194,7 @@ impl Sorted {
         Ok(piece)
     }
 
-    /// Returns the ranks that have events, or ends of messages.
+    /// Yields the ranks that have events or ends of messages, in order.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + '_ {
         self.seen.iter().zip(0..).filter(|(seen, _)| **seen).map(|(_, rank)| Rank::new(rank))
     }
@@ -215,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes when, and however much memory there is, the same comes out.
+        /// The output does not depend on the order of input or the length of runs.
         #[test]
         fn all_events_come_out_sorted(
             events in prop::collection::vec(events(), 0..200),

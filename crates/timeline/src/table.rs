@@ -1,4 +1,4 @@
-//! Timelines as tables: states, waits and messages.
+//! Timelines as tables: states, wait states and messages; CSV files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ pub(crate) struct Column {
     pub(crate) content: Content,
 }
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Numbers that repeat, or not.
+    /// Integers.
     Number,
-    /// Instants \[ps\].
+    /// Simulated times \[ps\].
     Time,
     /// One of a few names.
     Name,
@@ -27,7 +27,7 @@ pub(crate) enum Content {
     NameOrNone,
 }
 
-/// A value of a row.
+/// Value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Number(u64),
@@ -64,18 +64,18 @@ pub(crate) const MESSAGES: &[Column] = &[
     column("operation", Content::NameOrNone),
 ];
 
-/// A table in a file.
+/// Writer of a table to a file.
 pub(crate) trait Table: Sized {
     fn create(path: &Path, columns: &'static [Column]) -> io::Result<Self>;
 
-    /// Writes a row, with a cell for each column.
+    /// Writes a row, one cell per column.
     fn row(&mut self, cells: &[Cell]) -> io::Result<()>;
 
-    /// Completes the file, and returns its size \[B\].
+    /// Completes the file and returns its size \[B\].
     fn finish(self) -> io::Result<u64>;
 }
 
-/// The tables of a timeline.
+/// Tables of a timeline.
 #[derive(Debug)]
 pub(crate) struct Tables<T> {
     states: T,
@@ -83,7 +83,7 @@ pub(crate) struct Tables<T> {
     messages: T,
 }
 
-/// The file of another table than states.
+/// Returns the path of a table beside the table of states.
 fn beside(path: &Path, name: &str) -> PathBuf {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     path.with_extension(format!("{name}.{extension}"))
@@ -131,7 +131,7 @@ impl<T: Table> Tables<T> {
     }
 }
 
-/// A table of comma-separated values.
+/// Writer of a table as comma-separated values.
 #[derive(Debug)]
 pub(crate) struct CsvTable(csv::Writer<Draft>);
 

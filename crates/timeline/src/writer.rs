@@ -1,4 +1,4 @@
-//! Writers of timelines.
+//! Writer of timelines, for all formats.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::paje::Paje;
 use crate::record::{Order, Record};
 use crate::table::{CsvTable, Tables};
 
-/// Writes a timeline, event after event.
+/// Writes a timeline, one event at a time.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -34,24 +34,24 @@ enum Kind {
     Otf2(Box<Otf2>),
 }
 
-/// What a timeline holds.
+/// Contents of a written timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// States of ranks.
+    /// Number of states of ranks.
     pub states: u64,
-    /// Waits inside states.
+    /// Number of wait states inside states.
     pub waits: u64,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Bytes of all files.
+    /// Size of all files \[B\].
     pub bytes: u64,
 }
 
 impl Writer {
-    /// Begins a timeline that shows these ranks, in their order.
+    /// Creates a timeline that shows these ranks in order.
     ///
     /// # Errors
-    /// Where a file cannot be made, and where the program was built without the format.
+    /// Fails if a file cannot be created, or the program was built without the format.
     pub fn create(format: Format, path: &Path, ranks: &[Rank]) -> Result<Self, TimelineError> {
         let kind = match format {
             Format::Chrome => Chrome::create(path, ranks).map(|chrome| Kind::Chrome(Box::new(chrome))),
@@ -67,10 +67,10 @@ impl Writer {
         Ok(Self { path: path.to_owned(), order: format.order(), kind, summary: Summary::default() })
     }
 
-    /// Writes an event; they come in the [order](Format::order) of the format.
+    /// Writes an event. Events must come in the [order](Format::order) of the format.
     ///
     /// # Errors
-    /// Where the file cannot be written, or the record is none in that order.
+    /// Fails if the file cannot be written, or the record is not valid in that order.
     pub fn write(&mut self, record: &Record) -> Result<(), TimelineError> {
         let event = record.event(self.order).ok_or(TimelineError::Garbled)?;
         match event {
@@ -89,10 +89,10 @@ impl Writer {
         written.map_err(|source| TimelineError::write(&self.path, source))
     }
 
-    /// Completes the timeline. One that is not completed leaves no file.
+    /// Completes the timeline. A timeline that is dropped instead leaves no file.
     ///
     /// # Errors
-    /// Where a file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn finish(self) -> Result<Summary, TimelineError> {
         let bytes = match self.kind {
             Kind::Chrome(chrome) => chrome.finish(),
