@@ -1,4 +1,4 @@
-//! Makes sure that the library has the functions in the form in which they are declared.
+//! Checks that the installed OTF2 has version 3, whose functions `ffi.rs` declares.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_LIBRARY").is_none() {
         return;
     }
-    // Without the command the linker tells what is missing.
+    // Without the command, the linker reports what is missing.
     let Ok(output) = Command::new("otf2-config").arg("--version").output() else { return };
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     let major = told.rsplit(' ').next().and_then(|version| version.split('.').next());

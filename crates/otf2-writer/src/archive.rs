@@ -1,4 +1,4 @@
-//! Archives and events.
+//! OTF2 archives and their events.
 #![expect(unsafe_code, reason = "the library is one of C")]
 
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -8,34 +8,34 @@ use std::ptr::{self, NonNull};
 use crate::definitions::Definitions;
 use crate::ffi;
 
-/// Why a trace cannot be written. The library tells more on stderr.
+/// Error of writing a trace. The library prints more on stderr.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Otf2Error {
     /// A call of the library failed.
     #[error("OTF2: {call}: {message}")]
     Call {
-        /// What was called.
+        /// Function of the library.
         call: &'static str,
-        /// What the library says.
+        /// Description by the library.
         message: String,
     },
-    /// A text has a zero byte.
+    /// A string contains a zero byte.
     #[error("OTF2: found a zero byte in {0:?}")]
     Text(String),
     /// A path is not UTF-8.
     #[error("OTF2: the path {0:?} is not UTF-8")]
     Path(std::path::PathBuf),
-    /// Events come while no location is open, or a location is opened in another.
+    /// An event outside a location, or a location opened while another is open.
     #[error("OTF2: found {found} open location(s), expected {expected}")]
     Location {
-        /// How many are open.
+        /// Number of open locations.
         found: u32,
-        /// How many should be.
+        /// Number expected.
         expected: u32,
     },
 }
 
-/// What a call of the library has given.
+/// Checks the result of a library call.
 pub(crate) fn check(call: &'static str, code: c_int) -> Result<(), Otf2Error> {
     if code == ffi::SUCCESS {
         return Ok(());
@@ -51,7 +51,7 @@ pub(crate) fn check(call: &'static str, code: c_int) -> Result<(), Otf2Error> {
     Err(Otf2Error::Call { call, message })
 }
 
-/// A handle that a call of the library has given.
+/// Checks a handle returned by a library call.
 pub(crate) fn handle<T>(call: &'static str, raw: *mut T) -> Result<NonNull<T>, Otf2Error> {
     NonNull::new(raw).ok_or_else(|| Otf2Error::Call { call, message: "no handle".to_owned() })
 }
@@ -60,31 +60,32 @@ pub(crate) fn text(text: &str) -> Result<CString, Otf2Error> {
     CString::new(text).map_err(|_| Otf2Error::Text(text.to_owned()))
 }
 
-/// An archive in the making: the events of one location after the other, then [definitions](Archive::define).
+/// An archive that is being written: the events of one location after the other, then the
+/// [definitions](Archive::into_definitions).
 ///
-/// Memory is bounded: a buffer of 1 MiB for the location that is open.
+/// Memory is bounded: a buffer of 1 MiB for the open location.
 #[derive(Debug)]
 pub struct Archive {
     raw: NonNull<ffi::Archive>,
-    /// The location that is open.
+    /// Event writer of the open location.
     writer: Option<NonNull<ffi::EvtWriter>>,
-    /// Those that have been.
+    /// All locations so far.
     locations: Vec<u64>,
 }
 
-/// Buffers are always written when they are full.
+/// Tells the library to write every full buffer.
 extern "C" fn flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u8 {
     ffi::FLUSH
 }
 
-/// The library keeps the address.
+/// Static, since the library keeps the address.
 static CALLBACKS: ffi::FlushCallbacks = ffi::FlushCallbacks { pre_flush: Some(flush), post_flush: None };
 
 impl Archive {
-    /// Makes an archive: the files `NAME.otf2` and `NAME.def` and the directory `NAME` in a directory.
+    /// Creates an archive: the files `NAME.otf2` and `NAME.def` and the subdirectory `NAME` of a directory.
     ///
     /// # Errors
-    /// Where they cannot be made, or are there.
+    /// Fails if they cannot be created or exist already.
     pub fn create(directory: &Path, name: &str) -> Result<Self, Otf2Error> {
         let path = directory.to_str().ok_or_else(|| Otf2Error::Path(directory.to_owned()))?;
         let (path, name) = (text(path)?, text(name)?);
@@ -114,10 +115,10 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Begins the events of a location, which come in the order of time.
+    /// Begins the events of a location, which must come in the order of time.
     ///
     /// # Errors
-    /// Where another location is open, or its file cannot be made.
+    /// Fails if another location is open, or its file cannot be created.
     pub fn begin_location(&mut self, location: u64) -> Result<(), Otf2Error> {
         if self.writer.is_some() {
             return Err(Otf2Error::Location { found: 1, expected: 0 });
@@ -129,14 +130,14 @@ impl Archive {
         Ok(())
     }
 
-    /// Ends the events of a location, and returns how many there are.
+    /// Ends the events of the open location and returns their number.
     ///
     /// # Errors
-    /// Where no location is open, or its file cannot be written.
+    /// Fails if no location is open, or its file cannot be written.
     pub fn end_location(&mut self) -> Result<u64, Otf2Error> {
         let writer = self.writer()?;
         let mut events = 0;
-        // SAFETY: the writer is open, and the number has a place.
+        // SAFETY: the writer is open, and `events` is valid for writes.
         let code = unsafe { ffi::OTF2_EvtWriter_GetNumberOfEvents(writer, &raw mut events) };
         check("OTF2_EvtWriter_GetNumberOfEvents", code)?;
         self.writer = None;
@@ -150,30 +151,30 @@ impl Archive {
         self.writer.map(NonNull::as_ptr).ok_or(Otf2Error::Location { found: 0, expected: 1 })
     }
 
-    /// Enters a region.
+    /// Writes that the location enters a region.
     ///
     /// # Errors
-    /// Where no location is open, or its file cannot be written.
+    /// Fails if no location is open, or its file cannot be written.
     pub fn enter(&mut self, time: u64, region: u32) -> Result<(), Otf2Error> {
         // SAFETY: the writer is open; there may be no attributes.
         let code = unsafe { ffi::OTF2_EvtWriter_Enter(self.writer()?, ptr::null_mut(), time, region) };
         check("OTF2_EvtWriter_Enter", code)
     }
 
-    /// Leaves a region.
+    /// Writes that the location leaves a region.
     ///
     /// # Errors
-    /// Where no location is open, or its file cannot be written.
+    /// Fails if no location is open, or its file cannot be written.
     pub fn leave(&mut self, time: u64, region: u32) -> Result<(), Otf2Error> {
         // SAFETY: the writer is open; there may be no attributes.
         let code = unsafe { ffi::OTF2_EvtWriter_Leave(self.writer()?, ptr::null_mut(), time, region) };
         check("OTF2_EvtWriter_Leave", code)
     }
 
-    /// Sends a message of so many bytes to a member of the communicator of all.
+    /// Writes the send of a message to rank `to` of the world communicator.
     ///
     /// # Errors
-    /// Where no location is open, or its file cannot be written.
+    /// Fails if no location is open, or its file cannot be written.
     pub fn send(&mut self, time: u64, to: u32, tag: u32, bytes: u64) -> Result<(), Otf2Error> {
         let writer = self.writer()?;
         // SAFETY: the writer is open; there may be no attributes.
@@ -181,10 +182,10 @@ impl Archive {
         check("OTF2_EvtWriter_MpiSend", code)
     }
 
-    /// Gets a message of so many bytes from a member of the communicator of all.
+    /// Writes the receive of a message from rank `from` of the world communicator.
     ///
     /// # Errors
-    /// Where no location is open, or its file cannot be written.
+    /// Fails if no location is open, or its file cannot be written.
     pub fn receive(&mut self, time: u64, from: u32, tag: u32, bytes: u64) -> Result<(), Otf2Error> {
         let writer = self.writer()?;
         // SAFETY: the writer is open; there may be no attributes.
@@ -192,10 +193,10 @@ impl Archive {
         check("OTF2_EvtWriter_MpiRecv", code)
     }
 
-    /// Goes on to the definitions.
+    /// Ends the events and returns the writer of definitions.
     ///
     /// # Errors
-    /// Where a location is open, or files cannot be written.
+    /// Fails if a location is open, or files cannot be written.
     pub fn define(mut self) -> Result<Definitions, Otf2Error> {
         if self.writer.is_some() {
             return Err(Otf2Error::Location { found: 1, expected: 0 });
@@ -211,7 +212,7 @@ impl Archive {
         Ok(Definitions::new(self, handle("OTF2_Archive_GetGlobalDefWriter", writer)?))
     }
 
-    /// Makes the files of definitions that each location has. There is nothing in them, but tools look for them.
+    /// Creates the definition file of each location. The files are empty, but tools expect them.
     fn define_locally(&self, locations: &[u64]) -> Result<(), Otf2Error> {
         let raw = self.raw.as_ptr();
         // SAFETY: the archive is open.
@@ -228,7 +229,7 @@ impl Archive {
         check("OTF2_Archive_CloseDefFiles", unsafe { ffi::OTF2_Archive_CloseDefFiles(raw) })
     }
 
-    /// Writes and closes all that is open.
+    /// Closes the archive, which completes its files.
     pub(crate) fn close(self) -> Result<(), Otf2Error> {
         let raw = self.raw.as_ptr();
         // The library closes it once, and nothing else is left in it.
@@ -238,7 +239,7 @@ impl Archive {
     }
 }
 
-/// Closes the archive; what its files hold is then not complete.
+/// Closes an archive that was not completed; its files are then incomplete.
 impl Drop for Archive {
     fn drop(&mut self) {
         // SAFETY: the archive is open, and nobody uses it any more. Who drops it does not care for its files.

@@ -1,4 +1,4 @@
-//! Definitions of what events name.
+//! OTF2 definitions: strings, regions, locations and the communicator that events refer to.
 #![expect(unsafe_code, reason = "the library is one of C")]
 
 use std::ptr::NonNull;
@@ -6,14 +6,14 @@ use std::ptr::NonNull;
 use crate::archive::{Archive, Otf2Error, check, text};
 use crate::ffi;
 
-/// What a region is.
+/// Role of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Code of the program.
     User,
-    /// A part of another region that no code stands for.
+    /// A part of another region that corresponds to no code.
     Artificial,
-    /// An MPI call of another kind than those that follow.
+    /// Any other MPI call.
     Call,
     /// An MPI call for messages between two ranks, or for requests.
     PointToPoint,
@@ -23,13 +23,13 @@ pub enum Role {
     Collective,
 }
 
-/// The definitions of an archive.
+/// Writer of an archive's definitions.
 #[derive(Debug)]
 pub struct Definitions {
     archive: Archive,
     raw: NonNull<ffi::GlobalDefWriter>,
     strings: u32,
-    /// The text without letters.
+    /// Number of the empty string.
     empty: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ impl Definitions {
     /// Defines the clock: ticks per second, and an instant after the last event \[ticks\].
     ///
     /// # Errors
-    /// Where the library fails, as of all that follow.
+    /// Fails if the library fails.
     pub fn clock(&mut self, resolution: u64, end: u64) -> Result<(), Otf2Error> {
         let raw = self.raw.as_ptr();
         // SAFETY: the writer is one of the archive, which is open as long as `self` is, here and below.
@@ -51,10 +51,10 @@ impl Definitions {
         check("OTF2_GlobalDefWriter_WriteClockProperties", code)
     }
 
-    /// Defines a text, and returns its number.
+    /// Defines a string and returns its number.
     ///
     /// # Errors
-    /// Where the library fails, or the text has a zero byte.
+    /// Fails if the library fails, or the string contains a zero byte.
     pub fn string(&mut self, string: &str) -> Result<u32, Otf2Error> {
         let (number, string) = (self.strings, text(string)?);
         // SAFETY: the text ends in zero; the library copies it.
@@ -74,10 +74,10 @@ impl Definitions {
         Ok(empty)
     }
 
-    /// Defines the machine, on which all locations are, by its name.
+    /// Defines the machine that has all locations; `name` is the number of a string.
     ///
     /// # Errors
-    /// Where the library fails.
+    /// Fails if the library fails.
     pub fn machine(&mut self, name: u32) -> Result<(), Otf2Error> {
         let raw = self.raw.as_ptr();
         // SAFETY: as above.
@@ -86,10 +86,10 @@ impl Definitions {
         check("OTF2_GlobalDefWriter_WriteSystemTreeNode", code)
     }
 
-    /// Defines a region by its number and its name.
+    /// Defines a region by its number, the number of its name, and its role.
     ///
     /// # Errors
-    /// Where the library fails.
+    /// Fails if the library fails.
     pub fn region(&mut self, number: u32, name: u32, role: Role) -> Result<(), Otf2Error> {
         let (role, paradigm) = match role {
             Role::User => (ffi::ROLE_CODE, ffi::PARADIGM_USER),
@@ -109,10 +109,11 @@ impl Definitions {
         check("OTF2_GlobalDefWriter_WriteRegion", code)
     }
 
-    /// Defines a location, a process of its own, by its number, the number of the process, counted from 0, its name, and how many events it has.
+    /// Defines a location, which is a process of its own, by its number, the number of the process (from 0), the number
+    /// of its name, and its number of events.
     ///
     /// # Errors
-    /// Where the library fails.
+    /// Fails if the library fails.
     pub fn location(&mut self, number: u64, process: u32, name: u32, events: u64) -> Result<(), Otf2Error> {
         let (raw, kind) = (self.raw.as_ptr(), ffi::LOCATION_GROUP_TYPE_PROCESS);
         // SAFETY: as above.
@@ -127,10 +128,10 @@ impl Definitions {
         check("OTF2_GlobalDefWriter_WriteLocation", code)
     }
 
-    /// Defines the communicator of all, whose members are these locations in their order.
+    /// Defines the world communicator, whose ranks are these locations in order.
     ///
     /// # Errors
-    /// Where the library fails.
+    /// Fails if the library fails.
     pub fn communicator(&mut self, name: u32, locations: &[u64]) -> Result<(), Otf2Error> {
         let members: Vec<u64> = (0..locations.len() as u64).collect();
         self.group(0, ffi::GROUP_TYPE_COMM_LOCATIONS, locations)?;
@@ -163,7 +164,7 @@ impl Definitions {
     /// Completes the archive.
     ///
     /// # Errors
-    /// Where its files cannot be written.
+    /// Fails if its files cannot be written.
     pub fn close(self) -> Result<(), Otf2Error> {
         self.archive.close()
     }

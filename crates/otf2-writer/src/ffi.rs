@@ -1,9 +1,9 @@
-//! What is used of the library's interface, as `otf2/*.h` of version 3 declares it.
+//! Bindings to the used part of OTF2 version 3, as `otf2/*.h` declare it.
 #![expect(unsafe_code, reason = "the library is one of C")]
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// A handle that only the library looks into.
+/// Declares opaque handles of the library.
 macro_rules! handles {
     ($($name:ident),*) => {$(
         #[repr(C)]
@@ -37,7 +37,7 @@ pub(crate) const ROLE_COLLECTIVE: u8 = 26;
 pub(crate) const ROLE_POINT_TO_POINT: u8 = 28;
 pub(crate) const ROLE_ARTIFICIAL: u8 = 31;
 
-/// Asked before a buffer is written to its file.
+/// Callback before a buffer is written to its file; its result decides whether to write.
 pub(crate) type PreFlush = extern "C" fn(*mut c_void, u8, u64, *mut c_void, bool) -> u8;
 
 #[repr(C)]

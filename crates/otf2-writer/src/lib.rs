@@ -1,7 +1,12 @@
-//! Traces in the Open Trace Format 2, through its C library.
+//! Writer of traces in the Open Trace Format 2 (OTF2), through its C library.
 //!
-//! What is there is what a timeline of an MPI program needs: an archive takes the events of one location after the other,
-//! then the definitions of what they name. Without the feature `library` the crate is empty.
+//! It covers what a timeline of an MPI program needs: regions, messages, and their definitions. Without the feature
+//! `library` the crate is empty.
+//!
+//! # Where to start
+//! - `Archive::create` opens an archive, which takes the events of one location after the other.
+//! - `Archive::into_definitions` then returns the `Definitions` of everything that events name by number: strings,
+//!   regions, locations, the communicator. `Definitions::close` completes the archive.
 #![cfg_attr(
     feature = "library",
     doc = r#"
@@ -16,7 +21,7 @@ archive.leave(9, 0)?;
 let events = archive.end_location()?;
 assert_eq!(events, 2);
 
-let mut definitions = archive.define()?;
+let mut definitions = archive.into_definitions()?;
 definitions.clock(1_000_000_000_000, 10)?;
 let (machine, compute, rank) =
     (definitions.string("machine")?, definitions.string("compute")?, definitions.string("rank 0")?);
