@@ -1,4 +1,4 @@
-//! Compiles the functions of MPI with the compiler of the MPI library, where they are asked for.
+//! Compiles the MPI functions of `shim/` with the compiler of the MPI library, if the feature `mpi` is on.
 
 fn main() {
     println!("cargo:rerun-if-changed=shim");
@@ -28,7 +28,7 @@ mod mpi {
         cc::Build::new()
             .compiler(&mpicc)
             .files(FILES)
-            // Pointers to functions of Fortran have no prototypes.
+            // C11, since pointers to Fortran functions have no prototypes.
             .std("gnu11")
             .compile("ti_shim");
         link(&mpicc);
@@ -38,8 +38,8 @@ mod mpi {
         }
     }
 
-    /// Whether functions of Fortran go to the profiling interface, past those of C. So it is in Open MPI; in MPICH they call those
-    /// of C.
+    /// Returns whether the Fortran functions call the profiling interface directly, as in Open MPI, rather than the C functions, as in
+    /// MPICH.
     fn is_open_mpi(mpicc: &str) -> bool {
         let macros =
             Command::new(mpicc).args(["-E", "-dM", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
@@ -47,7 +47,7 @@ mod mpi {
         String::from_utf8_lossy(&macros.stdout).contains("#define OPEN_MPI ")
     }
 
-    /// Links what the compiler of the MPI library would link.
+    /// Links the libraries that the compiler of the MPI library would link.
     fn link(mpicc: &str) {
         let output = Command::new(mpicc).arg("-show").output();
         let output = output.unwrap_or_else(|error| panic!("{mpicc} -show: {error}; set MPICC"));

@@ -78,7 +78,7 @@ static void reduction(const char *verb, int posts, int n, MPI_Datatype t, MPI_Co
     finish(verb, posts, c);
 }
 
-/* What a rank sends to each, which in place is what it receives from each. */
+/* Size sent to each rank; with MPI_IN_PLACE it is the size received from each. */
 static void exchange(const char *verb, int posts, int in_place, int sn, MPI_Datatype st, int n, MPI_Datatype t,
                      MPI_Comm c) {
     int64_t received = bytes_of(n, t);
@@ -87,7 +87,7 @@ static void exchange(const char *verb, int posts, int in_place, int sn, MPI_Data
     finish(verb, posts, c);
 }
 
-/* Only the root says what it receives: the others have what they send, which is the same. */
+/* Only the root passes a receive count; the other ranks use their send count, which is the same. */
 static void gather(const char *verb, int posts, int in_place, int sn, MPI_Datatype st, int n, MPI_Datatype t,
                    int root, MPI_Comm c) {
     int64_t received = is_root(root, c) ? bytes_of(n, t) : bytes_of(sn, st);
@@ -217,7 +217,7 @@ static void find_neighbors(MPI_Comm c, struct side *from, struct side *to) {
     }
 }
 
-/* What is exchanged with the neighbour at an index: as many elements for all, or for each, of one type, or of its own. */
+/* Size of the exchange with the neighbour at an index: one count or one per neighbour, one type or one per neighbour. */
 struct amounts {
     int count;
     const int *counts;
@@ -388,7 +388,7 @@ COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, "reducescatter",
            reduce_scatter_block(verb, posts, n, t, c), (void *s, void *b, I n, I t, I o, I c), (s, b, n, t, o, c),
            reduce_scatter_block(verb, posts, *n, TYPE(t), COMM(c)))
 
-/* Every neighbour gets the same, or its own part: the messages are alike. */
+/* The same data for all neighbours, or a part for each: the messages have the same sizes. */
 #define NEIGHBOR(Name, name)                                                                         \
     COLLECTIVE(Name, name, "",                                                                       \
                (const void *s, int sn, MPI_Datatype st, void *b, int n, MPI_Datatype t, MPI_Comm c), \

@@ -1,4 +1,4 @@
-/* Communicators. Ranks of one agree on its number: the first of them chooses, and tells the others. */
+/* Communicators. The first rank of a new one chooses its number and broadcasts it to the others. */
 #include "unmodelled.h"
 
 static void made(const char *function, const char *verb, MPI_Comm parent, MPI_Comm new) {

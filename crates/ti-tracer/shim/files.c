@@ -1,4 +1,4 @@
-/* MPI-IO. Offsets are in units of the elementary type, as the program gives them; amounts are in bytes. */
+/* MPI-IO. Offsets are in units of the elementary type, as in the call; amounts are in bytes. */
 #include "unmodelled.h"
 
 #define FILE_C(f) PMPI_File_f2c(*(f))
@@ -69,7 +69,7 @@ F_CALL(File_set_atomicity, file_set_atomicity, (I f, I flag), (f, flag), NUMBER(
 SEEK(File_seek, file_seek)
 SEEK(File_seek_shared, file_seek_shared)
 
-/* A view: where it begins, its types by the bytes that they have and reach over, and how data are represented. */
+/* A file view: displacement, size and extent of its types, and data representation. */
 static int64_t extent(MPI_Datatype type) {
     MPI_Aint lower = 0, extent = 0;
     PMPI_Type_get_extent(type, &lower, &extent);
@@ -89,7 +89,7 @@ void ti_f_file_set_view(I f, MPI_Offset *d, I et, I ft, const char *s, I i, I e,
     leave();
 }
 
-/* Transfers that block, that post a request, and that are split in two; at the file's own place or an offset. */
+/* Blocking, non-blocking and split transfers, at the file pointer or at an explicit offset. */
 #define C_BYTES NUMBER("bytes", bytes_of(n, t)), FILE_OF("file", f)
 #define F_BYTES NUMBER("bytes", bytes_of(*n, TYPE(t))), FILE_OF("file", FILE_C(f))
 #define TRANSFER(Name, name, CONST)                                                                  \

@@ -1,7 +1,7 @@
-/* Messages and probes. Sends are recorded before the call, so that whoever has received a message can rely on its record. */
+/* Messages and probes. Sends are recorded before the call, so that the record of a message exists before its receive completes. */
 #include "tracer.h"
 
-/* The status of a call that blocks: the program's, or one in its place. */
+/* Status of a blocking call: the program's, or the tracer's if the program ignores it. */
 #define C_STATUS(status)                                                                             \
     MPI_Status own_status;                                                                           \
     MPI_Status *seen = (status) == MPI_STATUS_IGNORE ? &own_status : (status)
@@ -210,7 +210,7 @@ void ti_f_iprobe(MPI_Fint *from, MPI_Fint *tag, MPI_Fint *c, MPI_Fint *flag, MPI
     leave();
 }
 
-/* Messages that were matched, to be received by their handles. */
+/* Matched messages (MPI_Mprobe), received by handle. */
 static void matched(int from, int tag, MPI_Comm c, int found, MPI_Message message, const MPI_Status *status) {
     probed(from, tag, c, found, status);
     if (found) ti_matched(KEY(message), peer(status->MPI_SOURCE), status->MPI_TAG, KEY(c));

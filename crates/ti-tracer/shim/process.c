@@ -15,7 +15,7 @@ __thread int ti_depth;
 #error "expected the mpi.h of Open MPI or of MPICH, or of an implementation with MPICH's interface"
 #endif
 
-/* Handles mean nothing to the library of another implementation. The call takes none, and may come before MPI_Init. */
+/* Handles are invalid in the library of another implementation. This call takes none, and is allowed before MPI_Init. */
 static void check_library(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING + 8192];
     int length = 0;
@@ -104,7 +104,7 @@ void *ti_fortran(void **slot, const char *name) {
 }
 
 #if defined(OPEN_MPI)
-/* The common blocks behind the constant, one for each way in which compilers spell names. */
+/* The common blocks behind the constant, one for each name mangling of compilers. */
 #pragma weak mpi_fortran_in_place
 #pragma weak mpi_fortran_in_place_
 #pragma weak mpi_fortran_in_place__

@@ -1,7 +1,7 @@
 /* Regions of the program: MPI_Pcontrol, and the functions of include/pdes_region.h. */
 #include "tracer.h"
 
-/* What follows the level is the program's business. */
+/* Further arguments are ignored. */
 int ti_c_Pcontrol(const int level, ...) {
     if (enter()) ti_region_level(level);
     int error = PMPI_Pcontrol(level);

@@ -1,4 +1,4 @@
-/* Calls that name requests. Their handles are noted before the call, which may replace them. */
+/* Calls on requests. Handles are registered before the call, which may overwrite them. */
 #include "tracer.h"
 
 /* Requests of C, or of Fortran where `c` is NULL. */
@@ -22,7 +22,7 @@ static void note(struct requests requests) {
     }
 }
 
-/* The request at a position has completed, and its status is at an index. */
+/* Records that the request at a position has completed; its status is at an index. */
 static void completed(int position, struct statuses statuses, int index) {
     if (!ti_wants_status(position) || (!statuses.c && !statuses.f)) {
         ti_complete(position);
@@ -38,7 +38,7 @@ static void completed(int position, struct statuses statuses, int index) {
     ti_complete_with(position, status.MPI_SOURCE, status.MPI_TAG, is_cancelled);
 }
 
-/* Replaces MPI_STATUS_IGNORE by a status of the tracer, and MPI_STATUSES_IGNORE where some request has something to tell. */
+/* Replaces MPI_STATUS_IGNORE by a status of the tracer, and MPI_STATUSES_IGNORE if the status of some request is needed. */
 #define ONE_C(status)                                                                                \
     MPI_Status own_status;                                                                           \
     MPI_Status *seen = (status) == MPI_STATUS_IGNORE ? &own_status : (status);                       \
@@ -252,7 +252,7 @@ void ti_f_testany(MPI_Fint *n, MPI_Fint *r, MPI_Fint *index, MPI_Fint *flag, MPI
 SOME(Waitsome, waitsome)
 SOME(Testsome, testsome)
 
-/* These are recorded before the call: a start sends messages. */
+/* Recorded before the call, since a start sends messages. */
 #define ON_REQUEST(Name, name, verb)                                                                 \
     int ti_c_##Name(MPI_Request *r) {                                                                \
         if (enter()) {                                                                               \

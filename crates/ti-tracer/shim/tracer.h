@@ -1,4 +1,4 @@
-/* What the functions of MPI share: entering and leaving, handles as numbers, C and Fortran. */
+/* Shared by the MPI functions: entering and leaving, handles as numbers, C and Fortran. */
 #ifndef TI_TRACER_H
 #define TI_TRACER_H
 
@@ -55,7 +55,7 @@ void ti_region_level(int level);
 #define REQUEST(f) PMPI_Request_f2c(*(f))
 #define F_STATUS_INTS (sizeof(MPI_Status) / sizeof(MPI_Fint))
 
-/* The outermost call of a thread is recorded: those that a library makes inside are its own. */
+/* Only the outermost call of a thread is recorded, not the calls that the MPI library makes inside. */
 extern __thread int ti_depth;
 static inline int enter(void) { return ti_depth++ == 0 ? ti_enter() : 0; }
 static inline void leave(void) {

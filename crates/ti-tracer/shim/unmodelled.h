@@ -31,7 +31,7 @@ void ti_forget(int kind, int64_t handle);
         ti_unmodelled(function, arguments, COUNT(arguments), posts);                                 \
     } while (0)
 
-/* The names of the flags of a number, which are kept until the next such argument of the thread. */
+/* Names of the flags in a number; valid until the next such argument of the thread. */
 struct flag {
     int bit;
     const char *name;
@@ -53,7 +53,7 @@ static inline int without_blanks(const char *text, int len) {
 
 typedef MPI_Fint *I;
 
-/* A function in C and in Fortran, whose record comes before the call. The argument lists stand in parentheses. */
+/* A function in C and in Fortran, recorded before the call. The argument lists are in parentheses. */
 #define C_CALL(Name, PARAMETERS, ARGUMENTS, ...)                                                     \
     int ti_c_##Name PARAMETERS {                                                                     \
         if (enter()) unmodelled("MPI_" #Name, 0, __VA_ARGS__);                                       \
@@ -68,7 +68,7 @@ typedef MPI_Fint *I;
         leave();                                                                                     \
     }
 
-/* One that makes something, which is known after the call. */
+/* A function that creates an object, which is recorded after the call. */
 #define C_MAKER(Name, PARAMETERS, ARGUMENTS, ...)                                                    \
     int ti_c_##Name PARAMETERS {                                                                     \
         int is_on = enter();                                                                         \
@@ -85,7 +85,7 @@ typedef MPI_Fint *I;
         leave();                                                                                     \
     }
 
-/* One that posts a request `q`, the last parameter. */
+/* A function that posts a request `q`, the last parameter. */
 #define C_POST(Name, PARAMETERS, ARGUMENTS, ...)                                                     \
     int ti_c_##Name(UNWRAP PARAMETERS, MPI_Request *q) {                                             \
         int is_on = enter();                                                                         \
@@ -104,7 +104,7 @@ typedef MPI_Fint *I;
         leave();                                                                                     \
     }
 
-/* One that ends what its argument names, and leaves it null. */
+/* A function that frees the object in its argument and sets it to null. */
 #define C_ENDER(Name, Type, KIND, key)                                                               \
     int ti_c_##Name(Type *h) {                                                                       \
         int is_on = enter();                                                                         \

@@ -130,7 +130,7 @@ F_POST(Raccumulate, raccumulate, (F_TRANSFER, I o, I w), (PASSED, o, w), F_PLACE
 F_CALL(Get, get, (F_TRANSFER, I w), (PASSED, w), F_PLACE, WINDOW("win", WIN(w)))
 F_POST(Rget, rget, (F_TRANSFER, I w), (PASSED, w), F_PLACE, WINDOW("win", WIN(w)))
 
-/* What is fetched has a buffer of its own. */
+/* Operations with a result buffer. */
 #define C_BOTH                                                                                       \
     const void *b, int n, MPI_Datatype t, void *g, int gn, MPI_Datatype gt, int r, MPI_Aint d, int tn, \
         MPI_Datatype tt, MPI_Op o, MPI_Win w

@@ -1,8 +1,8 @@
-//! How much a thread has computed.
+//! Counters of a thread's computation.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Reads the clock on the wall, from some instant on \[ns\].
+/// Returns the wall-clock time since an arbitrary instant \[ns\].
 pub fn wall() -> u64 {
     nanos(ClockId::Monotonic)
 }
@@ -12,7 +12,7 @@ fn nanos(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What is counted.
+/// Quantity that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// Instructions retired in user mode.
@@ -27,7 +27,7 @@ impl Counter {
         if open().is_some() { Self::Instructions } else { Self::CpuTime }
     }
 
-    /// Returns the name in a shard.
+    /// Returns the name in shards.
     pub fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -36,11 +36,11 @@ impl Counter {
     }
 }
 
-/// The counter of one thread.
+/// Counter of one thread.
 #[derive(Debug)]
 pub struct Clock {
     source: Counting,
-    /// What two readings in a row differ by.
+    /// Difference of two consecutive readings.
     own: u64,
 }
 
@@ -52,7 +52,7 @@ enum Counting {
 }
 
 impl Clock {
-    /// Starts to count for the calling thread; `None` where its instructions cannot be counted.
+    /// Starts to count for the calling thread; `None` if its instructions cannot be counted.
     pub fn start(counter: Counter) -> Option<Self> {
         let source = match counter {
             Counter::Instructions => open()?,
@@ -77,7 +77,7 @@ impl Clock {
         }
     }
 
-    /// Returns what was counted between two readings, without the readings themselves.
+    /// Returns the count between two readings, without that of the readings themselves.
     pub fn between(&self, from: u64, to: u64) -> u64 {
         to.saturating_sub(from).saturating_sub(self.own)
     }

@@ -1,20 +1,20 @@
-//! The communicators of a process: handles, numbers in the trace, and the ranks of the world.
+//! Communicators of a process: their handles, their numbers in the trace, and their world ranks.
 
 use rustc_hash::FxHashMap;
 
-/// A communicator that is known.
+/// A registered communicator.
 #[derive(Clone, Debug)]
 struct Known {
     number: u32,
-    /// Its ranks of the world in their order; `None` where it is the world.
+    /// World ranks of its members in order; `None` for the world.
     members: Option<Box<[u32]>>,
 }
 
-/// The communicators of a process by their handles.
+/// Communicators of a process by handle.
 #[derive(Debug, Default)]
 pub(crate) struct Communicators {
     by_handle: FxHashMap<i64, Known>,
-    /// How many this process has numbered.
+    /// Number of communicators that this process has numbered.
     numbered: u32,
 }
 
@@ -24,7 +24,7 @@ impl Communicators {
         self.by_handle.insert(handle, Known { number, members });
     }
 
-    /// Forgets a communicator and returns its number.
+    /// Removes a communicator and returns its number.
     pub(crate) fn remove(&mut self, handle: i64) -> Option<u32> {
         self.by_handle.remove(&handle).map(|known| known.number)
     }
@@ -34,7 +34,8 @@ impl Communicators {
         self.by_handle.get(&handle).map(|known| known.number)
     }
 
-    /// Returns the rank in the world of a rank of a communicator, both of which must be known.
+    /// Returns the world rank of a rank of a communicator; `None` if the communicator is unknown or has no such rank. Ranks of
+    /// the world are not checked.
     pub(crate) fn world_rank(&self, handle: i64, rank: u32) -> Option<u32> {
         match &self.by_handle.get(&handle)?.members {
             None => Some(rank),
@@ -42,7 +43,7 @@ impl Communicators {
         }
     }
 
-    /// Returns a number that no process of this many returns a second time.
+    /// Returns a new communicator number; `rank` keeps it unique among the `world` processes.
     pub(crate) fn next_number(&mut self, rank: u32, world: u32) -> u32 {
         self.numbered += 1;
         (self.numbered - 1) * world + rank + 1

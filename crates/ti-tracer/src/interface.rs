@@ -1,8 +1,8 @@
-//! What the functions in C call: the recorder of this process, and the clock of each thread.
+//! C interface: the functions that the shim calls, the recorder of this process, and the clock of each thread.
 //!
-//! A call of the program is `ti_enter`, the call of the library before or after what is to be recorded of it, `ti_leave`. Nothing
-//! between the two counts as computation. C makes at most one call at a time per thread, and calls the other functions only
-//! where `ti_enter` has returned 1.
+//! A recorded call of the program is `ti_enter`, the call of the library before or after the functions that record it, and
+//! `ti_leave`. The time between the two is no computation. C makes at most one call at a time per thread, and calls the
+//! other functions only if `ti_enter` has returned 1.
 #![expect(unsafe_code, reason = "the functions are called from C, with pointers")]
 
 use std::cell::RefCell;
@@ -20,39 +20,39 @@ use ti_shard::Header;
 /// The recorder, from `MPI_Init` to `MPI_Finalize`.
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
 
-/// Whether there is a recorder: calls of programs that are not recorded cost no more than this. Pairs with itself only: what is
-/// recorded passes through the mutex.
+/// True if there is a recorder: calls of programs that are not recorded cost no more than this load. Relaxed, as it orders
+/// nothing: recorded data passes through the mutex.
 static IS_RECORDING: AtomicBool = AtomicBool::new(false);
 
-/// What is counted, the same in all threads.
+/// Counter of computation, the same in all threads.
 static COUNTER: OnceLock<Counter> = OnceLock::new();
 
-/// Whether the times of calls, and between them, are kept. Pairs with itself only, as it is set before anything is recorded.
+/// True if durations are recorded. Relaxed, as it is set before anything is recorded.
 static KEEPS_TIMES: AtomicBool = AtomicBool::new(false);
 
-/// What belongs to a thread that calls MPI.
+/// State of a thread that calls MPI.
 #[derive(Default)]
 struct Thread {
     clock: Option<Clock>,
-    /// The clock when the last call ended.
+    /// Counter when the last call ended.
     resumed: u64,
-    /// The requests of the current call.
+    /// Requests of the current call.
     completion: Completion,
-    /// The request that the current call posts.
+    /// Request that the current call posts.
     posted: Option<Entry>,
     times: CallTimes,
 }
 
-/// The clock on the wall while a thread calls MPI \[ns\].
+/// Wall-clock times of the calls of a thread \[ns\].
 #[derive(Default)]
 struct CallTimes {
-    /// When the last call ended; 0 before the first.
+    /// End of the last call; 0 before the first.
     resumed: u64,
-    /// When the current call began.
+    /// Begin of the current call.
     entered: u64,
-    /// How long it was recorded meanwhile.
+    /// Time spent recording during the current call, which is no part of its duration.
     own: u64,
-    /// Where its time goes.
+    /// Slot for its duration.
     place: Option<CallPlace>,
 }
 
@@ -70,7 +70,7 @@ impl Thread {
     }
 }
 
-/// Runs with the recorder, if there is one, and the thread; what that takes is no time of the call.
+/// Runs `work` with the recorder, if there is one, and the thread; the time that this takes is no part of the call.
 fn with<T>(work: impl FnOnce(&mut Recorder, &mut Thread) -> T) -> Option<T> {
     let begun = if KEEPS_TIMES.load(Ordering::Relaxed) { wall() } else { 0 };
     let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,10 +85,10 @@ fn with<T>(work: impl FnOnce(&mut Recorder, &mut Thread) -> T) -> Option<T> {
     })
 }
 
-/// Reads a name that is a constant of the C code.
+/// Reads a string constant of the C code.
 ///
 /// # Safety
-/// The pointer is that of a string with an end.
+/// The pointer is that of a NUL-terminated string.
 unsafe fn name<'a>(text: *const c_char) -> &'a str {
     // SAFETY: as the caller promises.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("?")
@@ -97,7 +97,7 @@ unsafe fn name<'a>(text: *const c_char) -> &'a str {
 /// Reads an array.
 ///
 /// # Safety
-/// The pointer is that of so many numbers, or there are none.
+/// The pointer is that of `len` elements, or `len` is not positive.
 unsafe fn list<'a, T>(first: *const T, len: c_int) -> &'a [T] {
     match usize::try_from(len) {
         // SAFETY: as the caller promises.
@@ -111,11 +111,11 @@ fn tell(message: &str) {
     eprintln!("ti-tracer: {message}");
 }
 
-/// Starts the recorder where the environment says so: `PDES_TRACE_DIR`, `PDES_TRACE_JOB`, `PDES_TRACE_COUNTER`,
+/// Starts the recorder, as configured by the environment: `PDES_TRACE_DIR`, `PDES_TRACE_JOB`, `PDES_TRACE_COUNTER`,
 /// `PDES_TRACE_RATE`, `PDES_TRACE_TIMES`.
 ///
 /// # Safety
-/// `library` is a string with an end.
+/// `library` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_start(
     rank: c_int,
@@ -153,13 +153,13 @@ pub(crate) unsafe extern "C" fn ti_start(
         recorder = recorder.with_times();
     }
     recorder.init(comm_world, comm_self);
-    // How long the program takes to enter MPI is not known.
+    // The duration of `MPI_Init` is unknown: its slot is dropped.
     recorder.take_call();
     *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorder);
     IS_RECORDING.store(true, Ordering::Relaxed);
 }
 
-/// Ends the recorder: the program leaves MPI.
+/// Finishes the recorder: the program leaves MPI.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_finish() {
     IS_RECORDING.store(false, Ordering::Relaxed);
@@ -169,7 +169,7 @@ pub(crate) extern "C" fn ti_finish() {
     }
 }
 
-/// Ends a computation; returns 1 where the call is to be recorded.
+/// Ends a computation; returns 1 if the call is to be recorded.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_enter() -> c_int {
     if !IS_RECORDING.load(Ordering::Relaxed) {
@@ -194,6 +194,7 @@ pub(crate) extern "C" fn ti_enter() -> c_int {
     });
     if keeps_times {
         THREAD.with(|thread| {
+            // Read again: the time since the first reading was spent recording.
             thread.borrow_mut().times = CallTimes { entered: wall(), ..CallTimes::default() };
         });
     }
@@ -224,7 +225,7 @@ pub(crate) extern "C" fn ti_leave() {
     });
 }
 
-/// An argument of a call that no replay models: `shim/unmodelled.h` has the kinds.
+/// An argument of an unmodelled call; its kinds are those of `shim/unmodelled.h`.
 #[repr(C)]
 pub(crate) struct RawArgument {
     key: *const c_char,
@@ -236,7 +237,7 @@ pub(crate) struct RawArgument {
 
 impl RawArgument {
     /// # Safety
-    /// The key is a constant of the C code, and the pointer that of `len` bytes, ranks or strings with an end, as the kind says.
+    /// The key is a constant of the C code, and the pointer that of `len` bytes, ranks or NUL-terminated strings, according to the kind.
     unsafe fn read<'a>(&self) -> (&'a str, Vec<&'a str>) {
         // SAFETY: as the caller promises.
         let key = unsafe { name(self.key) };
@@ -275,10 +276,10 @@ const FILE: c_int = 5;
 const COMMUNICATOR: c_int = 6;
 const NOTHING: c_int = 7;
 
-/// Records a call that no replay models, and which posts a request or not.
+/// Records an unmodelled call, which posts a request or not.
 ///
 /// # Safety
-/// `function` is a string with an end, and there are so many arguments, whose pointers are what their kinds say.
+/// `function` is a NUL-terminated string, and there are `len` arguments, whose pointers match their kinds.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_unmodelled(
     function: *const c_char,
@@ -299,7 +300,7 @@ pub(crate) unsafe extern "C" fn ti_unmodelled(
     });
 }
 
-/// Notes that a window (4), a file (5) or a communicator (6) is no more.
+/// Frees the number of a window (4), a file (5) or a communicator (6).
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_forget(kind: c_int, handle: i64) {
     let object = match kind {
@@ -310,10 +311,10 @@ pub(crate) extern "C" fn ti_forget(kind: c_int, handle: i64) {
     with(|recorder, _| recorder.forget(object, handle));
 }
 
-/// Records a send that blocks.
+/// Records a blocking send.
 ///
 /// # Safety
-/// `verb` is a string with an end.
+/// `verb` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_send(
     verb: *const c_char,
@@ -327,10 +328,10 @@ pub(crate) unsafe extern "C" fn ti_send(
     with(|recorder, _| recorder.send(verb, to, tag, bytes, communicator));
 }
 
-/// Records a send that posts a request.
+/// Records a non-blocking or persistent send.
 ///
 /// # Safety
-/// `verb` is a string with an end.
+/// `verb` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_isend(
     verb: *const c_char,
@@ -344,10 +345,10 @@ pub(crate) unsafe extern "C" fn ti_isend(
     with(|recorder, thread| thread.posted = recorder.isend(verb, to, tag, bytes, communicator));
 }
 
-/// Records a receive that posts a request.
+/// Records a non-blocking or persistent receive.
 ///
 /// # Safety
-/// `verb` is a string with an end.
+/// `verb` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_irecv(
     verb: *const c_char,
@@ -361,13 +362,13 @@ pub(crate) unsafe extern "C" fn ti_irecv(
     with(|recorder, thread| thread.posted = recorder.irecv(verb, from, tag, bytes, communicator));
 }
 
-/// Gives the request that the call has posted its handle.
+/// Registers the request that the call has posted under its handle.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_bind(handle: i64, address: usize, is_persistent: c_int) {
     with(|recorder, thread| recorder.bind(thread.posted.take(), handle, address, is_persistent != 0));
 }
 
-/// Records a receive that blocks.
+/// Records a blocking receive.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_recv(
     from: c_int,
@@ -380,7 +381,7 @@ pub(crate) extern "C" fn ti_recv(
     with(|recorder, _| recorder.recv(from, tag, bytes, communicator, (actual_source, actual_tag)));
 }
 
-/// A message out and one in.
+/// Arguments of a combined send and receive.
 #[repr(C)]
 pub(crate) struct Exchange {
     to: c_int,
@@ -397,7 +398,7 @@ pub(crate) struct Exchange {
 /// Records a combined send and receive.
 ///
 /// # Safety
-/// `verb` is a string with an end, `exchange` is there.
+/// `verb` is a NUL-terminated string, `exchange` is a valid pointer.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_send_recv(verb: *const c_char, exchange: *const Exchange) {
     // SAFETY: as the caller promises.
@@ -410,7 +411,7 @@ pub(crate) unsafe extern "C" fn ti_send_recv(verb: *const c_char, exchange: *con
     });
 }
 
-/// Records a probe; `found` is 0 or 1, or -1 for one that blocks.
+/// Records a probe; `found` is 0 or 1, or -1 for a blocking one.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_probe(
     from: c_int,
@@ -424,13 +425,13 @@ pub(crate) extern "C" fn ti_probe(
     with(|recorder, _| recorder.probe((from, tag), communicator, found, (actual_source, actual_tag)));
 }
 
-/// Notes a message that was matched, and from whom it is.
+/// Registers a matched message (`MPI_Mprobe`) with its source.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_matched(message: i64, from: c_int, tag: c_int, communicator: i64) {
     with(|recorder, _| recorder.match_message(message, from, tag, communicator));
 }
 
-/// Records the receive of a message that was matched.
+/// Records the receive of a matched message.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_receive_matched(message: i64, bytes: i64, posts: c_int) {
     with(|recorder, thread| thread.posted = recorder.receive_matched(message, bytes, posts != 0));
@@ -439,7 +440,7 @@ pub(crate) extern "C" fn ti_receive_matched(message: i64, bytes: i64, posts: c_i
 /// Records a collective operation with these fields.
 ///
 /// # Safety
-/// `verb` is a string with an end, `fields` has `len` numbers.
+/// `verb` is a NUL-terminated string, `fields` has `len` numbers.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_collective(
     verb: *const c_char,
@@ -453,7 +454,7 @@ pub(crate) unsafe extern "C" fn ti_collective(
     with(|recorder, thread| thread.posted = recorder.collective(verb, communicator, fields, posts != 0));
 }
 
-/// Records an exchange with neighbours.
+/// Records a neighbourhood exchange.
 ///
 /// # Safety
 /// `to` and `send_bytes` have `outgoing` numbers, `from` and `recv_bytes` have `incoming`.
@@ -477,7 +478,7 @@ pub(crate) unsafe extern "C" fn ti_neighbors(
     });
 }
 
-/// Adds a request to those of the current call.
+/// Appends a request to those of the current call.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_add_request(handle: i64, address: usize, is_null: c_int) {
     with(|recorder, thread| match is_null {
@@ -486,7 +487,7 @@ pub(crate) extern "C" fn ti_add_request(handle: i64, address: usize, is_null: c_
     });
 }
 
-/// Returns whether the status of a request of the current call is wanted, or with -1 that of any.
+/// Returns whether the status of a request of the current call is needed, or with -1 that of any.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_wants_status(position: c_int) -> c_int {
     let wants = |thread: &Thread| match usize::try_from(position) {
@@ -496,14 +497,14 @@ pub(crate) extern "C" fn ti_wants_status(position: c_int) -> c_int {
     THREAD.with(|thread| wants(&thread.borrow()).into())
 }
 
-/// Notes that a request of the current call has completed.
+/// Records the completion of a request of the current call.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_complete(position: c_int) {
     let Ok(position) = usize::try_from(position) else { return };
     with(|recorder, thread| recorder.complete(&mut thread.completion, position, None));
 }
 
-/// Notes that a request of the current call whose status is wanted has completed.
+/// Records the completion of a request of the current call whose status is needed.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_complete_with(position: c_int, source: c_int, tag: c_int, is_cancelled: c_int) {
     let Ok(position) = usize::try_from(position) else { return };
@@ -514,7 +515,7 @@ pub(crate) extern "C" fn ti_complete_with(position: c_int, source: c_int, tag: c
 /// Records the current call, one that completes requests.
 ///
 /// # Safety
-/// `verb` is a string with an end.
+/// `verb` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_completion(verb: *const c_char) {
     // SAFETY: as the caller promises.
@@ -525,7 +526,7 @@ pub(crate) unsafe extern "C" fn ti_completion(verb: *const c_char) {
 /// Records the current call: `start`, `startall`, `cancel`, `request_free`, or `test` for `MPI_Request_get_status`.
 ///
 /// # Safety
-/// `verb` is a string with an end.
+/// `verb` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_request(verb: *const c_char) {
     // SAFETY: as the caller promises.
@@ -544,10 +545,10 @@ pub(crate) extern "C" fn ti_next_communicator() -> u32 {
     with(|recorder, _| recorder.next_communicator()).unwrap_or(0)
 }
 
-/// Records that a communicator was made; one without members is `MPI_COMM_NULL`.
+/// Records the creation of a communicator; without members it is `MPI_COMM_NULL`.
 ///
 /// # Safety
-/// `verb` is a string with an end, `members` has `len` numbers.
+/// `verb` is a NUL-terminated string, `members` has `len` numbers.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_new_communicator(
     verb: *const c_char,
@@ -568,7 +569,7 @@ pub(crate) unsafe extern "C" fn ti_new_communicator(
 /// Records that a function frees a communicator.
 ///
 /// # Safety
-/// `function` is a string with an end.
+/// `function` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_free_communicator(function: *const c_char, handle: i64) {
     // SAFETY: as the caller promises.
@@ -576,10 +577,10 @@ pub(crate) unsafe extern "C" fn ti_free_communicator(function: *const c_char, ha
     with(|recorder, _| recorder.free_communicator(function, handle));
 }
 
-/// Records that a region of the program begins.
+/// Records the begin of a region of the program.
 ///
 /// # Safety
-/// `region` is a string with an end.
+/// `region` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ti_begin_region(region: *const c_char) {
     // SAFETY: as the caller promises.
@@ -587,7 +588,7 @@ pub(crate) unsafe extern "C" fn ti_begin_region(region: *const c_char) {
     with(|recorder, _| recorder.begin_region(region));
 }
 
-/// Records that a region of the program ends.
+/// Records the end of a region of the program.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ti_end_region() {
     with(|recorder, _| recorder.end_region());

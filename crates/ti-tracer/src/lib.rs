@@ -1,14 +1,16 @@
-//! Records what each process of an MPI program does, in the records of a [shard](ti_shard).
+//! Tracer of MPI programs: records the calls of each process as a [shard](ti_shard), a time-independent event trace.
 //!
-//! With the feature `mpi` this crate is a library to preload, which defines the functions of MPI and passes the calls of the
-//! program on to the profiling interface:
+//! Start at [`Recorder`], which has one method per kind of MPI call and writes to a [`ShardFile`]. With the feature `mpi`
+//! this crate is a library to preload, which defines the functions of MPI and forwards the calls of the program to the
+//! profiling interface (PMPI):
 //!
 //! ```text
 //! cargo rustc -p ti-tracer --release --features mpi --crate-type cdylib
 //! ```
 //!
-//! The functions are written in C (`shim/`) and compiled with `mpicc`, so that handles, constants and structures are those of
-//! the MPI library at hand. They hand what they see, as plain numbers, to the [`Recorder`], which knows nothing of MPI's header:
+//! The functions are written in C (`shim/`) and compiled with `mpicc`, so that handles, constants and structures are those
+//! of the MPI library at hand. They pass their arguments, as plain numbers, to the [`Recorder`], which does not depend on
+//! MPI's header:
 //!
 //! ```
 //! use ti_shard::{Header, TextReader};
@@ -17,7 +19,7 @@
 //! let path = dir.path().join("0.shard");
 //! let header = Header { job: "job", world: 2, rank: 0, counter: "instructions", rate: 0.0, library: "any" };
 //! let mut recorder = Recorder::new(ShardFile::create(&path, &header)?, 0, 2);
-//! // Handles are any numbers: 77 and 78 are those of the communicators, 1000 that of a request, kept at address 5.
+//! // Handles are arbitrary numbers: 77 and 78 are those of the communicators, 1000 that of a request, stored at address 5.
 //! recorder.init(77, 78);
 //! recorder.compute(1500);
 //! let request = recorder.isend("isend", 1, 7, 64, 77);
@@ -33,11 +35,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is guaranteed of a shard
+//! # Guarantees
 //!
-//! Records are complete or missing, whatever ends the process, as long as the machine lives: they are written to a mapping of the
-//! file, the first word last. A process needs a window of memory of a fixed size, up to 4096 phrases, and some words per pending request
-//! and communicator. Where the file cannot grow, recording stops and the program goes on.
+//! Records are complete or missing, whatever ends the process, as long as the machine is up: they are written to a mapping
+//! of the file, the first word last. A process needs a window of memory of a fixed size, up to 4096 phrases, and some words
+//! per pending request and communicator. If the file cannot grow, recording stops and the program continues.
 
 mod clock;
 mod communicators;

@@ -1,14 +1,14 @@
-//! The phrases that a process has used lately.
+//! Cache of the phrases that the shard of a process defines.
 
 use rustc_hash::FxHashMap;
 
-/// Phrases that are kept; when there are as many, all are forgotten.
+/// Maximum number of cached phrases; when it is reached, all are dropped.
 const MOST: u32 = 4096;
 
-/// Bytes of the longest phrase that is kept.
+/// Maximum size of a cached phrase \[B\].
 const LONGEST: usize = 1024;
 
-/// The numbers of phrases that are in the shard and stay: 4 MiB of them at most, whatever the program does.
+/// Numbers of the phrases that are defined in the shard; at most 4 MiB of them, whatever the program does.
 #[derive(Debug, Default)]
 pub(crate) struct Phrases {
     by_bytes: FxHashMap<Box<[u8]>, u32>,
@@ -32,7 +32,7 @@ impl Phrases {
         self.by_channel.get(&channel).copied()
     }
 
-    /// Numbers a phrase, for this time only where it is long.
+    /// Assigns a number to a phrase; that of a long phrase is for a single use.
     pub(crate) fn add(&mut self, phrase: &[u8]) -> u32 {
         if phrase.len() > LONGEST {
             return MOST;
@@ -42,7 +42,7 @@ impl Phrases {
         number
     }
 
-    /// Numbers a channel.
+    /// Assigns a number to a channel.
     pub(crate) fn add_channel(&mut self, channel: Channel) -> u32 {
         let number = self.next();
         self.by_channel.insert(channel, number);

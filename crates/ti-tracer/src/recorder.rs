@@ -1,4 +1,4 @@
-//! Turning the calls of one process into records of its shard.
+//! Recorder: turns the MPI calls of one process into records of its shard.
 
 mod collectives;
 mod completion;
@@ -29,54 +29,54 @@ pub const ANY_SOURCE: i32 = -555;
 /// The tag `MPI_ANY_TAG`.
 pub const ANY_TAG: i32 = -444;
 
-/// The longest time \[ns\]: eleven days.
+/// Maximum duration \[ns\]: eleven days.
 const MOST_NANOS: u64 = 999_999_999_999_999;
 
-/// Where the time of a call goes in the shard.
+/// Position in the shard of the duration of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallPlace(u64);
 
-/// What is known of times.
+/// State of timing.
 #[derive(Debug, Default)]
 struct Times {
-    /// Nanoseconds since the last call ended.
+    /// Time since the last call ended \[ns\].
     elapsed: u64,
     last: Option<CallPlace>,
 }
 
-/// Writes what a process does to its shard, one record per call, and one for what it computed since the call before.
+/// Recorder of a process: writes one record per call, preceded by one for the computation since the call before.
 ///
-/// Handles of communicators and requests are numbers that the caller makes from those of the MPI library. Peers are ranks of the
-/// communicator, or one of [`NOBODY`] and [`ANY_SOURCE`]; sizes are in bytes.
+/// Handles of communicators and requests are numbers that the caller derives from those of the MPI library. Peers are ranks
+/// of the communicator, [`PROC_NULL`] or [`ANY_SOURCE`]; sizes are in bytes.
 #[derive(Debug)]
 pub struct Recorder {
     file: ShardFile,
     rank: u32,
     world: u32,
-    /// What a unit of the counter stands for in the trace.
+    /// Amount of computation per count of the counter \[flop\].
     scale: f64,
-    /// What was counted since the last record.
+    /// Count since the last record.
     computed: u64,
-    /// Nanoseconds that passed meanwhile, and the place for those of the last call, where times are kept.
+    /// Timing, if durations are recorded.
     times: Option<Times>,
     communicators: Communicators,
-    /// The handle of `MPI_COMM_SELF`, which the trace gets once it is used.
+    /// Handle of `MPI_COMM_SELF`, which is added to the trace on first use.
     own: Option<i64>,
     requests: Requests,
-    /// Requests of calls that no replay models, with numbers of their own.
+    /// Requests of unmodelled calls, numbered separately.
     others: Requests,
     objects: Objects,
-    /// Source, tag and communicator of the messages that were matched, by their handles.
+    /// Source, tag and communicator of matched messages by handle (`MPI_Mprobe`).
     matched: FxHashMap<i64, (i32, i32, i64)>,
-    /// The names of the regions in which the program is, the outermost first.
+    /// Names of the current regions, outermost first.
     regions: Vec<String>,
-    /// The call that is being recorded.
+    /// Phrase of the call that is being recorded.
     phrase: Phrase,
     phrases: Phrases,
 }
 
 impl Recorder {
-    /// Starts for a process of so many.
+    /// Returns the recorder of process `rank` of `world`.
     pub fn new(file: ShardFile, rank: u32, world: u32) -> Self {
         Self {
             file,
@@ -97,29 +97,30 @@ impl Recorder {
         }
     }
 
-    /// Sets what a unit of the counter stands for in the trace, in flops.
+    /// Sets the amount of computation per count of the counter \[flop\].
     pub fn with_scale(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
 
-    /// Keeps times: those that are told with [`elapse`](Self::elapse) and [`end_call`](Self::end_call).
+    /// Enables durations, which are reported with [`add_elapsed`](Self::add_elapsed) and
+    /// [`record_duration`](Self::record_duration).
     pub fn with_times(self) -> Self {
         Self { times: Some(Times::default()), ..self }
     }
 
-    /// Returns whether times are kept.
+    /// Returns whether durations are recorded.
     pub fn keeps_times(&self) -> bool {
         self.times.is_some()
     }
 
-    /// Records that the process has entered MPI; takes the handles of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    /// Records that the process has entered MPI, with the handles of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub fn init(&mut self, world: i64, own: i64) {
         self.communicators.add(world, 0, None);
         self.own = Some(own);
         self.write(Unit::of(Kind::Init), false);
     }
 
-    /// Adds what was counted between two calls.
+    /// Adds a count of computation between two calls.
     pub fn compute(&mut self, count: u64) {
         self.computed += count;
     }
@@ -131,12 +132,12 @@ impl Recorder {
         }
     }
 
-    /// Takes the place where the time of the call goes whose record was written last, if it is not taken yet.
+    /// Takes the slot for the duration of the last recorded call, if it was not taken yet.
     pub fn take_call(&mut self) -> Option<CallPlace> {
         self.times.as_mut()?.last.take()
     }
 
-    /// Fills in how long a call has taken \[ns\].
+    /// Fills in the duration of a call \[ns\].
     pub fn end_call(&mut self, CallPlace(place): CallPlace, nanos: u64) {
         self.file.patch(place, Later::time(nanos.min(MOST_NANOS)));
     }
@@ -144,32 +145,34 @@ impl Recorder {
     /// Records that the process leaves MPI, and ends the shard.
     ///
     /// # Errors
-    /// Where the file could not be written at some time.
+    /// If the file could not be written at some time.
     pub fn finish(mut self) -> io::Result<()> {
         self.computed();
         self.write(Unit::of(Kind::Finalize), false);
         self.file.finish()
     }
 
-    /// Returns the number of a communicator that this process makes and whose first rank it is.
+    /// Returns a number for a communicator that this process makes and whose first rank it is.
     pub fn next_communicator(&mut self) -> u32 {
         self.communicators.next_number(self.rank, self.world)
     }
 
-    /// Records a call that makes a communicator, `comm_split`, `comm_dup` or `comm_create`, on a parent, or `comm_create_group`;
-    /// `new` has its handle, its number, on which all members agree, and its ranks of the world. Without, the process got none.
+    /// Records a call that makes a communicator: `comm_split`, `comm_dup` or `comm_create` on a parent, or
+    /// `comm_create_group`. `new` has its handle, its number, on which all members agree, and its world ranks; it is `None`
+    /// if the process got `MPI_COMM_NULL`.
     pub fn new_communicator(&mut self, verb: &str, parent: i64, new: Option<(i64, u32, Box<[u32]>)>) {
         let parent = match verb {
             "comm_create_group" => Some(0),
             _ => self.communicator(parent),
         };
-        // The members of one whose parent is unknown, as of an intercommunicator, can still talk to each other.
+        // Members of a communicator with an unknown parent, such as an intercommunicator, can still communicate: it is
+        // recorded by its group.
         let (verb, parent) = parent.map_or(("comm_create_group", 0), |parent| (verb, parent));
         if verb == "comm_create_group" && new.is_none() {
             return;
         }
         self.begin(verb);
-        // Without its parent, the line of a rank that gets none would be one of SimGrid's.
+        // Without `comm=`, the line of a rank that gets no communicator would be SimGrid's action of the same name.
         self.phrase.named("comm", parent.into());
         if let Some((handle, number, members)) = new {
             self.phrase.named("new", number.into());
@@ -181,7 +184,7 @@ impl Recorder {
         self.end();
     }
 
-    /// Records `MPI_Comm_free`, or another function that does the same.
+    /// Records `MPI_Comm_free`, or another function that frees a communicator.
     pub fn free_communicator(&mut self, name: &str, handle: i64) {
         match self.communicators.remove(handle) {
             Some(number) => {
@@ -196,7 +199,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the number of a communicator, if it is known.
+    /// Returns the number of a communicator, if it is registered.
     fn communicator(&mut self, handle: i64) -> Option<u32> {
         if self.own == Some(handle) {
             self.own = None;
@@ -206,7 +209,7 @@ impl Recorder {
         self.communicators.number(handle)
     }
 
-    /// Returns the number of the communicator of a call, or records the call as one that no replay models.
+    /// Returns the number of the communicator of a call; otherwise records the call as unmodelled.
     fn communicator_of(
         &mut self,
         verb: &str,
@@ -221,7 +224,7 @@ impl Recorder {
         known
     }
 
-    /// The same of a call that posts a request.
+    /// Returns the same for a call that posts a request.
     fn communicator_of_request(
         &mut self,
         verb: &str,
@@ -235,7 +238,7 @@ impl Recorder {
         })
     }
 
-    /// Records what was computed since the last record.
+    /// Writes a record of the computation since the last record, if any.
     fn computed(&mut self) {
         let elapsed = self.times.as_mut().map_or(0, |times| std::mem::take(&mut times.elapsed));
         if self.computed > 0 || elapsed > 0 {
@@ -249,7 +252,7 @@ impl Recorder {
         }
     }
 
-    /// Begins the phrase of a call, after what was computed before.
+    /// Begins the phrase of a call, after the record of the computation before it.
     fn begin(&mut self, verb: &str) {
         self.computed();
         self.phrase.begin(verb);
@@ -261,18 +264,18 @@ impl Recorder {
         }
     }
 
-    /// Records the call whose phrase is complete.
+    /// Writes the record of the call whose phrase is complete.
     fn end(&mut self) {
         self.end_with(false);
     }
 
-    /// Records it; returns where that stands which is known later.
+    /// Writes the record, with a deferred unit if it has an outcome; returns the offset of that unit.
     fn end_with(&mut self, has_outcome: bool) -> Option<u64> {
         let index = self.phrase_number();
         self.write(Unit { index, ..Unit::of(Kind::Call) }, has_outcome)
     }
 
-    /// Returns the number of the phrase, which is written where it is new.
+    /// Returns the number of the current phrase, which is defined in the shard if it is new.
     fn phrase_number(&mut self) -> u32 {
         self.phrases.find(self.phrase.bytes()).unwrap_or_else(|| {
             let index = self.phrases.add(self.phrase.bytes());
@@ -281,7 +284,7 @@ impl Recorder {
         })
     }
 
-    /// Returns the number of a channel, which is written where it is new.
+    /// Returns the number of a channel, which is defined in the shard if it is new.
     fn channel_number(&mut self, channel: Channel) -> u32 {
         self.phrases.channel(channel).unwrap_or_else(|| {
             let (index, (peer, tag, communicator)) = (self.phrases.add_channel(channel), channel);
@@ -300,7 +303,7 @@ impl Recorder {
         self.file.append(unit.words(false), &self.phrase.padded());
     }
 
-    /// Writes a record; returns where that stands which is known later.
+    /// Writes a record; returns the offset of its deferred unit.
     #[inline]
     fn write(&mut self, unit: Unit, has_outcome: bool) -> Option<u64> {
         let has_later = has_outcome || self.times.is_some();

@@ -1,11 +1,11 @@
-//! The requests of a process: handles, and numbers in the trace.
+//! Requests of a process: their handles, and their numbers in the trace.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-/// What a request does.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestKind {
     /// Sends a message.
@@ -14,23 +14,23 @@ pub(crate) enum RequestKind {
     Receive,
     /// A collective operation.
     Collective,
-    /// A call that no replay models.
+    /// An unmodelled call.
     Unmodelled,
 }
 
-/// Where in the file something is to be written once the request is complete.
+/// Offsets in the shard of deferred units that are filled in when the request completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Patches {
-    /// What is known later of a receive, where any tag was asked for.
+    /// Deferred unit of a receive with `MPI_ANY_TAG` from a named source.
     pub(crate) tag: Option<u64>,
-    /// The same where any source was asked for.
+    /// Deferred unit of a receive with `MPI_ANY_SOURCE`.
     pub(crate) source: Option<u64>,
-    /// What is known later of its cancellation.
+    /// Deferred unit of its cancellation.
     pub(crate) cancel: Option<u64>,
 }
 
 impl Patches {
-    /// Returns whether there is nothing to write.
+    /// Returns whether nothing is to be filled in.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -39,22 +39,22 @@ impl Patches {
 /// A request of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number in the trace.
+    /// Number in the trace.
     pub(crate) number: u32,
-    /// What it does.
+    /// Kind of the request.
     pub(crate) kind: RequestKind,
-    /// Whether it stays when it is complete.
+    /// True if the request is persistent and stays after completion.
     pub(crate) is_persistent: bool,
-    /// What is written later.
+    /// Deferred units to fill in.
     pub(crate) patches: Patches,
-    /// The communicator of a receive, by its handle.
+    /// Handle of the communicator of a receive.
     pub(crate) communicator: i64,
-    /// Where the program keeps the handle.
+    /// Address at which the program stores the handle.
     address: usize,
 }
 
 impl Entry {
-    /// Makes a request whose handle is not known yet.
+    /// Returns a request whose handle is not known yet.
     pub(crate) fn new(number: u32, kind: RequestKind, patches: Patches, communicator: i64) -> Self {
         Self { number, kind, is_persistent: false, patches, communicator, address: 0 }
     }
@@ -65,10 +65,10 @@ impl Entry {
     }
 }
 
-/// The requests that are pending, and the persistent ones.
+/// Pending and persistent requests.
 ///
-/// MPI libraries give one handle to several requests that are complete already: these are told apart by the address at which
-/// the program keeps the handle, and otherwise served in their order.
+/// MPI libraries use one handle for several requests that are complete already: these are distinguished by the address at
+/// which the program stores the handle, and otherwise completed in posting order.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     by_handle: FxHashMap<i64, Vec<Entry>>,
@@ -77,7 +77,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Takes the lowest free number, so that the iterations of a loop look alike.
+    /// Takes the lowest free number, so that the iterations of a loop produce equal records.
     pub(crate) fn take_number(&mut self) -> u32 {
         self.free.pop().map_or_else(
             || {
@@ -88,12 +88,12 @@ impl Requests {
         )
     }
 
-    /// Gives a request its handle.
+    /// Registers a request under its handle.
     pub(crate) fn bind(&mut self, handle: i64, address: usize, is_persistent: bool, entry: Entry) {
         self.by_handle.entry(handle).or_default().push(Entry { address, is_persistent, ..entry });
     }
 
-    /// Finds a request among those that are eligible.
+    /// Returns the request of a handle, among those that are eligible.
     pub(crate) fn find(
         &self,
         handle: i64,
@@ -108,7 +108,7 @@ impl Requests {
         }
     }
 
-    /// Finds a request to change it, by handle and number.
+    /// Returns a request by handle and number, to change it.
     pub(crate) fn get_mut(&mut self, handle: i64, number: u32) -> Option<&mut Entry> {
         self.by_handle.get_mut(&handle)?.iter_mut().find(|entry| entry.number == number)
     }
@@ -117,7 +117,7 @@ impl Requests {
     pub(crate) fn remove(&mut self, handle: i64, number: u32) {
         let Some(entries) = self.by_handle.get_mut(&handle) else { return };
         let Some(index) = entries.iter().position(|entry| entry.number == number) else { return };
-        // The others stay in their order.
+        // Not `swap_remove`: the others stay in posting order.
         entries.remove(index);
         self.free.push(Reverse(number));
     }

@@ -1,4 +1,4 @@
-//! The file of one process.
+//! Shard file of one process, written through a memory mapping.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,29 +10,29 @@ use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, fallocate};
 use ti_shard::{Header, IS_COMPLETE, UNIT};
 
-/// Bytes of a window: a multiple of every page size in use.
+/// Size of the window \[B\]: a multiple of every page size in use.
 const WINDOW: u64 = 1 << 20;
 
-/// A file that grows by records, through a window into it that moves along.
+/// A shard file that grows by records, through a sliding window into the file.
 ///
-/// What is behind the last record is zero, until [`finish`](Self::finish) cuts it off.
+/// The file is zero behind the last record, until [`finish`](Self::finish) truncates it.
 #[derive(Debug)]
 pub struct ShardFile {
     file: File,
     window: MmapMut,
-    /// Where the window begins in the file.
+    /// Offset of the window in the file.
     start: u64,
-    /// Bytes of records in the window.
+    /// Number of bytes of records in the window.
     used: usize,
-    /// Why nothing is written any more.
+    /// First error, after which nothing is written.
     failed: Option<io::Error>,
 }
 
 impl ShardFile {
-    /// Creates a file with this header, which must not be there.
+    /// Creates a file with this header; the file must not exist.
     ///
     /// # Errors
-    /// Where it cannot be created, reserved or mapped.
+    /// If it cannot be created, reserved or mapped.
     pub fn create(path: &Path, header: &Header<'_>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let window = map(&file, 0, WINDOW)?;
@@ -43,8 +43,8 @@ impl ShardFile {
         Ok(shard)
     }
 
-    /// Appends a record, its first unit and what follows in whole units, and returns where it begins in the file; `None` where it could
-    /// not be written.
+    /// Appends a record: its first unit, and further whole units. Returns its offset in the file; `None` if it could not be
+    /// written.
     #[inline]
     pub fn append(&mut self, [head, amount]: [u64; 2], rest: &[u8]) -> Option<u64> {
         let len = UNIT + rest.len();
@@ -57,14 +57,14 @@ impl ShardFile {
         let (begin, body) = (self.used, self.used + UNIT);
         self.window[body..begin + len].copy_from_slice(rest);
         self.window[begin + 8..body].copy_from_slice(&amount.to_le_bytes());
-        // A process that is killed leaves what it has stored so far: the record counts once its first word is there.
+        // A killed process leaves what it has stored so far: storing the first word last commits the record.
         compiler_fence(Ordering::Release);
         self.window[begin..begin + 8].copy_from_slice(&head.to_le_bytes());
         self.used += len;
         Some(self.start + begin as u64)
     }
 
-    /// Writes over a word of what was appended.
+    /// Overwrites a word of an appended record.
     pub fn patch(&mut self, offset: u64, word: u64) {
         let bytes = word.to_le_bytes();
         match offset.checked_sub(self.start) {
@@ -72,7 +72,7 @@ impl ShardFile {
                 let begin = begin as usize;
                 self.window[begin..begin + bytes.len()].copy_from_slice(&bytes);
             }
-            // Mappings and writes of one file see each other.
+            // Behind the window: a write to the file is coherent with its mappings.
             None => {
                 if let Err(error) = self.file.write_all_at(&bytes, offset) {
                     self.failed.get_or_insert(error);
@@ -81,16 +81,16 @@ impl ShardFile {
         }
     }
 
-    /// Stops writing.
+    /// Stops writing after an error.
     #[cold]
     pub(crate) fn fail(&mut self, error: io::Error) {
         self.failed.get_or_insert(error);
     }
 
-    /// Says that all was written, and cuts off what is behind the last record.
+    /// Appends the mark of completeness, and truncates the file after it.
     ///
     /// # Errors
-    /// Where the file could not be written at some time.
+    /// If a write to the file has failed.
     pub fn finish(mut self) -> io::Result<()> {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| IS_COMPLETE[at + byte]));
         self.append([word(0), word(8)], &[]);
@@ -98,14 +98,14 @@ impl ShardFile {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Moves the window to where the next record of this length begins.
+    /// Moves the window to the next record, of this length.
     #[cold]
     fn move_on(&mut self, len: usize) {
         if self.failed.is_some() {
             return;
         }
         let next = self.start + self.used as u64;
-        // A window begins at a page.
+        // A mapping begins at a page.
         let start = next - next % page();
         let need = (next - start) + len as u64;
         match map(&self.file, start, need.next_multiple_of(WINDOW)) {
@@ -119,7 +119,7 @@ fn page() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Reserves a part of the file, so that the process is not killed for a full drive, and maps it.
+/// Reserves a part of the file, so that a full disk does not kill the process (`SIGBUS`), and maps it.
 #[expect(unsafe_code, reason = "files are mapped here only")]
 fn map(file: &File, start: u64, len: u64) -> io::Result<MmapMut> {
     match fallocate(file, FallocateFlags::empty(), start, len) {
@@ -155,7 +155,7 @@ mod tests {
                 assert!(body.starts_with(rest), "record {number}");
             }
         };
-        // Killed here, the file would have these records and zeros.
+        // If the process were killed here, the file would have these records and zeros.
         let bytes = std::fs::read(&path).unwrap();
         expect(&bytes, &[]);
         let end = *offsets.last().unwrap() as usize + UNIT + (3 << 20);

@@ -1,11 +1,11 @@
-//! The names under which programs find the functions of `shim/`, in C and in Fortran.
+//! Exported symbols: the names under which programs find the functions of `shim/`, in C and in Fortran.
 //!
-//! A library in Rust exports what is defined in Rust. Each name is a jump to the function in C: registers and stack are
-//! those of the caller, so that the number and the types of the arguments are nothing that could be wrong here.
+//! A Rust library exports only what is defined in Rust. Each symbol is a jump to the function in C: registers and stack are
+//! those of the caller, so that the number and the types of the arguments do not matter here.
 //!
-//! Fortran compilers spell names in small letters with or without underscores; the module `mpi_f08` of Open MPI has names of
-//! its own, whose arguments are passed alike (its handles are structures of one integer, by address), with an error code that may be
-//! left out. In MPICH the functions of Fortran call those of C, and have no names here.
+//! Fortran compilers use lower-case names with or without trailing underscores; Open MPI's module `mpi_f08` has names of
+//! its own, whose arguments are passed alike (its handles are structures of one integer, by address), with an optional
+//! error code. In MPICH the Fortran functions call those of C, and need no symbols here.
 #![expect(unsafe_code, reason = "the functions are entries of another language")]
 
 use std::arch::naked_asm;
@@ -232,7 +232,7 @@ functions! {
     Pcontrol ti_c_Pcontrol pcontrol ti_f_pcontrol;
 }
 
-/// Names of the form whose base is a pointer of C.
+/// Names of the variant whose base is a C pointer.
 #[cfg(fortran_apart)]
 macro_rules! pointers_of_c {
     ($($name:ident $target:ident;)*) => {

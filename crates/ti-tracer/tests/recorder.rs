@@ -1,4 +1,4 @@
-//! What is recorded of calls, written out by hand.
+//! Records of calls, with expected lines written by hand.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,7 +12,7 @@ const OWN: i64 = 501;
 const HEADER: Header<'static> =
     Header { job: "test", world: 4, rank: 1, counter: "cpu-time", rate: 1e9, library: "" };
 
-/// Returns the lines of a shard, behind the first.
+/// Returns the lines of a shard after the first.
 fn lines(path: &Path) -> Vec<String> {
     let text = std::io::read_to_string(TextReader::new(File::open(path).unwrap()).unwrap()).unwrap();
     text.lines().skip(1).map(str::to_owned).collect()
@@ -53,7 +53,7 @@ fn from(source: i32, tag: i32) -> Option<Status> {
 fn computations_are_scaled_and_stand_before_the_next_line() {
     let calls = record(|recorder| {
         recorder.compute(10);
-        // Nothing is recorded of a call on no request.
+        // A call on a null request is not recorded.
         complete(recorder, "wait", &[(1, 1)], &[]);
         recorder.compute(11);
         recorder.collective("barrier", WORLD, &[], false);
@@ -93,10 +93,10 @@ fn one_handle_twice_in_a_call_is_two_requests() {
     let calls = record(|recorder| {
         for (number, address) in [(0, 100), (1, 200)] {
             let request = recorder.isend("isend", number, 7, 8, WORLD);
-            // A library's handle of all requests that are complete at once.
+            // The common handle of all requests that complete at once.
             recorder.bind(request, 99, address, false);
         }
-        // The program keeps copies of the handles elsewhere.
+        // The program stores copies of the handles elsewhere.
         complete(recorder, "waitall", &[(99, 300), (99, 400)], &[(0, None), (1, None)]);
         let request = recorder.isend("isend", 3, 7, 8, WORLD);
         recorder.bind(request, 99, 100, false);
@@ -193,7 +193,7 @@ fn times_stand_last_in_their_lines() {
     let place = recorder.take_call().unwrap();
     recorder.end_call(place, 1234);
     assert_eq!(recorder.take_call(), None, "each place is taken once");
-    // Nothing was counted, but time has passed.
+    // No computation was counted, but time has passed.
     recorder.elapse(7);
     complete(&mut recorder, "wait", &[(71, 1)], &[(0, from(2, 5))]);
     let place = recorder.take_call().unwrap();
@@ -223,7 +223,7 @@ fn regions_are_named_by_their_path() {
         recorder.end_region();
         recorder.compute(2);
         recorder.end_region();
-        // Levels of the standard, then one of the program's own that ends with what is inside.
+        // Levels of the standard, then one of the program that also ends the region inside.
         (-2..=2).for_each(|level| recorder.region_level(level));
         recorder.region_level(7);
         recorder.begin_region("inside");
@@ -259,7 +259,7 @@ fn what_no_replay_models_has_its_arguments_and_numbers_of_its_own() {
         recorder.bind(modelled, 70, 1, false);
         let written = recorder.unmodelled_request("MPI_File_iwrite", &[("file", Argument::File(9))]);
         recorder.bind(Some(written), 71, 2, false);
-        // Among others such a request is left out, and free again.
+        // Among modelled requests it is left out, and its number is free again.
         complete(recorder, "waitall", &[(70, 1), (71, 2)], &[(0, None), (1, None)]);
         let read = recorder.unmodelled_request("MPI_File_iread", &[("file", Argument::File(9))]);
         recorder.bind(Some(read), 71, 2, false);
@@ -314,7 +314,7 @@ fn phrases_stand_once_and_memory_stays_bounded() {
         recorder.send("send", 2, 7, 64, WORLD);
         recorder.collective("allreduce", WORLD, &[8, 0], false);
     }
-    // Far more of them than are kept, and a long one.
+    // Far more phrases than the cache holds, and a long one.
     for tag in 0..10_000 {
         recorder.send("send", 2, tag, 64, WORLD);
         recorder.collective("bcast", WORLD, &[tag.into(), 0], false);

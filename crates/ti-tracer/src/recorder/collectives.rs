@@ -1,10 +1,10 @@
-//! Collective operations.
+//! Recording of collective operations.
 
 use super::{Argument, Recorder};
 use crate::requests::{Entry, Patches, RequestKind};
 
 impl Recorder {
-    /// Records a collective operation with the fields that it has in a trace; returns the request of one that posts.
+    /// Records a collective operation with its fields in the trace; returns the request of a non-blocking one.
     pub fn collective(
         &mut self,
         verb: &str,
@@ -23,7 +23,7 @@ impl Recorder {
         self.end_collective(number, communicator, posts)
     }
 
-    /// Records an exchange with neighbours, each with its bytes; returns the request of one that posts.
+    /// Records a neighbourhood exchange, with the size for each neighbour \[B\]; returns the request of a non-blocking one.
     pub fn neighbors(
         &mut self,
         communicator: i64,

@@ -1,31 +1,31 @@
-//! Calls that name requests.
+//! Recording of calls on requests: completion, start, cancellation.
 
 use super::{Argument, Recorder};
 use crate::requests::{Entry, Patches, RequestKind, Requests};
 use ti_shard::{Kind, Later, Unit};
 
-/// What the library said of a completed request.
+/// Status of a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Rank of the sender in the communicator.
     pub source: i32,
     /// Tag of the message.
     pub tag: i32,
-    /// Whether the request was cancelled.
+    /// True if the request was cancelled.
     pub is_cancelled: bool,
 }
 
-/// The requests of one call, and those of them that completed.
+/// Requests of one call, and those that it completed.
 #[derive(Debug, Default)]
 pub struct Completion {
-    /// The requests in the order of the call; none for `MPI_REQUEST_NULL` and for requests that are not recorded.
+    /// Requests in the order of the call; `None` for `MPI_REQUEST_NULL` and for requests that are not recorded.
     listed: Vec<Option<(i64, Entry)>>,
-    /// Those that completed, by their positions.
+    /// Positions of the completed requests.
     done: Vec<usize>,
 }
 
 impl Completion {
-    /// Starts a call.
+    /// Clears the list for the next call.
     pub fn clear(&mut self) {
         self.listed.clear();
         self.done.clear();
@@ -36,23 +36,23 @@ impl Completion {
         self.listed.push(None);
     }
 
-    /// Returns whether the trace wants to know the status of the request at a position, once it has completed.
+    /// Returns whether the trace needs the status of the request at a position, once it has completed.
     pub fn wants_status(&self, position: usize) -> bool {
         matches!(self.listed.get(position), Some(Some((_, entry))) if !entry.patches.is_empty())
     }
 
-    /// Returns whether it wants any status.
+    /// Returns whether the trace needs any status.
     pub fn wants_statuses(&self) -> bool {
         (0..self.listed.len()).any(|position| self.wants_status(position))
     }
 
-    /// Returns the requests of calls that are modelled, or that are not.
+    /// Returns the numbers of the requests of modelled, or of unmodelled, calls.
     fn numbers(&self, are_modelled: bool) -> Vec<u32> {
         let listed = self.listed.iter().flatten().map(|(_, entry)| entry);
         listed.filter(|entry| entry.is_modelled() == are_modelled).map(|entry| entry.number).collect()
     }
 
-    /// Returns those of them that completed.
+    /// Returns the numbers of those that completed.
     fn done(&self, are_modelled: bool) -> Vec<u32> {
         let done = self.done.iter().filter_map(|&position| self.listed[position]);
         done.filter(|(_, entry)| entry.is_modelled() == are_modelled).map(|(_, entry)| entry.number).collect()
@@ -60,14 +60,14 @@ impl Completion {
 }
 
 impl Recorder {
-    /// Gives a request that was posted the handle that the program got, kept at an address.
+    /// Registers a posted request under the handle that the program got, and the address at which it is stored.
     pub fn bind(&mut self, request: Option<Entry>, handle: i64, address: usize, is_persistent: bool) {
         if let Some(entry) = request {
             self.requests_like(entry).bind(handle, address, is_persistent, entry);
         }
     }
 
-    /// Adds a request to those of a call.
+    /// Appends a request to those of a call.
     pub fn add(&self, call: &mut Completion, handle: i64, address: usize) {
         let taken = &call.listed;
         let is_same = |one: &Entry, other: &Entry| {
@@ -79,7 +79,7 @@ impl Recorder {
         call.listed.push(entry.map(|entry| (handle, entry)));
     }
 
-    /// Notes that a request of the call has completed, and fills in what is known of it only now.
+    /// Records the completion of a request of the call, and fills in its deferred units.
     pub fn complete(&mut self, call: &mut Completion, position: usize, status: Option<Status>) {
         let Some(Some((handle, entry))) = call.listed.get(position).copied() else { return };
         call.done.push(position);
@@ -93,7 +93,7 @@ impl Recorder {
     fn fill_in(&mut self, entry: Entry, status: Status) {
         let Patches { tag, source, cancel } = entry.patches;
         if status.is_cancelled {
-            // No message came: nothing but this is known.
+            // Without a message there is nothing else to fill in.
             if let Some(at) = cancel {
                 self.file.patch(at + Later::OUTCOME, Later::CANCELLED);
             }
@@ -110,8 +110,9 @@ impl Recorder {
         if entry.is_modelled() { &mut self.requests } else { &mut self.others }
     }
 
-    /// Records `wait`, `waitall`, `waitany`, `waitsome`, `test`, `testall`, `testany` or `testsome`; a call without requests does
-    /// nothing. One on requests of calls that no replay models is such a call; among others they are left out.
+    /// Records `wait`, `waitall`, `waitany`, `waitsome`, `test`, `testall`, `testany` or `testsome`; a call without
+    /// requests is not recorded. A call on requests of unmodelled calls only is unmodelled itself; among modelled requests
+    /// they are left out.
     pub fn completion(&mut self, verb: &str, call: &Completion) {
         let numbers = call.numbers(true);
         if !numbers.is_empty() {
@@ -144,7 +145,7 @@ impl Recorder {
         self.end();
     }
 
-    /// Records `MPI_Request_get_status`: a test that leaves the request as it is.
+    /// Records `MPI_Request_get_status` as a test, which leaves the request as it is.
     pub fn look_at(&mut self, call: &Completion) {
         if let [number] = *call.numbers(true) {
             self.begin("test");
@@ -165,7 +166,7 @@ impl Recorder {
         }
     }
 
-    /// Records `MPI_Cancel`; whether the request was cancelled is filled in when it completes.
+    /// Records `MPI_Cancel`; its outcome is filled in when the request completes.
     pub fn cancel(&mut self, call: &Completion) {
         let [Some((handle, entry))] = *call.listed else { return };
         if entry.kind != RequestKind::Receive {

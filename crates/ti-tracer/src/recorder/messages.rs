@@ -1,10 +1,10 @@
-//! Messages and probes.
+//! Recording of messages and probes.
 
 use super::{ANY_SOURCE, ANY_TAG, Argument, Recorder};
 use crate::requests::{Entry, Patches, RequestKind};
 use ti_shard::{Kind, Unit};
 
-/// The datatype of sizes in bytes; where it must not be left out.
+/// Id of the byte datatype, for actions whose datatype must not be left out.
 const BYTE: i64 = 6;
 
 impl Recorder {
@@ -15,7 +15,7 @@ impl Recorder {
         }
     }
 
-    /// Records a send that does not block, or a persistent one; returns the request, to be [bound](Self::bind).
+    /// Records a non-blocking or persistent send; returns the request, to be [bound](Self::bind).
     pub fn isend(&mut self, verb: &str, to: i32, tag: i32, bytes: i64, communicator: i64) -> Option<Entry> {
         let number = match self.communicator_of_request(verb, communicator, &arguments("dst", to, tag, bytes))
         {
@@ -27,7 +27,7 @@ impl Recorder {
         Some(Entry::new(request, RequestKind::Send, Patches::default(), communicator))
     }
 
-    /// Records a receive, with the rank and the tag of the message that came.
+    /// Records a blocking receive, with source and tag of its message.
     pub fn recv(
         &mut self,
         from: i32,
@@ -44,8 +44,8 @@ impl Recorder {
         }
     }
 
-    /// Records `irecv` or `recv_init`; returns the request, to be [bound](Self::bind). What any source and any tag stood for in
-    /// an `irecv` is filled in when it completes.
+    /// Records `irecv` or `recv_init`; returns the request, to be [bound](Self::bind). Actual source and tag of an `irecv`
+    /// with wildcards are filled in when it completes.
     pub fn irecv(&mut self, verb: &str, from: i32, tag: i32, bytes: i64, communicator: i64) -> Option<Entry> {
         let number =
             match self.communicator_of_request(verb, communicator, &arguments("src", from, tag, bytes)) {
@@ -63,7 +63,7 @@ impl Recorder {
         Some(Entry::new(request, RequestKind::Receive, patches, communicator))
     }
 
-    /// Records `sendRecv` or `sendRecv_replace`; ends are peer, tag and bytes.
+    /// Records `sendRecv` or `sendRecv_replace`; each side has peer, tag and size.
     pub fn send_recv(
         &mut self,
         verb: &str,
@@ -95,7 +95,7 @@ impl Recorder {
         self.end();
     }
 
-    /// Records `probe`, or `iprobe` and whether there was a message, with the rank and the tag of the message.
+    /// Records `probe`, or `iprobe` and whether it found a message, with source and tag of the message.
     pub fn probe(
         &mut self,
         (from, tag): (i32, i32),
@@ -121,12 +121,12 @@ impl Recorder {
         self.end();
     }
 
-    /// Notes a message that `MPI_Mprobe` or `MPI_Improbe` has matched.
+    /// Registers a message that `MPI_Mprobe` or `MPI_Improbe` has matched.
     pub fn match_message(&mut self, message: i64, from: i32, tag: i32, communicator: i64) {
         self.matched.insert(message, (from, tag, communicator));
     }
 
-    /// Records `MPI_Mrecv`, or `MPI_Imrecv` which posts a request, as the receive of a message that is known.
+    /// Records `MPI_Mrecv`, or the non-blocking `MPI_Imrecv`, as the receive of a message with known source and tag.
     pub fn receive_matched(&mut self, message: i64, bytes: i64, posts: bool) -> Option<Entry> {
         let Some((from, tag, communicator)) = self.matched.remove(&message) else {
             let bytes = [("bytes", Argument::Number(bytes))];
@@ -145,8 +145,8 @@ impl Recorder {
         None
     }
 
-    /// Records a message that is sent or received, on a communicator by its handle and number; returns where that stands which is known
-    /// later, where an `irecv` asks for any.
+    /// Records a message that is sent or received, on a communicator with this handle and number; returns the offset of the
+    /// deferred unit of an `irecv` with a wildcard.
     fn message(
         &mut self,
         verb: &str,
@@ -187,17 +187,17 @@ impl Recorder {
         }
     }
 
-    /// Returns the rank of the world whose message a receive from any source took.
+    /// Returns the world rank of the source of a receive with `MPI_ANY_SOURCE`.
     fn actual_source(&self, from: i32, actual: i32, communicator: i64) -> Option<u32> {
         if from == ANY_SOURCE { self.source(actual, communicator) } else { None }
     }
 
-    /// Returns the rank of the world that sent a message.
+    /// Returns the world rank of the sender of a message.
     pub(super) fn source(&self, rank: i32, communicator: i64) -> Option<u32> {
         self.communicators.world_rank(communicator, u32::try_from(rank).ok()?)
     }
 
-    /// Returns a peer as the trace names it.
+    /// Returns a peer as named in the trace: a world rank, or a constant.
     fn peer(&self, peer: i32, communicator: i64) -> Option<i32> {
         match u32::try_from(peer) {
             Ok(rank) => self.communicators.world_rank(communicator, rank).map(|rank| rank as i32),
@@ -206,14 +206,14 @@ impl Recorder {
     }
 }
 
-/// Returns the arguments of a message on a communicator that no line has made: the peer is a rank of its other group.
+/// Returns the arguments of an unmodelled message, on an unregistered communicator: the peer is a rank of its remote group.
 fn arguments(key: &'static str, peer: i32, tag: i32, bytes: i64) -> [(&'static str, Argument<'static>); 3] {
     let number = |number: i32| Argument::Number(number.into());
     [(key, number(peer)), ("tag", number(tag)), ("bytes", Argument::Number(bytes))]
 }
 
-/// Returns the tag of a receive: that of the message in place of any, where the source is named. Then it says the same; from any
-/// source it would not, as other messages may come first in a replay.
+/// Returns the tag of a receive in the trace: the message's tag in place of `MPI_ANY_TAG` if the source is named, where
+/// both match the same message. With `MPI_ANY_SOURCE` they would not, as other messages may arrive first in a replay.
 fn actual(from: i32, tag: i32, of_message: i32) -> i32 {
     if tag == ANY_TAG && from >= 0 { of_message } else { tag }
 }

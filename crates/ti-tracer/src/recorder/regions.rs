@@ -1,15 +1,15 @@
-//! Regions of the program.
+//! Recording of the regions of a program.
 
 use super::Recorder;
 
-/// The name of what is in no region.
+/// Location outside of any region.
 const OUTSIDE: &str = "outside";
 
-/// The levels of `MPI_Pcontrol` that the standard gives a meaning of its own: off, on, and on with a flush.
+/// Levels of `MPI_Pcontrol` to which the standard assigns a meaning: off, on, and on with a flush.
 const STANDARD: std::ops::RangeInclusive<i32> = -2..=2;
 
 impl Recorder {
-    /// Records that a region begins: what follows belongs to it.
+    /// Records the begin of a region: the following actions belong to it.
     pub fn begin_region(&mut self, name: &str) {
         let name: String =
             name.chars().map(|letter| if letter.is_whitespace() { '_' } else { letter }).collect();
@@ -17,15 +17,15 @@ impl Recorder {
         self.place();
     }
 
-    /// Records that the region ends that was begun last; where there is none, nothing.
+    /// Records the end of the innermost region; without one, nothing is recorded.
     pub fn end_region(&mut self) {
         if self.regions.pop().is_some() {
             self.place();
         }
     }
 
-    /// Records `MPI_Pcontrol`: a level of 3 or more begins a region that is named by it, `level-3`; the same below zero ends it, with
-    /// those inside. Other levels are the standard's.
+    /// Records `MPI_Pcontrol`: a level of 3 or more begins a region named after it, `level-3`; its negative ends that
+    /// region, and those inside. Other levels are the standard's.
     pub fn region_level(&mut self, level: i32) {
         if STANDARD.contains(&level) {
             return;
@@ -40,7 +40,7 @@ impl Recorder {
         }
     }
 
-    /// Writes in which region the program is.
+    /// Records the current location.
     fn place(&mut self) {
         let path = if self.regions.is_empty() { OUTSIDE.to_owned() } else { self.regions.join("/") };
         self.begin("location");

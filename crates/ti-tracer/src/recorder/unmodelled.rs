@@ -1,4 +1,4 @@
-//! Calls that no replay models: their names and their arguments.
+//! Recording of unmodelled calls: calls that no replay models, with their names and arguments.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,27 +9,27 @@ use rustc_hash::FxHashMap;
 use super::Recorder;
 use crate::requests::{Entry, Patches, RequestKind};
 
-/// What a trace knows by a number of its own.
+/// Kind of an MPI object with numbers of its own in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Object {
     /// A window of one-sided communication.
     Window,
     /// A file.
     File,
-    /// A communicator that no line has made, such as one of two groups.
+    /// A communicator that no recorded action has made, such as an intercommunicator.
     Communicator,
 }
 
-/// The value of an argument.
+/// Value of an argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {
     /// A number.
     Number(i64),
-    /// Numbers, such as ranks of the world.
+    /// Numbers, such as world ranks.
     List(&'a [i32]),
     /// A text, such as the name of a file.
     Text(&'a [u8]),
-    /// Names of flags, such as those of a mode, joined by plus signs; 0 where there are none.
+    /// Names of flags, such as those of a mode, joined by plus signs; 0 if there are none.
     Flags(&'a [&'a str]),
     /// A window, by its handle.
     Window(i64),
@@ -41,17 +41,17 @@ pub enum Argument<'a> {
     Nothing,
 }
 
-/// The objects of a process that are known by numbers: the lowest free ones, so that the iterations of a loop look alike.
+/// Numbers of the objects of a process: the lowest free ones, so that the iterations of a loop produce equal records.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     by_handle: FxHashMap<(Object, i64), u32>,
-    /// Numbers that are free again, of each sort.
+    /// Freed numbers of each kind.
     free: [BinaryHeap<Reverse<u32>>; 3],
     numbered: [u32; 3],
 }
 
 impl Objects {
-    /// Returns the number of an object; one that was not known gets one.
+    /// Returns the number of an object, which is assigned on first use.
     pub(super) fn number(&mut self, object: Object, handle: i64) -> u32 {
         let (free, numbered) = (&mut self.free[object as usize], &mut self.numbered[object as usize]);
         *self.by_handle.entry((object, handle)).or_insert_with(|| match free.pop() {
@@ -71,13 +71,13 @@ impl Objects {
 }
 
 impl Recorder {
-    /// Records a call that no replay models.
+    /// Records an unmodelled call.
     pub fn unmodelled(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) {
         self.begin_unmodelled(name, arguments);
         self.end();
     }
 
-    /// Records one that posts a request, to be [bound](Self::bind).
+    /// Records an unmodelled call that posts a request, to be [bound](Self::bind).
     pub fn unmodelled_request(&mut self, name: &str, arguments: &[(&str, Argument<'_>)]) -> Entry {
         self.begin_unmodelled(name, arguments);
         let number = self.others.take_number();
@@ -86,12 +86,12 @@ impl Recorder {
         Entry::new(number, RequestKind::Unmodelled, Patches::default(), 0)
     }
 
-    /// Frees the number of an object that is no more.
+    /// Frees the number of an object that was freed.
     pub fn forget(&mut self, object: Object, handle: i64) {
         self.objects.remove(object, handle);
     }
 
-    /// Records a call on requests that calls posted which no replay models.
+    /// Records a call on requests of unmodelled calls.
     pub(super) fn unmodelled_completion(&mut self, verb: &str, requests: &[u32], done: Option<&[u32]>) {
         self.begin_unmodelled(&function(verb), &[]);
         self.phrase.word("req", &others(requests));
@@ -136,7 +136,7 @@ impl Recorder {
     }
 }
 
-/// Returns the function that is recorded as an action of this name.
+/// Returns the MPI function of an action.
 pub(super) fn function(verb: &str) -> String {
     let name = match verb {
         "reducescatter" => "reduce_scatter",
@@ -149,7 +149,7 @@ pub(super) fn function(verb: &str) -> String {
     format!("MPI_{}{rest}", first.to_ascii_uppercase())
 }
 
-/// Returns a text without white space: what is not printable ASCII is a percent sign and two hexadecimal digits.
+/// Returns a text without white space: bytes that are not printable ASCII are percent-encoded.
 fn escape(text: &[u8]) -> String {
     let mut escaped = String::with_capacity(text.len());
     for &byte in text {
@@ -163,7 +163,7 @@ fn escape(text: &[u8]) -> String {
     escaped
 }
 
-/// Names what has numbers beside those of the trace.
+/// Returns the names of separately numbered requests or communicators.
 fn others(numbers: &[u32]) -> String {
     let names: Vec<String> = numbers.iter().map(|number| format!("other-{number}")).collect();
     if names.is_empty() { "-".to_owned() } else { names.join(",") }
