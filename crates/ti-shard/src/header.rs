@@ -1,32 +1,32 @@
-//! The first line of a shard.
+//! Header: the first line of a shard.
 
 use crate::unit::UNIT;
 
-/// How a shard begins.
+/// Prefix of every shard.
 pub const MAGIC: &str = "# pdes-replay shard version=";
 
-/// The version that is written and read.
+/// Version of the format that is written and read.
 const VERSION: &str = "2";
 
-/// What the first line says. It ends at a whole unit, blanks before its end.
+/// Contents of the first line. The line is padded with blanks to a whole unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header<'a> {
-    /// Names the run: equal in all its shards, and without white space.
+    /// Id of the run: the same in all its shards, without white space.
     pub job: &'a str,
-    /// Processes of the run.
+    /// Number of processes of the run.
     pub world: u32,
-    /// The process.
+    /// Rank of the process in the world.
     pub rank: u32,
-    /// What is counted: `instructions` or `cpu-time`.
+    /// Counter of computation: `instructions` or `cpu-time`.
     pub counter: &'a str,
-    /// Flops per second of processor time; 0 where instructions are counted.
+    /// Flops per second of processor time [flop/s]; 0 if instructions are counted.
     pub rate: f64,
-    /// What the MPI library calls itself, on one line.
+    /// Version string of the MPI library, on one line.
     pub library: &'a str,
 }
 
 impl Header<'_> {
-    /// Returns the line.
+    /// Returns the line as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self { job, world, rank, counter, rate, library } = self;
         let line = format!(
@@ -40,30 +40,30 @@ impl Header<'_> {
     }
 }
 
-/// What was read of a header.
+/// Result of parsing a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedHeader {
-    /// Those fields that all shards of a run share, as text, and the rank.
+    /// A shard of this version: the fields that all shards of a run share, and the rank.
     Shard {
-        /// The name of the run.
+        /// Id of the run.
         job: String,
-        /// Its ranks.
+        /// Number of processes of the run.
         world: u32,
-        /// The process.
+        /// Rank of the process in the world.
         rank: u32,
-        /// What was counted.
+        /// Counter of computation.
         counter: String,
-        /// Flops per second of processor time.
+        /// Flops per second of processor time, as text.
         rate: String,
     },
     /// A shard of another version.
     OtherVersion(String),
-    /// No shard.
+    /// The file is no shard.
     Nothing,
 }
 
 impl ParsedHeader {
-    /// The version that is read.
+    /// Version of the format that is read.
     pub const VERSION: &'static str = VERSION;
 
     /// Reads the first line of a file.

@@ -1,40 +1,40 @@
-//! What is known of an action only after it was written.
+//! Deferred unit: the results of an action that are known only after its record was written.
 
 use crate::unit::{UNIT, of_two_words, two_words};
 
-/// The unit behind a record: written as zeros, and filled in.
+/// A deferred unit: follows a record, written as zeros, and filled in once the results are known.
 ///
-/// | word | what |
+/// | word | meaning |
 /// |---|---|
-/// | 0 | how long the action took \[ns\], plus 1; 0 where that is not known |
-/// | 1 | of a receive, bits 0-31: the rank of the world whose message came, plus 1; bits 32-63: its tag, plus 1. Of a cancellation: 1 where the request was cancelled |
+/// | 0 | duration of the action \[ns\], plus 1; 0 if unknown |
+/// | 1 | of a receive, bits 0-31: world rank of the source, plus 1; bits 32-63: tag of the message, plus 1. Of a cancellation: 1 if the request was cancelled |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Later {
-    /// How long it took \[ns\].
+    /// Duration of the action \[ns\].
     pub nanos: Option<u64>,
-    /// The second word.
+    /// Second word: the outcome of the action.
     pub outcome: u64,
 }
 
 impl Later {
-    /// Where the outcome stands in the unit \[B\]; the time stands first.
+    /// Offset of the outcome in the unit \[B\]; the duration is at 0.
     pub const OUTCOME: u64 = 8;
 
-    /// The outcome of a cancellation that succeeded.
+    /// Outcome of a cancellation that succeeded.
     pub const CANCELLED: u64 = 1;
 
-    /// Returns the outcome of a receive: of its message, the source where any was asked for, and the tag.
+    /// Returns the outcome of a receive: source, if it was a wildcard, and tag of its message, if known.
     pub fn received(source: Option<u32>, tag: Option<u32>) -> u64 {
         let plus_one = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
         plus_one(source) & 0xffff_ffff | plus_one(tag) << 32
     }
 
-    /// Returns the word of a time.
+    /// Returns the encoded duration.
     pub fn time(nanos: u64) -> u64 {
         nanos.saturating_add(1)
     }
 
-    /// Returns the bytes of a unit of which only the time is known, or nothing.
+    /// Returns the bytes of the unit.
     pub fn to_bytes(self) -> [u8; UNIT] {
         of_two_words([self.nanos.map_or(0, Self::time), self.outcome])
     }

@@ -1,11 +1,13 @@
-//! The records that a process of an MPI program leaves while it runs: a shard.
+//! Shards: the binary event records that each process of an MPI program writes while it runs, and their reader.
 //!
-//! A shard is a line of text, the [`Header`], and records of one or more units of 16 bytes, all little-endian. A unit is laid out as a
-//! record of the archive, and its kinds have the archive's numbers; but peers, tags and communicators are those of the program, and
-//! nothing is folded. `docs/archive-format.md` describes every byte.
+//! Start at [`TextReader`] to read a shard as time-independent text; writers assemble a [`Header`] and [`Unit`]s. A shard
+//! is a line of text, the header, and records of one or more units of 16 bytes, all little-endian. Units are laid out as
+//! records of the archive, and their kinds have the archive's numbers; but peers, tags and communicators are those of the
+//! program, and loops are not folded. `docs/archive-format.md` describes every byte.
 //!
-//! What an action says again and again is a [`Phrase`], which stands in the shard once and is then named by a number: the fields of a
-//! call, or peer, tag and communicator of a message. So most actions are one unit, and none is formatted as text.
+//! Repeated fields are interned in a [`Phrase`] (a dictionary entry), which is defined in the shard once and then referred
+//! to by its number: the fields of a call, or peer, tag and communicator of a message. So most actions take one unit, and
+//! none is formatted as text while the program runs.
 //!
 //! ```
 //! use ti_shard::{Header, Kind, Phrase, TextReader, Unit};
@@ -20,7 +22,7 @@
 //!     bytes.extend(Unit { kind: Kind::Compute, slot: 0, index: 0, amount: flops.to_bits() }.to_bytes(false));
 //!     bytes.extend(Unit { kind: Kind::Call, slot: 0, index: 0, amount: 0 }.to_bytes(false));
 //! }
-//! // As a process leaves it that is killed.
+//! // Trailing zeros, as a killed process leaves behind.
 //! bytes.extend([0; 100]);
 //! let text = std::io::read_to_string(TextReader::new(&bytes[..])?)?;
 //! let lines: Vec<&str> = text.lines().skip(1).collect();
@@ -30,8 +32,9 @@
 //!
 //! # Guarantees
 //!
-//! A unit is written when its first word is, which is stored last: whatever ends the process, the records before are there, and what
-//! is behind them reads as their end. No byte of a file makes the reader panic, nor take more memory than the file is long and a constant.
+//! The first word of a record is stored last, and commits it: whatever ends the process, earlier records are there, and the
+//! zeros behind them read as the end. No contents of a file make the reader panic, nor use more memory than the length of
+//! the file and a constant.
 
 mod header;
 mod later;

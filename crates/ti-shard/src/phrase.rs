@@ -1,4 +1,4 @@
-//! What actions say again and again.
+//! Phrases: interned fields of actions, to which records refer by number.
 
 use crate::unit::UNIT;
 
@@ -7,39 +7,39 @@ const NAMED: u8 = 1;
 const LIST: u8 = 2;
 const WORD: u8 = 3;
 
-/// The fields of an action, or of a channel of messages, as bytes.
+/// Encoded fields of an action, or of a channel of messages.
 ///
-/// The name comes first, then the fields, each behind a byte: 0 and a number; 1, a key and a number; 2, a key, how many, and numbers; 3, a
-/// key and a text, which stands alone where the key is empty. Names and keys are preceded by their length in a byte, texts by theirs in
-/// four; numbers have eight, signed.
+/// The name comes first, then the fields, each with a type byte: 0 and a number; 1, a key and a number; 2, a key, a count,
+/// and numbers; 3, a key and a text, which stands alone if the key is empty. Names and keys are preceded by their length in
+/// one byte, counts and text lengths have four bytes; numbers have eight, signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phrase(Vec<u8>);
 
 impl Phrase {
-    /// The name of a phrase that is a channel: peer, tag and communicator follow.
+    /// Name of a phrase that is a channel: peer, tag and communicator follow.
     pub const CHANNEL: &'static str = "channel";
 
-    /// Begins with the name of an action, of at most 255 bytes.
+    /// Returns a phrase with the name of an action, of at most 255 bytes.
     pub fn new(name: &str) -> Self {
         let mut phrase = Self::default();
         phrase.begin(name);
         phrase
     }
 
-    /// Begins anew with the name of an action.
+    /// Clears the phrase and begins it with the name of an action.
     pub fn begin(&mut self, name: &str) {
         self.0.clear();
         self.short(name);
     }
 
-    /// Adds a number.
+    /// Appends a number.
     #[inline]
     pub fn number(&mut self, number: i64) {
         self.0.push(NUMBER);
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
-    /// Adds a number with a key.
+    /// Appends a number with a key.
     #[inline]
     pub fn named(&mut self, key: &str, number: i64) {
         self.0.push(NAMED);
@@ -47,7 +47,7 @@ impl Phrase {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
-    /// Adds numbers with a key.
+    /// Appends a list of numbers with a key.
     pub fn list<T: Copy + Into<i64>>(&mut self, key: &str, numbers: &[T]) {
         self.0.push(LIST);
         self.short(key);
@@ -57,7 +57,7 @@ impl Phrase {
         }
     }
 
-    /// Adds a text with a key, or without one where that is empty. It has neither white space nor control characters.
+    /// Appends a text with a key, or without one if that is empty. The text has neither white space nor control characters.
     pub fn word(&mut self, key: &str, text: &str) {
         self.0.push(WORD);
         self.short(key);
@@ -76,7 +76,7 @@ impl Phrase {
         &self.0
     }
 
-    /// Returns the bytes with zeros up to a whole unit.
+    /// Returns the bytes, padded with zeros to a whole unit.
     pub fn padded(&self) -> Vec<u8> {
         let mut bytes = self.0.clone();
         bytes.resize(self.0.len().next_multiple_of(UNIT), 0);
@@ -92,11 +92,11 @@ pub(crate) enum Field<'a> {
     Word(&'a [u8], &'a [u8]),
 }
 
-/// Takes a phrase apart; fields end where the bytes are none.
+/// Decoder of a phrase, an iterator over its fields; it ends at the first malformed byte.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Returns the name, and the fields behind it.
+    /// Returns the name, and a decoder of the fields behind it.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<(&'a [u8], Self)> {
         let mut fields = Self(bytes);
         Some((fields.short()?, fields))

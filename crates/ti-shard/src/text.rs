@@ -1,4 +1,4 @@
-//! Reading a shard as time-independent text.
+//! Reader of a shard as time-independent text.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,32 +8,32 @@ use crate::later::Later;
 use crate::phrase::{Field, Fields, Phrase};
 use crate::unit::{Kind, UNIT, Unit};
 
-/// Bytes of the longest phrase: an `alltoallv` of a million ranks fits.
+/// Maximum size of a phrase \[B\]: an `alltoallv` of a million ranks fits.
 const MAX_PHRASE: u64 = 64 << 20;
 
-/// Bytes of the longest first line.
+/// Maximum size of the first line \[B\].
 const MAX_HEADER: u64 = 4096;
 
-/// Bytes of text that are made at once.
+/// Size of the text that is produced at once \[B\].
 const CHUNK: usize = 64 << 10;
 
-/// The last 16 bytes of a shard whose process has left MPI, and of which all was written.
+/// Last 16 bytes of a complete shard: the process has left MPI, and everything was written.
 pub const IS_COMPLETE: [u8; UNIT] = {
     let [head, amount] =
         Unit { amount: u64::from_le_bytes(*b"complete"), ..Unit::of(Kind::End) }.words(false);
     ((head as u128) | (amount as u128) << 64).to_le_bytes()
 };
 
-/// The actions of a shard as time-independent text, a line each behind the first line, which is a comment.
+/// Reads the actions of a shard as time-independent text, one line each, preceded by the header as a comment.
 ///
-/// It ends where the last complete record does. A phrase that is used and was never defined, which no tracer writes, is an error.
+/// The text ends after the last complete record. The use of an undefined phrase, which no tracer writes, is an error.
 #[derive(Debug)]
 pub struct TextReader<R> {
     input: BufReader<R>,
     rank: u32,
     phrases: HashMap<u32, Vec<u8>>,
     text: Vec<u8>,
-    /// What of the text was read.
+    /// Number of bytes of `text` that were read.
     read: usize,
     has_ended: bool,
 }
@@ -42,7 +42,7 @@ impl<R: Read> TextReader<R> {
     /// Reads the first line.
     ///
     /// # Errors
-    /// Where the file cannot be read, or is no shard of this version.
+    /// If the file cannot be read, or is no shard of this version.
     pub fn new(input: R) -> io::Result<Self> {
         let mut input = BufReader::with_capacity(CHUNK, input);
         let mut text = Vec::new();
@@ -59,7 +59,7 @@ impl<R: Read> TextReader<R> {
         }
     }
 
-    /// Makes the text of the next records.
+    /// Fills the buffer with the text of the next records.
     fn fill(&mut self) -> io::Result<()> {
         self.text.clear();
         self.read = 0;
@@ -69,7 +69,7 @@ impl<R: Read> TextReader<R> {
         Ok(())
     }
 
-    /// Reads a record and writes its line, if it is an action; `None` at the end.
+    /// Reads a record and appends its line, if it is an action; returns `None` at the end.
     fn record(&mut self) -> io::Result<Option<()>> {
         let unit = self.unit()?.and_then(Unit::from_bytes);
         let Some((unit, has_later)) = unit.filter(|(unit, _)| unit.kind != Kind::End) else {
@@ -123,6 +123,7 @@ impl<R: Read> TextReader<R> {
         let phrase = self.phrases.entry(unit.index).or_default();
         phrase.clear();
         let padded = unit.amount.next_multiple_of(UNIT as u64);
+        // `take` instead of an allocation of this size: memory is bounded by the data that is really there.
         let read = Read::by_ref(&mut self.input).take(padded).read_to_end(phrase)?;
         phrase.truncate(unit.amount as usize);
         Ok((read as u64 == padded).then_some(()))
@@ -150,7 +151,7 @@ impl<R: Read> Read for TextReader<R> {
     }
 }
 
-/// Writes a message: peer, tag and bytes, with what came in place of any.
+/// Appends a message: peer, tag and size, with the actual values in place of wildcards.
 fn message(text: &mut Vec<u8>, unit: Unit, later: Later, fields: Fields<'_>) -> io::Result<()> {
     let mut numbers = fields.map_while(|field| match field {
         Field::Number(number) => Some(number),
@@ -213,7 +214,7 @@ fn named(text: &mut Vec<u8>, key: &[u8], value: i64) {
     number(text, value);
 }
 
-/// Writes an amount to the bit.
+/// Appends an amount of computation, exact to the last bit.
 fn flops(text: &mut Vec<u8>, flops: f64) {
     text.extend(b"compute ");
     if flops.fract() == 0.0 && flops.abs() < 9e15 {
@@ -223,7 +224,7 @@ fn flops(text: &mut Vec<u8>, flops: f64) {
     }
 }
 
-/// Writes numbers as a list, runs of three and more as ranges; `-` for none.
+/// Appends numbers as a list with runs of three and more as ranges; `-` if there are none.
 fn list(text: &mut Vec<u8>, numbers: &[[u8; 8]]) {
     let at = |index: usize| i64::from_le_bytes(numbers[index]);
     if numbers.is_empty() {
@@ -248,7 +249,8 @@ fn list(text: &mut Vec<u8>, numbers: &[[u8; 8]]) {
     }
 }
 
-/// Returns the length of the run that some numbers begin with, 1 where it would have fewer than three, and its stride.
+/// Returns the length and the stride of the arithmetic run at the beginning of the numbers; length 1 if it would have fewer
+/// than three.
 fn run(len: usize, at: impl Fn(usize) -> i64) -> (usize, i64) {
     if len < 3 {
         return (1, 1);

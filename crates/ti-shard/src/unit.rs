@@ -1,15 +1,15 @@
-//! Units of 16 bytes.
+//! Units: the 16-byte words of records.
 
-/// Bytes of a unit.
+/// Size of a unit \[B\].
 pub const UNIT: usize = 16;
 
-/// Set in the first byte of a record that is complete.
+/// Flag in the first byte of a complete record.
 const IS_WRITTEN: u8 = 1 << 7;
 
-/// Set where a unit follows with what is known [later](crate::Later).
+/// Flag of a record that is followed by a [deferred](crate::Deferred) unit.
 const HAS_LATER: u8 = 1 << 6;
 
-/// What a record says. The numbers up to 17 are those of the archive.
+/// Kind of a record. The numbers up to 17 are those of the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -17,23 +17,24 @@ pub enum Kind {
     Init = 0,
     /// `finalize`.
     Finalize = 1,
-    /// `compute`: the amount is that in flop, the bits of a double.
+    /// `compute`: the amount is the bits of a double \[flop\].
     Compute = 4,
-    /// `send`: the index is the phrase of the channel, the amount the bytes. So it is of the next three.
+    /// `send`: the index is the phrase of the channel, the amount the size \[B\]; likewise for the next three.
     Send = 6,
     /// `isend`: the slot is the number of the request.
     Isend = 7,
     /// `recv`.
     Recv = 8,
-    /// `irecv`, with a slot.
+    /// `irecv`: the slot is the number of the request.
     Irecv = 9,
     /// `wait`: the slot is the number of the request.
     Wait = 13,
     /// Any other action: the index is its phrase.
     Call = 17,
-    /// No action: from here on the index means the phrase that follows, whose bytes are the amount, in whole units.
+    /// No action: defines the phrase with this index, until it is redefined. The amount is its size \[B\]; its bytes
+    /// follow, padded to whole units.
     Phrase = 32,
-    /// No action: the process has left MPI, and all was written.
+    /// No action: the process has left MPI, and everything was written.
     End = 33,
 }
 
@@ -56,12 +57,12 @@ impl Kind {
     }
 }
 
-/// The first unit of a record.
+/// First unit of a record.
 ///
-/// | bits of the first word | what |
+/// | bits of the first word | meaning |
 /// |---|---|
 /// | 0-5 | kind |
-/// | 6 | a unit with what is known later follows |
+/// | 6 | 1: a deferred unit follows |
 /// | 7 | 1: the record is complete |
 /// | 8-31 | slot |
 /// | 32-63 | index |
@@ -69,21 +70,21 @@ impl Kind {
 /// The second word is the amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// What it is.
+    /// Kind of the record.
     pub kind: Kind,
-    /// The number of a request, below [`MAX_SLOTS`](Self::MAX_SLOTS).
+    /// Number of a request, below [`MAX_SLOTS`](Self::MAX_SLOTS).
     pub slot: u32,
-    /// The number of a phrase.
+    /// Number of a phrase.
     pub index: u32,
-    /// Bytes or flops.
+    /// Size \[B\], or bits of an amount of computation \[flop\].
     pub amount: u64,
 }
 
 impl Unit {
-    /// Requests that have a place in a unit.
+    /// Exclusive upper bound of slots.
     pub const MAX_SLOTS: u32 = 1 << 24;
 
-    /// Makes a unit with a kind only.
+    /// Returns a unit of a kind, with zeros elsewhere.
     pub const fn of(kind: Kind) -> Self {
         Self { kind, slot: 0, index: 0, amount: 0 }
     }
@@ -101,7 +102,7 @@ impl Unit {
         of_two_words(self.words(has_later))
     }
 
-    /// Reads a unit, and whether another one follows with what is known later; `None` where no complete record begins.
+    /// Returns a unit, and whether a deferred unit follows; `None` if no complete record begins here.
     pub(crate) fn from_bytes(bytes: [u8; UNIT]) -> Option<(Self, bool)> {
         let [head, amount] = two_words(bytes);
         let first = head as u8;
@@ -112,7 +113,7 @@ impl Unit {
     }
 }
 
-/// Writes the words of a unit.
+/// Returns the bytes of two words.
 pub(crate) fn of_two_words([first, second]: [u64; 2]) -> [u8; UNIT] {
     let mut bytes = [0; UNIT];
     bytes[..8].copy_from_slice(&first.to_le_bytes());
@@ -120,7 +121,7 @@ pub(crate) fn of_two_words([first, second]: [u64; 2]) -> [u8; UNIT] {
     bytes
 }
 
-/// Reads the words of a unit.
+/// Returns the two words of a unit.
 pub(crate) fn two_words(bytes: [u8; UNIT]) -> [u64; 2] {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
     [word(0), word(8)]

@@ -1,4 +1,4 @@
-//! Any bytes are a shard or an error.
+//! Any bytes are a shard or an error: robustness of the reader.
 
 use proptest::prelude::*;
 use ti_shard::{Header, IS_COMPLETE, Kind, Later, Phrase, TextReader, Unit};
@@ -30,7 +30,7 @@ fn with_later(unit: Unit, nanos: Option<u64>, outcome: u64) -> Vec<u8> {
     [unit.to_bytes(true), Later { nanos, outcome }.to_bytes()].concat()
 }
 
-/// A record of each kind.
+/// Returns a record of each kind.
 fn records() -> Vec<Vec<u8>> {
     let mut channel = Phrase::new(Phrase::CHANNEL);
     [-555, -444, 4].into_iter().for_each(|number| channel.number(number));
