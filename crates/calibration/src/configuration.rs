@@ -1,4 +1,4 @@
-//! A machine as a configuration of pdes-replay, in TOML.
+//! Output of a machine as a configuration of pdes-replay, in TOML.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,15 @@ use crate::curve::{Curve, Segment};
 use crate::machine::{Fitted, Machine};
 use crate::threshold::Evidence;
 
-/// The speed of a host where none was measured [flop/s]: the rate that traces of processor time are recorded with.
+/// Default speed of a host if none was measured [flop/s]: the rate at which traces of processor time are recorded.
 const USUAL_SPEED: f64 = 1e9;
 
 impl Machine {
-    /// Writes the machine as a configuration that a run can use: sections `platform`, `network` and `mpi`, under comments
-    /// that say what it comes from, the notes among it, and how well each curve fits.
+    /// Returns the machine as a configuration for a replay: sections `platform`, `network` and `mpi`, preceded by comments
+    /// with the origin of the data, the notes among them, and the quality of each fit.
     ///
-    /// The platform is a cluster, of two hosts as there were two processes; more hosts have the same link each. Numbers have
-    /// seven digits.
+    /// The platform is a cluster of two hosts, as many as there were processes; further hosts have the same link each.
+    /// Numbers have seven digits.
     pub fn to_toml(&self, notes: &[(String, String)]) -> String {
         let mut text =
             String::from("# A machine as measured. Replay on it: pdes-replay --config THIS --trace TRACE\n");
@@ -32,7 +32,7 @@ impl Machine {
         text
     }
 
-    /// The fits as a table, in comments.
+    /// Returns a table of the fits, in comments.
     fn table(&self) -> String {
         let mut text = String::from(
             "#\n# fit         above [B]  sizes  constant [us]  per byte [ns]  residual: median    worst  spread of a size\n",
@@ -63,7 +63,7 @@ impl Machine {
             None => (USUAL_SPEED, "not measured"),
         };
         format!(
-            "\n[platform.topology]\nkind = \"cluster\"\n# Of any number: each has a link like the two that were measured.\nhosts = 2\n\
+            "\n[platform.topology]\nkind = \"cluster\"\n# Any number: each host has a link like the two that were measured.\nhosts = 2\n\
              # [flop/s] {origin}. A trace of processor time wants the rate that it was recorded with, 1e9 by default.\n\
              speed = {speed}\n# [B/s] of the largest messages.\nbandwidth = {bandwidth}\n\
              # [s] of each of the two links that a message crosses.\nlatency = {latency}\n",
@@ -89,7 +89,7 @@ impl Machine {
     fn mpi(&self) -> String {
         let thresholds = self.thresholds;
         let mut text = format!(
-            "\n[mpi]\n# What a message carries beside its data was measured with it.\nenvelope_bytes = 0\n# {}\n\
+            "\n[mpi]\n# The measurements include the envelope.\nenvelope_bytes = 0\n# {}\n\
              detached_below_bytes = {}\neager_below_bytes = {}\n",
             describe(thresholds.evidence),
             thresholds.detached_below,
@@ -116,14 +116,14 @@ impl Machine {
         text
     }
 
-    /// The speeds of regions, where there are any.
+    /// Returns the speeds of regions; empty if there are none.
     fn regions(&self) -> String {
         let Some(speed) = self.speed.filter(|_| self.computations.iter().any(|one| !one.region.is_empty()))
         else {
             return String::new();
         };
         let mut text = String::from(
-            "\n# Of the speed of a host: the computations of a program, by region.\n[compute.region_speeds]\n",
+            "\n# Speeds of the regions of a program, as multiples of the speed of a host.\n[compute.region_speeds]\n",
         );
         for region in &self.computations {
             let Some(rate) = region.rate() else { continue };
@@ -146,25 +146,25 @@ fn describe(evidence: Evidence) -> &'static str {
         Evidence::SendDurations => "From here on sends took as long as their message.",
         Evidence::Coverage => "Smaller sends were measured by themselves, larger ones in ping-pong.",
         Evidence::Jump => {
-            "Here the time of a message jumps most: nothing else tells whether its sender waits."
+            "Largest jump of the time of a message; there is no other evidence of a change of protocol."
         }
-        Evidence::NoneFound => "No size that was measured makes its sender wait, as far as the data tell.",
+        Evidence::NoneFound => "The data show no size from which on senders wait.",
     }
 }
 
-/// The segments that differ from the one before.
+/// Returns the segments whose line differs from that of the segment before.
 fn distinct(curve: &Curve) -> impl Iterator<Item = &Segment> {
     let segments = curve.segments();
     let differs = |place: usize| place == 0 || segments[place].line != segments[place - 1].line;
     (0..segments.len()).filter(move |&place| differs(place)).map(|place| &segments[place])
 }
 
-/// Seven digits of a number.
+/// Returns a number rounded to seven digits.
 fn rounded(number: f64) -> f64 {
     float(number).parse().expect("a number that was just written")
 }
 
-/// A number as TOML and tables of overheads have it.
+/// Formats a number for TOML and tables of overheads.
 fn float(number: f64) -> String {
     let digits = format!("{number:.6e}");
     let (mantissa, exponent) = digits.split_once('e').expect("the format has an exponent");

@@ -1,4 +1,4 @@
-//! Durations that are piecewise linear in the size of a message.
+//! Curves: durations that are piecewise linear in the size of a message.
 
 use crate::line::Line;
 use crate::observation::Point;
@@ -6,35 +6,36 @@ use crate::observation::Point;
 /// A duration that is linear in the size between breakpoints, where it may jump.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// By growing threshold; the first one also holds for all smaller sizes.
+    /// Segments by growing threshold; the first one also holds for all smaller sizes.
     segments: Vec<Segment>,
 }
 
-/// A part of a curve.
+/// A segment of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// It holds for sizes above this one \[B\], up to and including the threshold of the next segment.
+    /// Exclusive lower bound of the sizes \[B\]; the segment ends at the threshold of the next one, inclusively.
     pub above: u64,
-    /// The duration.
+    /// Duration as a function of the size.
     pub line: Line,
 }
 
-/// How far what was measured lies from a curve.
+/// Distances of measurements from a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Residuals {
-    /// Sizes that were measured.
+    /// Number of measured sizes.
     pub sizes: usize,
-    /// The median of their distances to the curve, relative to the curve.
+    /// Median of their distances from the curve, relative to the curve.
     pub median: f64,
-    /// The largest distance.
+    /// Largest relative distance.
     pub worst: f64,
-    /// Half of what lies between nine of ten observations of a size from below and from above, relative to their median: the
-    /// median over the sizes. It says how far a curve can be trusted that goes through all medians.
+    /// Half the range between the first and the ninth decile of the observations of a size, relative to their typical
+    /// duration; the median over the sizes. It measures the noise of the data even for a curve that passes through all
+    /// medians.
     pub spread: f64,
 }
 
 impl Curve {
-    /// Makes a curve of segments in growing order; `None` where there are none, or their thresholds do not grow.
+    /// Returns a curve of segments in growing order; `None` if there are none, or their thresholds do not grow.
     pub fn new(segments: Vec<Segment>) -> Option<Self> {
         let grows = segments.windows(2).all(|pair| pair[0].above < pair[1].above);
         (!segments.is_empty() && grows).then_some(Self { segments })
@@ -61,7 +62,7 @@ impl Curve {
         self.segments[1..].iter().map(|segment| segment.above)
     }
 
-    /// Returns the residuals of points within each segment; `None` where none are.
+    /// Returns the residuals of points within each segment; `None` for a segment without points.
     pub fn residuals(&self, points: &[Point]) -> Vec<Option<Residuals>> {
         let ends = self.breakpoints().map(Some).chain([None]);
         let mut rest = points;
@@ -88,14 +89,14 @@ impl Curve {
         })
     }
 
-    /// Returns how much longer than the curve a point is, relative to the curve.
+    /// Returns the relative error of a point: its duration less that of the curve, relative to the curve.
     pub fn error(&self, point: &Point) -> f64 {
         let expected = self.at(point.amount);
         (point.typical_s - expected) / expected
     }
 
-    /// Makes a breakpoint between two measured sizes lie where the machine is known to change: before `bytes`. Without
-    /// such a breakpoint nothing changes.
+    /// Moves the breakpoint that lies between the measured sizes around `bytes` to just below `bytes`, where the protocol
+    /// is known to change. Without such a breakpoint nothing changes.
     pub(crate) fn snap(&mut self, bytes: u64, points: &[Point]) {
         let Some(last) = bytes.checked_sub(1) else { return };
         let amounts = || points.iter().map(|point| point.amount);

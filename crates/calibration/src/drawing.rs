@@ -1,4 +1,4 @@
-//! Data, fits and residuals as drawings (SVG).
+//! Plots of data, fits and residuals (SVG).
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use crate::machine::{Fitted, Machine};
 use crate::observation::{Observation, Point};
 
 const WIDTH: u32 = 920;
-/// Observations that one drawing shows; of more, equally spaced ones are drawn.
+/// Maximum number of observations in one plot; of more, every k-th one is drawn.
 const MOST_OBSERVATIONS: usize = 2500;
-/// What is further from a fit is drawn at the edge [%].
+/// Maximum distance from a fit that is drawn [%]; larger ones are drawn at the edge.
 const MOST_PERCENT: f64 = 60.0;
-/// Points of a curve, of which there is one for each pixel or so.
+/// Number of points of a curve: about one per pixel.
 const CURVE_POINTS: u32 = 900;
 const DATA: RGBColor = RGBColor(0, 114, 178);
 const FIT: RGBColor = RGBColor(213, 94, 0);
 const BREAK: RGBColor = RGBColor(120, 120, 120);
 
-/// What plotters says where it cannot draw.
+/// Result of a call of plotters.
 type DrawingResult = Result<(), Box<dyn std::error::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type LogChart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
@@ -29,7 +29,7 @@ type Residuals<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f
 
 /// Draws the observations of a fit, their medians and the curve, both axes logarithmic.
 ///
-/// Messages of no bytes stand at half a byte.
+/// Messages of zero bytes are drawn at half a byte.
 pub(crate) fn durations(fitted: &Fitted, observations: &[Observation]) -> Option<String> {
     let scale = fitted.scale();
     let curve = &fitted.curve;
@@ -52,8 +52,8 @@ pub(crate) fn durations(fitted: &Fitted, observations: &[Observation]) -> Option
     })
 }
 
-/// Draws how far medians lie from their curve, in percent of the curve, with lines from the tenth of each size that is shortest
-/// to the tenth that is longest; what is more than 60 % away stands at the edge.
+/// Draws the distances of the typical durations from their curve, in percent of the curve, with lines from the first to the
+/// ninth decile of each size; distances above 60 % are drawn at the edge.
 pub(crate) fn residuals(fitted: &Fitted) -> Option<String> {
     let percent = |point: &Point, duration: f64| 100.0 * (duration / fitted.curve.at(point.amount) - 1.0);
     let largest = fitted.points.iter().map(|point| percent(point, point.typical_s).abs()).fold(5.0, f64::max);
@@ -88,7 +88,7 @@ pub(crate) fn residuals(fitted: &Fitted) -> Option<String> {
     })
 }
 
-/// Draws the bandwidth of streams, as measured and as the model has it.
+/// Draws the bandwidth of streams, as measured and as modelled.
 pub(crate) fn streams(machine: &Machine) -> Option<String> {
     let points: Vec<Point> = machine.streams.iter().filter(|point| point.amount > 0).copied().collect();
     let rate = |bytes: u64, seconds: f64| bytes as f64 / seconds / 1e6;
@@ -149,7 +149,7 @@ fn draw_curve(
     Ok(())
 }
 
-/// Where a size stands on a logarithmic axis.
+/// Returns the position of a size on a logarithmic axis.
 fn position(bytes: u64) -> f64 {
     if bytes == 0 { 0.5 } else { bytes as f64 }
 }
@@ -163,7 +163,7 @@ fn micros_range(seconds: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     range(seconds.map(|time| time * 1e6))
 }
 
-/// What lies between the least and the greatest of values above 0; `None` where there are none.
+/// Returns the range of positive values, slightly widened; `None` if there are none.
 fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     let ends = values.fold(None, |ends: Option<(f64, f64)>, value| {
         let (low, high) = ends.unwrap_or((value, value));
@@ -172,7 +172,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     ends.filter(|ends| ends.0 > 0.0).map(|(low, high)| low * 0.8..high * 1.25)
 }
 
-/// A size with its unit.
+/// Formats a size with its unit prefix.
 fn size(bytes: f64) -> String {
     match bytes {
         bytes if bytes < 1.0 => "0".to_owned(),

@@ -1,6 +1,6 @@
-//! Files of measurements, told apart by their content.
+//! Readers of files of measurements, whose format is detected from their content.
 //!
-//! | file | what is read |
+//! | format | content that is read |
 //! |---|---|
 //! | observations of this program ([`write_observations`]) | all |
 //! | OSU micro-benchmarks | `osu_latency` as ping-pong, `osu_bw` as streams |
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::observation::Measurements;
 pub use observations::write_observations;
 
-/// Why a file gives no measurements.
+/// Error of reading a file of measurements.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
     /// The file cannot be read.
@@ -29,10 +29,10 @@ pub enum FormatError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// Nothing in the file is known.
+    /// The format of the file is unknown.
     #[error(
         "{}: found {found:?} at the beginning, expected the output of osu_latency, osu_bw, IMB or SKaMPI, CSV or JSON of \
          SimGrid's calibration, or observations of `pdes-replay calibrate --data`", file.display()
@@ -40,27 +40,27 @@ pub enum FormatError {
     Unknown {
         /// The file.
         file: PathBuf,
-        /// Its first line that is not empty.
+        /// First line that is not empty.
         found: String,
     },
-    /// A line is not what its format asks for.
+    /// A line violates its format.
     #[error("{}:{line}: found {found:?}, expected {expected}", file.display())]
     Line {
         /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What was found.
+        /// Text that was found.
         found: String,
-        /// What was expected.
+        /// Description of what was expected.
         expected: &'static str,
     },
-    /// The format is known, but nothing of use is in it.
+    /// The format is known, but there are no usable measurements.
     #[error("{}: found no measurements, expected {expected}", file.display())]
     Nothing {
         /// The file.
         file: PathBuf,
-        /// What was expected.
+        /// Description of what was expected.
         expected: &'static str,
     },
     /// A JSON file does not hold the segments of a calibration.
@@ -68,25 +68,25 @@ pub enum FormatError {
     Json {
         /// The file.
         file: PathBuf,
-        /// What is wrong, with its line.
+        /// Description of the error, with its line.
         message: String,
     },
 }
 
-/// Reads a file of measurements; what it is, its content tells.
+/// Reads a file of measurements, whose format is detected from its content.
 ///
 /// # Errors
-/// Where the file cannot be read, is of no known format, or breaks the rules of its format.
+/// If the file cannot be read, has an unknown format, or violates its format.
 pub fn read(file: &Path) -> Result<Measurements, FormatError> {
     let text = std::fs::read_to_string(file)
         .map_err(|source| FormatError::Read { file: file.to_owned(), source })?;
     read_text(&text, file)
 }
 
-/// Reads measurements from a text; `file` names it in messages, and tells the operation of SimGrid's JSON.
+/// Reads measurements from a text; `file` names it in messages, and determines the operation of SimGrid's JSON.
 ///
 /// # Errors
-/// Where the text is of no known format, or breaks the rules of its format.
+/// If the text has an unknown format, or violates its format.
 pub fn read_text(text: &str, file: &Path) -> Result<Measurements, FormatError> {
     let text = Text { text, file };
     let (measurements, expected) = match text.reader() {
@@ -106,11 +106,11 @@ pub fn read_text(text: &str, file: &Path) -> Result<Measurements, FormatError> {
 /// A format.
 struct Reader {
     read: fn(Text<'_>) -> Result<Measurements, FormatError>,
-    /// What a file of the format should hold.
+    /// Description of the expected content.
     expected: &'static str,
 }
 
-/// A text, and the file that it comes from.
+/// A text and the file that it was read from.
 #[derive(Clone, Copy)]
 struct Text<'a> {
     text: &'a str,
@@ -142,7 +142,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The lines with their numbers, from 1, without blanks at their ends.
+    /// Returns the lines, trimmed, with their numbers from 1.
     fn lines(self) -> impl Iterator<Item = (u64, &'a str)> {
         (1..).zip(self.text.lines().map(str::trim))
     }
@@ -156,7 +156,7 @@ impl<'a> Text<'a> {
         field.parse().map_err(|_| self.error(line, field, "a size in whole bytes"))
     }
 
-    /// A number above 0; by words of the file what it is.
+    /// Parses a positive number; `expected` describes it in messages.
     fn number(self, line: u64, field: Option<&str>, expected: &'static str) -> Result<f64, FormatError> {
         let field = field.unwrap_or_default();
         let number = field.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);

@@ -1,10 +1,10 @@
-//! Parameters of a machine from measurements of its messages.
+//! Calibration of a machine model: fits the parameters of network and MPI library to measurements of messages.
 //!
-//! [`Measurements`] are durations of ping-pong, of calls of MPI and of streams: read from files of known benchmarks
-//! ([`read`]), or, with the feature `mpi`, made by two
-//! processes as a [`Plan`] says. [`Machine::fit`] finds curves that are piecewise linear in the size of a message,
-//! with breakpoints where the data have them, and the sizes at which the MPI library changes its protocol;
-//! [`Machine::to_toml`] writes them as a configuration that a replay can use.
+//! Start at [`Machine::fit`]. Its input is [`Measurements`]: durations of ping-pongs, of MPI calls and of streams, read
+//! from the files of known benchmarks ([`read`]), or, with the feature `mpi`, made by two processes according to a
+//! [`Plan`]. It fits curves that are piecewise linear in the size of a message, with breakpoints where the data have them,
+//! and the sizes at which the MPI library changes its protocol. The result is a [`Machine`]; [`Machine::to_toml`] returns
+//! it as a configuration for a replay, [`Machine::to_page`] as a report in HTML.
 //!
 //! ```
 //! use std::path::Path;

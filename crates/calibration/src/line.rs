@@ -1,16 +1,16 @@
-//! Straight lines through points, by least squares of relative errors.
+//! Straight lines, fitted by least squares of relative errors.
 
-/// A duration that is linear in a number of bytes.
+/// A duration that is linear in a number of bytes (Hockney's model).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
-    /// The duration without any bytes \[s\].
+    /// Duration for zero bytes \[s\].
     pub constant_s: f64,
-    /// The time per byte [s/B].
+    /// Time per byte [s/B].
     pub slope_s: f64,
 }
 
 impl Line {
-    /// Returns the duration for so many bytes \[s\].
+    /// Returns the duration for a number of bytes \[s\].
     pub fn at(self, bytes: f64) -> f64 {
         self.constant_s + self.slope_s * bytes
     }
@@ -21,8 +21,8 @@ impl Line {
     }
 }
 
-/// Moments of points with weights, about their mean: they are summed up without the loss of digits that sums of squares
-/// would have (Chan, Golub, LeVeque: Algorithms for computing the sample variance, 1983).
+/// Weighted moments of points, about their mean, so that they are accumulated without the cancellation of sums of squares
+/// (Chan, Golub, LeVeque: Algorithms for computing the sample variance, 1983).
 ///
 /// The weight of a point is the inverse square of its duration, so that the loss is a sum of squares of relative errors.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,9 +54,9 @@ impl Moments {
         self.weight * offset.powi(2) + spread.max(0.0)
     }
 
-    /// Returns the line with the least loss of those whose constant and slope are at least those of `least`.
+    /// Returns the line with the least loss among those whose constant and slope are at least those of `least`.
     ///
-    /// The loss is convex: where the best of all lines is outside, the best one inside is on an edge.
+    /// The loss is convex: if the unconstrained optimum is outside, the constrained one is on an edge.
     pub(crate) fn line(&self, least: Line) -> Line {
         if self.xx > 0.0 {
             let slope_s = self.xy / self.xx;
@@ -72,7 +72,7 @@ impl Moments {
         if self.loss(through) < self.loss(flat) { through } else { flat }
     }
 
-    /// The best slope with the least constant.
+    /// Returns the best slope for the minimum constant.
     fn slope_with(&self, least: Line) -> f64 {
         let above = self.weight * self.mean_x * (self.mean_y - least.constant_s) + self.xy;
         let below = self.weight * self.mean_x.powi(2) + self.xx;

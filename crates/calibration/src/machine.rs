@@ -1,4 +1,4 @@
-//! The parameters of a machine, fitted to measurements.
+//! Parameters of a machine, fitted to measurements.
 
 mod message;
 mod split;
@@ -11,94 +11,95 @@ use crate::threshold::Thresholds;
 use message::{found, least, message_times};
 use split::Split;
 
-/// Overheads may be none.
+/// Lower bound of overheads, which may be zero.
 const FREE: Line = Line { constant_s: 0.0, slope_s: 0.0 };
-/// Points that are further than this from their curve, relative to it, are worth a warning.
+/// Median relative distance from a curve above which a warning is given.
 const LARGE_RESIDUAL: f64 = 0.1;
-/// A bandwidth from smaller messages than this is hardly one \[B\].
+/// Size that the largest message must reach for a reliable bandwidth \[B\].
 const LARGE_MESSAGE: u64 = 1 << 16;
 
-/// What messages cost on a machine, as the model of messages has it.
+/// A machine: the costs of messages in the terms of the message model.
 ///
-/// A message of `n` bytes below `detached_below` whose receiver waits takes `send(n) + network(n) + receive(n)`, a larger one
-/// `network(n)`: this sum is the fitted time of a message, half of a ping-pong. On a real machine the sender's and the
-/// receiver's work overlap with the transfer, so that `send` and `receive` as measured may be more than the whole. Then they
-/// are made smaller, in proportion, until a twentieth is left to the network.
+/// A message of `n` bytes below `detached_below` to a waiting receiver takes `send(n) + network(n) + receive(n)`, a larger
+/// one `network(n)`: this sum is the fitted time of a message, half of a ping-pong. On a real machine the work of sender
+/// and receiver overlaps with the transfer, so that the measured `send` and `receive` may exceed the whole. They are then
+/// scaled down, in proportion, until a twentieth is left to the network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// The time of a message: half of a ping-pong.
+    /// Time of a message: half of a ping-pong.
     pub one_way: Fitted,
-    /// Of that, what the network takes.
+    /// Share of the network in that time.
     pub network: Curve,
-    /// What a blocking send takes of messages below `detached_below`.
+    /// Duration of a blocking send below `detached_below`.
     pub send: Option<Fitted>,
-    /// What a non-blocking send takes.
+    /// Duration of the call of a non-blocking send.
     pub isend: Option<Fitted>,
-    /// What a receive takes of messages below `detached_below`.
+    /// Duration of a receive below `detached_below`.
     pub receive: Option<Fitted>,
-    /// Where the ways of sending change.
+    /// Sizes at which the protocol changes.
     pub thresholds: Thresholds,
-    /// The time of posting a receive that does not block \[s\].
+    /// Duration of posting a non-blocking receive \[s\].
     pub irecv_s: Option<f64>,
-    /// The time of a test in vain \[s\].
+    /// Duration of a failed test \[s\].
     pub test_s: Option<f64>,
-    /// The time of a look for a message in vain \[s\].
+    /// Duration of a failed `MPI_Iprobe` \[s\].
     pub iprobe_s: Option<f64>,
-    /// What a core computes [flop/s].
+    /// Speed of a core [flop/s].
     pub speed: Option<f64>,
-    /// What computations of a program were measured to take, by its regions; none where there is no such program.
+    /// Measured computations of a program by region; empty if there is no such program.
     pub computations: Vec<Computations>,
-    /// The time per message of many in flight together.
+    /// Time per message of many in flight together.
     pub streams: Vec<Point>,
-    /// Smaller messages than this had no ping-pong: their time is the sum of both overheads and the time of their bytes.
+    /// Size below which there was no ping-pong \[B\]: the time of smaller messages is the sum of both overheads and the
+    /// time of their bytes.
     pub composed_below: Option<u64>,
 }
 
-/// A curve, and the points that it was fitted to.
+/// A curve and the points to which it was fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// What was measured.
+    /// Operation that was measured.
     pub operation: Operation,
-    /// Medians by growing size.
+    /// Typical durations by growing size.
     pub points: Vec<Point>,
     /// The curve.
     pub curve: Curve,
 }
 
-/// Computations of a program in one of its regions, as they were measured.
+/// Measured computations of a program in one of its regions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Computations {
-    /// The region; empty for what comes before any.
+    /// Name of the region; empty for computations before any region.
     pub region: String,
-    /// Their number.
+    /// Number of computations.
     pub count: u64,
-    /// What they compute \[flop\].
+    /// Amount of computation \[flop\].
     pub amount: f64,
-    /// How long they take \[s\], of all processes together.
+    /// Duration \[s\], summed over all processes.
     pub seconds: f64,
 }
 
 impl Computations {
-    /// Returns what a core computes in this region [flop/s]; `None` where that is not a positive number.
+    /// Returns the speed of a core in this region [flop/s]; `None` if that is not a positive number.
     pub fn rate(&self) -> Option<f64> {
         let rate = self.amount / self.seconds;
         (rate.is_finite() && rate > 0.0).then_some(rate)
     }
 }
 
-/// Why no machine can be fitted.
+/// Error of fitting a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FitError {
-    /// Without ping-pong nothing is known of the time of a message.
+    /// There are no ping-pongs, from which the time of a message is known.
     #[error(
         "found {found}, expected ping-pong of two processes: osu_latency, IMB PingPong, SKaMPI Pingpong_Send_Recv, or \
          observations of `pingpong`"
     )]
     NoPingPong {
-        /// What was found.
+        /// Operations that were found.
         found: String,
     },
-    /// A line needs two sizes.
+    /// There is only one size; a line needs two.
     #[error("found ping-pong of one size, {size} B, expected at least two")]
     OneSize {
         /// The size \[B\].
@@ -112,7 +113,7 @@ impl Fitted {
         Some(Self { operation, points, curve })
     }
 
-    /// Returns what the curve is of: a message, or a call.
+    /// Returns the name of what the curve describes: a message, or an MPI call.
     pub fn name(&self) -> &'static str {
         match self.operation {
             Operation::PingPong => "message",
@@ -123,12 +124,12 @@ impl Fitted {
         }
     }
 
-    /// Returns what durations are multiplied by for the curve: half of a ping-pong is a message.
+    /// Returns the factor from measured durations to the curve: half of a ping-pong is a message.
     pub(crate) fn scale(&self) -> f64 {
         if self.operation == Operation::PingPong { 0.5 } else { 1.0 }
     }
 
-    /// Returns the residuals of each segment; `None` where nothing was measured.
+    /// Returns the residuals of each segment; `None` for a segment without measurements.
     pub fn residuals(&self) -> Vec<Option<Residuals>> {
         self.curve.residuals(&self.points)
     }
@@ -138,21 +139,21 @@ impl Machine {
     /// Fits a machine to the medians of measurements.
     ///
     /// # Errors
-    /// Where there is no ping-pong of two sizes.
+    /// If there is no ping-pong of two sizes.
     pub fn fit(measurements: &Measurements) -> Result<Self, FitError> {
         Self::fit_at(measurements, 0.5)
     }
 
-    /// Fits a machine to durations that this part of the observations of a size does not exceed. Where a machine is busy with
-    /// other work, which makes durations longer, a small part tells more of the machine than the median.
+    /// Fits a machine to a quantile of the durations of each size. On a machine that is busy with other work, which
+    /// lengthens durations, a small quantile describes the machine better than the median.
     ///
-    /// `O(n^2)` in the number of sizes, but of the first 1200 only.
+    /// Takes `O(n^2)` in the number of sizes, of which at most 1200 are used; more are thinned out.
     ///
     /// # Errors
-    /// Where there is no ping-pong of two sizes.
+    /// If there is no ping-pong of two sizes.
     ///
     /// # Panics
-    /// Where the quantile is not in 0 to 1.
+    /// If the quantile is not in 0 to 1.
     pub fn fit_at(measurements: &Measurements, quantile: f64) -> Result<Self, FitError> {
         let points_of = |operation| measurements.points_at(operation, quantile);
         let (points, composed_below) = message_times(measurements, quantile)?;
@@ -188,8 +189,8 @@ impl Machine {
         })
     }
 
-    /// Takes the speed of a core from the computations of a program, all together; the [speeds](Computations::rate) of regions are
-    /// then told as multiples of it. Computations of no amount or no time tell nothing.
+    /// Sets the speed of a core to that of all computations of a program together; the [speeds](Computations::rate) of
+    /// regions are then reported as multiples of it. Computations of no amount or no time are ignored.
     pub fn compute_as(&mut self, computations: Vec<Computations>) {
         self.computations = computations;
         self.computations.retain(|region| region.rate().is_some());
@@ -202,14 +203,14 @@ impl Machine {
         self.speed = all.rate().or(self.speed);
     }
 
-    /// Returns what was fitted.
+    /// Returns the fits: the message, and the MPI calls that were measured.
     pub fn fits(&self) -> impl Iterator<Item = &Fitted> {
         [Some(&self.one_way), self.send.as_ref(), self.isend.as_ref(), self.receive.as_ref()]
             .into_iter()
             .flatten()
     }
 
-    /// Returns the latency of the network \[s\]: that of a message of no bytes.
+    /// Returns the latency of the network \[s\]: that of a message of zero bytes.
     pub fn latency_s(&self) -> f64 {
         self.network.segments()[0].line.constant_s
     }
@@ -220,8 +221,7 @@ impl Machine {
         1.0 / segments[segments.len() - 1].line.slope_s
     }
 
-    /// Returns what the model has for the time per message of many in flight together \[s\]: what takes longest of the
-    /// network, the sender and the receiver.
+    /// Returns the modelled time per message of many in flight together \[s\]: the maximum of network, sender and receiver.
     pub fn stream_s(&self, bytes: u64) -> f64 {
         let is_detached = bytes < self.thresholds.detached_below;
         let network = self.network.line(bytes).slope_s * bytes as f64;
@@ -231,7 +231,7 @@ impl Machine {
         network.max(sender).max(receiver)
     }
 
-    /// Returns sentences on what is not to be trusted.
+    /// Returns warnings: sentences on results that are not reliable.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for fitted in self.fits() {
@@ -262,7 +262,7 @@ impl Machine {
         }
         if let Some(bytes) = self.composed_below {
             warnings.push(format!(
-                "there is no ping-pong of less than {bytes} B: the time of such messages is the sum of what both sides do"
+                "there is no ping-pong of less than {bytes} B: the time of such messages is the sum of the overheads of both sides"
             ));
         }
         warnings

@@ -15,7 +15,7 @@ use clock::Clock;
 use kernel::Kernel;
 use pair::Pair;
 
-/// Why nothing is measured.
+/// Error of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
     /// MPI is in use already.
@@ -27,20 +27,20 @@ pub enum MeasureError {
          `--map-by node` (Open MPI) or `-ppn 1` (MPICH)"
     )]
     Processes {
-        /// How many there are.
+        /// Number of processes.
         found: i32,
     },
 }
 
-/// Measures as the plan says; both processes call this with the same plan. The first process gets the measurements, the other
-/// one `None`. `done` counts experiments.
+/// Runs the experiments of a plan; both processes call this with the same plan. The first process gets the measurements,
+/// the other one `None`. `done` counts experiments.
 ///
-/// Durations are those of the monotonic clock, less what reading it takes, and at least its resolution. Before each
-/// experiment comes one of the same kind that is not recorded. In the end the size from which on sends wait for their
-/// receiver is searched for byte by byte.
+/// Durations are those of the monotonic clock, less the time of reading it, and at least its resolution. An unrecorded
+/// round precedes each experiment. At the end, the size from which on sends wait for their receiver is searched for byte by
+/// byte.
 ///
 /// # Errors
-/// Where MPI is in use already, or there are not two processes.
+/// If MPI is in use already, or there are not two processes.
 pub fn measure(plan: &Plan, done: &AtomicU64) -> Result<Option<Measurements>, MeasureError> {
     let universe = mpi::initialize().ok_or(MeasureError::Initialised)?;
     let world = universe.world();
@@ -52,7 +52,7 @@ pub fn measure(plan: &Plan, done: &AtomicU64) -> Result<Option<Measurements>, Me
     let mut kernel = Kernel::new();
     for experiment in plan.experiments() {
         pair.run(experiment, &mut kernel);
-        // A display elsewhere reads this counter; nothing depends on its order.
+        // A progress display reads this counter; nothing depends on its order.
         done.fetch_add(1, Ordering::Relaxed);
     }
     pair.search_threshold();

@@ -1,8 +1,8 @@
-//! What was measured.
+//! Observations: the measured durations.
 
 use std::fmt;
 
-/// What is measured, and what the amount of an observation is.
+/// A measured operation. The table defines the duration and the amount of an observation.
 ///
 /// | operation | duration of | amount |
 /// |---|---|---|
@@ -32,9 +32,9 @@ pub enum Operation {
     Receive,
     /// One of many messages in flight together.
     Stream,
-    /// A test in vain.
+    /// A test that fails.
     Test,
-    /// A look for a message in vain.
+    /// A probe that finds no message.
     Iprobe,
     /// Floating-point operations.
     Compute,
@@ -86,37 +86,37 @@ impl fmt::Display for Operation {
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// What was measured.
+    /// Operation that was measured.
     pub operation: Operation,
     /// Bytes or flops, as [`Operation`] says.
     pub amount: u64,
-    /// When it began, since the beginning of the measurements \[s\]; 0 where that is not known.
+    /// Start, since the beginning of the measurements \[s\]; 0 if unknown.
     pub start_s: f64,
-    /// How long it took \[s\].
+    /// Duration \[s\].
     pub duration_s: f64,
 }
 
-/// Observations, and what is known of them.
+/// Observations and notes on their origin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
-    /// The observations in the order in which they were made.
+    /// Observations in the order in which they were made.
     pub observations: Vec<Observation>,
-    /// What is known of the machine and the measurement, such as `("mpi", "Open MPI 4.1.4")`, in the order of its telling.
+    /// Notes on the machine and the measurement, such as `("mpi", "Open MPI 4.1.4")`, in order of addition.
     pub notes: Vec<(String, String)>,
 }
 
-/// The observations of one operation with one amount.
+/// Summary of the observations of one operation with one amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Bytes or flops.
     pub amount: u64,
-    /// The duration that stands for all \[s\]: their median, or another quantile.
+    /// Typical duration \[s\]: the median, or another quantile.
     pub typical_s: f64,
-    /// Nine of ten observations last at least so long \[s\].
+    /// First decile of the durations \[s\].
     pub low_s: f64,
-    /// Nine of ten observations last at most so long \[s\].
+    /// Ninth decile of the durations \[s\].
     pub high_s: f64,
-    /// The number of observations.
+    /// Number of observations.
     pub count: usize,
 }
 
@@ -126,12 +126,12 @@ impl Measurements {
         self.observations.push(Observation { operation, amount, start_s, duration_s });
     }
 
-    /// Returns what a note says.
+    /// Returns the value of a note.
     pub fn note(&self, key: &str) -> Option<&str> {
         self.notes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Appends the observations of others; of their notes those that are new.
+    /// Appends the observations of others, and those of their notes whose keys are new.
     pub fn extend(&mut self, others: Self) {
         self.observations.extend(others.observations);
         for (key, value) in others.notes {
@@ -141,16 +141,16 @@ impl Measurements {
         }
     }
 
-    /// Returns the observations of an operation, by growing amount, each with its median. `O(n log n)`.
+    /// Returns a point with the median for each amount of an operation, by growing amount. Takes `O(n log n)`.
     pub fn points(&self, operation: Operation) -> Vec<Point> {
         self.points_at(operation, 0.5)
     }
 
-    /// Returns the observations of an operation, by growing amount, each with the duration that this part of them does not
-    /// exceed (0.5: the median). `O(n log n)`.
+    /// Returns a point with a quantile (0.5: the median) for each amount of an operation, by growing amount. Takes
+    /// `O(n log n)`.
     ///
     /// # Panics
-    /// Where the quantile is not in 0 to 1.
+    /// If the quantile is not in 0 to 1.
     pub fn points_at(&self, operation: Operation, quantile: f64) -> Vec<Point> {
         assert!((0.0..=1.0).contains(&quantile), "{quantile} is a part of all");
         let of_operation = self.observations.iter().filter(|observation| observation.operation == operation);

@@ -1,4 +1,4 @@
-//! A calibration as one page of HTML.
+//! Report of a calibration as one page of HTML.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -14,7 +14,7 @@ const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;color:#222;max-wid
     .key i{display:inline-block;width:.8em;height:.8em;margin:0 .35em 0 1em}";
 
 impl Machine {
-    /// Writes data, fits and residuals as one page of HTML that needs nothing else.
+    /// Returns data, fits and residuals as one self-contained page of HTML.
     pub fn to_page(&self, title: &str, measurements: &Measurements) -> String {
         let page = html! {
             (DOCTYPE)
@@ -30,7 +30,7 @@ impl Machine {
                     (self.summary())
                     @for warning in self.warnings() { p.warning { (warning) } }
                     p.key.note {
-                        i style="background:#0072b2" {} "what stands for each size, and single observations"
+                        i style="background:#0072b2" {} "typical duration of each size, and single observations"
                         i style="background:#d55e00" {} "fit"
                         i style="background:#787878" {} "breakpoints"
                     }
@@ -38,10 +38,10 @@ impl Machine {
                     @if !self.computations.is_empty() { (self.region_table()) }
                     @if let Some(drawing) = drawing::streams(self) {
                         h2 { "Streams in one direction" }
-                        p.note { "What the model has follows from the fits above; streams are no part of them." }
+                        p.note { "The modelled curve follows from the fits above; streams are not fitted." }
                         (PreEscaped(drawing))
                     }
-                    h2 { "Where this comes from" }
+                    h2 { "Origin of the data" }
                     table { @for (key, value) in &measurements.notes { tr { td { (key) } td { (value) } } } }
                 }
             }
@@ -69,13 +69,13 @@ impl Machine {
     fn summary(&self) -> Markup {
         let thresholds = self.thresholds;
         let calls = [
-            ("test in vain", self.test_s),
-            ("look for a message in vain", self.iprobe_s),
+            ("failed test", self.test_s),
+            ("failed MPI_Iprobe", self.iprobe_s),
             ("post of a receive", self.irecv_s),
         ];
         html! {
             p {
-                "A message of no bytes takes " (format!("{:.3}", self.one_way.curve.at(0) * 1e6)) " us, the largest pass at "
+                "A message of zero bytes takes " (format!("{:.3}", self.one_way.curve.at(0) * 1e6)) " us; the largest have a bandwidth of "
                 (format!("{:.4}", self.bandwidth() / 1e9)) " GB/s. Sends of less than " (thresholds.detached_below)
                 " B do not wait for their receiver."
                 @if let Some(speed) = self.speed { " A core computes " (format!("{:.3}", speed / 1e9)) " Gflop/s." }
@@ -90,7 +90,7 @@ impl Machine {
 fn section(fitted: &Fitted, machine: &Machine, measurements: &Measurements) -> Markup {
     let title = match fitted.operation {
         Operation::PingPong => "A message: half of a ping-pong",
-        Operation::Receive => "MPI_Recv of a message that is there",
+        Operation::Receive => "MPI_Recv of a message that has arrived",
         Operation::Isend => "MPI_Isend",
         _ => "MPI_Send that does not wait",
     };
@@ -101,7 +101,7 @@ fn section(fitted: &Fitted, machine: &Machine, measurements: &Measurements) -> M
     html! {
         h2 { (title) }
         @if fitted.operation == Operation::PingPong && machine.composed_below.is_some() {
-            p.note { "The smaller ones had no ping-pong: what both sides do is added up." }
+            p.note { "Smaller messages had no ping-pong: their time is the sum of the overheads of both sides." }
         }
         @if let Some(drawing) = drawing::durations(fitted, &observations) { (PreEscaped(drawing)) }
         @if let Some(drawing) = drawing::residuals(fitted) { (PreEscaped(drawing)) }
@@ -158,7 +158,7 @@ mod tests {
         }
         measurements.notes.push(("host".to_owned(), "<here>".to_owned()));
         let page = Machine::fit(&measurements).unwrap().to_page("here & now", &measurements);
-        // Two of each fit, one of streams.
+        // Two plots per fit, one of streams.
         assert_eq!(page.matches("<svg").count(), 5);
         let parts = [
             "<h1>here &amp; now</h1>",

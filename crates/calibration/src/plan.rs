@@ -1,43 +1,43 @@
-//! What is measured, and in which order.
+//! Plans: the experiments of a measurement and their order.
 
 use fastrand::Rng;
 
-/// All sizes up to this one are measured \[B\].
+/// Size up to which all sizes are measured \[B\].
 const ALL_UP_TO: u64 = 16;
 
-/// How much is measured.
+/// Extent of a measurement.
 ///
 /// Sizes above 16 B are drawn at random with constant density of their logarithm, one from each of as many parts of equal
-/// ratio. All experiments come in random order, many times over: what disturbs the machine for a while disturbs all sizes
-/// alike, and no size keeps the alignment or the caches of its neighbour (Hunold and Carpen-Amarie: Reproducible MPI
-/// benchmarking is still not as easy as you think, TPDS 27(12), 2016; Cornebize and Legrand: Simulation-based optimization
-/// and sensibility analysis of MPI applications, JPDC 166, 2022). The same seed gives the same plan.
+/// ratio. All experiments are repeated many times in random order: a temporary disturbance affects all sizes alike, and no
+/// size inherits the alignment or the caches of its neighbour (Hunold and Carpen-Amarie: Reproducible MPI benchmarking is
+/// still not as easy as you think, TPDS 27(12), 2016; Cornebize and Legrand: Simulation-based optimization and sensibility
+/// analysis of MPI applications, JPDC 166, 2022). The same seed yields the same plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What the random numbers come from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// The largest message \[B\]; it is one of the sizes.
+    /// Largest message \[B\]; it is one of the sizes.
     pub largest: u64,
-    /// Sizes above 16 B.
+    /// Number of sizes above 16 B.
     pub sizes: u32,
-    /// How often each experiment is visited; each time it is done several times in a row.
+    /// Number of visits of each experiment; each visit repeats it several times in a row.
     pub visits: u32,
 }
 
-/// Something to measure.
+/// An experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Experiment {
-    /// Messages there and back.
+    /// Ping-pong of messages of this size \[B\].
     PingPong(u64),
-    /// Blocking sends to a receiver that is late.
+    /// Blocking sends of this size \[B\] to a receiver that is late.
     Late(u64),
-    /// Non-blocking sends to a receiver that is late.
+    /// Non-blocking sends of this size \[B\] to a receiver that is late.
     Isend(u64),
-    /// Many messages in one direction, in flight together.
+    /// Many messages of this size \[B\] in one direction, in flight together.
     Stream(u64),
     /// Non-blocking receives of messages that come later.
     Irecv,
-    /// Tests and looks for messages in vain.
+    /// Tests and probes that fail.
     Poll,
     /// Floating-point operations.
     Compute,
@@ -49,7 +49,7 @@ impl Plan {
         self.draw_sizes(&mut Rng::with_seed(self.seed))
     }
 
-    /// Returns all experiments in the order in which they are to be done.
+    /// Returns all experiments in the order in which they are run.
     pub fn experiments(&self) -> Vec<Experiment> {
         let mut random = Rng::with_seed(self.seed);
         let sizes = self.draw_sizes(&mut random);

@@ -1,35 +1,37 @@
-//! Breakpoints that the data choose.
+//! Segmented regression: curves whose breakpoints are chosen from the data.
 //!
-//! A curve with `k` segments is found by dynamic programming over all places between two sizes (Bellman: On the
-//! approximation of curves by line segments using dynamic programming, 1961): the least sum of squares of relative
-//! errors. The number of segments is the one with the least value of the criterion of Liu, Wu and Zidek (On segmented
-//! multivariate regression, Statistica Sinica 7, 1997), which is stricter than BIC where there are more than 20 sizes:
+//! A curve with `k` segments is found by dynamic programming over all gaps between two sizes (Bellman: On the approximation
+//! of curves by line segments using dynamic programming, 1961): it has the least sum of squares of relative errors. The
+//! number of segments minimizes the criterion of Liu, Wu and Zidek (On segmented multivariate regression, Statistica Sinica
+//! 7, 1997), which is stricter than BIC for more than 20 sizes:
 //!
 //! `n ln(loss / n + resolution^2) + (3 k - 1) 0.299 (ln n)^2.1`
 //!
-//! Each segment has two parameters, and each breakpoint is one more. Relative differences below the resolution are none.
+//! Each segment has two parameters, and each breakpoint is one more. Relative differences below the resolution count as
+//! none.
 
 use crate::curve::{Curve, Segment};
 use crate::line::{Line, Moments};
 use crate::observation::Point;
 
-/// The most segments of a curve.
+/// Maximum number of segments of a curve.
 const MOST_SEGMENTS: usize = 10;
-/// The fewest sizes of a segment: two would be met by any line.
+/// Minimum number of sizes of a segment: any line fits two.
 const FEWEST_SIZES: usize = 4;
-/// A segment has this part of all sizes at least: of many, a few that were disturbed alike look like one.
+/// Minimum share of a segment in all sizes, as a divisor: a few sizes among many that were disturbed alike resemble a
+/// segment.
 const LEAST_PART: usize = 25;
-/// Relative errors below this are not worth a breakpoint.
+/// Relative resolution: smaller errors do not justify a breakpoint.
 const RESOLUTION: f64 = 0.002;
-/// A size that lies further from its neighbours than most do by this factor, and by this part of them, is disturbed.
+/// Distance of an outlier from its neighbours: a multiple of the median distance, and a minimum relative distance.
 const OUTLIER: (f64, f64) = (8.0, 0.1);
-/// Of more sizes than this, some stand for their neighbours.
+/// Maximum number of sizes; more are grouped, and one of each group is used.
 const MOST_SIZES: usize = 1200;
 
-/// Fits a curve to medians by growing size, none of whose lines has a constant or a slope below those of `least`; `None`
-/// where there are no points.
+/// Fits a curve to typical durations by growing size, with constants and slopes at least those of `least`; `None` if there
+/// are no points.
 ///
-/// `O(n^2 k)` in the number of sizes, of which there are at most 1200, and of segments, of which there are at most 10.
+/// Takes `O(n^2 k)` for `n` sizes, at most 1200, and `k` segments, at most 10.
 pub(crate) fn fit(points: &[Point], least: Line) -> Option<Curve> {
     let sizes = Sizes::new(&without_outliers(points));
     let count = sizes.chosen.len();
@@ -50,8 +52,8 @@ pub(crate) fn fit(points: &[Point], least: Line) -> Option<Curve> {
     Curve::new(segments.collect())
 }
 
-/// Leaves out sizes that are far from the median of the five around them, which takes a duration that grows, or jumps, as it is
-/// (Hampel's filter): squares of errors would make breakpoints of them. Those at both ends stay.
+/// Removes sizes that are far from the median of the five around them (Hampel's filter): in a sum of squares, they would
+/// create breakpoints. A duration that grows, or jumps, is kept, and so are the two sizes at both ends.
 fn without_outliers(points: &[Point]) -> Vec<Point> {
     let sorted = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
@@ -68,11 +70,11 @@ fn without_outliers(points: &[Point]) -> Vec<Point> {
     (0..points.len()).filter(|&place| stays(place)).map(|place| points[place]).collect()
 }
 
-/// Sizes and durations, some of which stand for their neighbours where there are many.
+/// Sizes and durations, thinned out if there are many.
 struct Sizes {
-    /// Size and duration of the one in the middle.
+    /// Size and duration of the middle one of each group.
     chosen: Vec<(f64, f64)>,
-    /// The largest size among its neighbours.
+    /// Largest size of each group.
     last: Vec<u64>,
 }
 
@@ -80,7 +82,7 @@ impl Sizes {
     fn new(points: &[Point]) -> Self {
         let together = points.len().div_ceil(MOST_SIZES).max(1);
         let chunks = || points.chunks(together);
-        // A mean would lie between the two sides of a jump.
+        // Not the mean, which would lie between the two sides of a jump.
         let middle =
             |chunk: &[Point]| (chunk[chunk.len() / 2].amount as f64, chunk[chunk.len() / 2].typical_s);
         Self {
@@ -100,9 +102,9 @@ fn moments(sizes: &[(f64, f64)]) -> Moments {
     moments
 }
 
-/// The loss of the best line through each run of sizes.
+/// Losses of the best lines through all runs of sizes.
 struct Losses {
-    /// By start, then by length less one.
+    /// Losses by start, then by length less one.
     rows: Vec<Vec<f64>>,
 }
 
@@ -124,10 +126,10 @@ impl Losses {
     }
 }
 
-/// The least losses of the first sizes with so many segments.
+/// Dynamic programming table: minimum losses of the first sizes by number of segments.
 struct Table {
     count: usize,
-    /// By segments less one, then by sizes: the loss, and where the last segment starts.
+    /// Loss, and start of the last segment, by segments less one, then by sizes.
     rows: Vec<Vec<(f64, usize)>>,
 }
 
@@ -155,7 +157,7 @@ impl Table {
         sizes * (loss / sizes + RESOLUTION.powi(2)).ln() + parameters * 0.299 * sizes.ln().powf(2.1)
     }
 
-    /// Returns where the segments start.
+    /// Returns the starts of the segments.
     fn starts(&self, segments: usize) -> Vec<usize> {
         let mut starts = Vec::with_capacity(segments);
         let mut end = self.count;

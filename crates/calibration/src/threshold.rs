@@ -1,42 +1,44 @@
-//! Sizes from which on the MPI library does otherwise.
+//! Thresholds: sizes at which the MPI library changes its protocol.
 
 use crate::curve::Curve;
 use crate::observation::{Measurements, Operation, Point};
 
-/// A send to a receiver that is late lasts longer than this many messages where it waits. Measurements make receivers later.
+/// Duration above which a send to a late receiver has waited for it, in message times. Measurements delay receivers by
+/// more.
 const WAITS: f64 = 2.0;
-/// A send that lasts at least this part of a message has waited for its data to go. What copies only lasts less.
+/// Share of a message time from which on a send has waited for the transfer of its data. A send that only copies takes
+/// less.
 const MOVES_DATA: f64 = 0.8;
-/// A jump of the duration by this factor is one between protocols, where nothing else tells.
+/// Factor from which on a jump of the duration is a change of protocol, without other evidence.
 const JUMP: f64 = 1.1;
 
-/// Where a threshold comes from.
+/// Evidence for a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// Sends to a late receiver wait from there on.
     LateReceiver,
     /// Sends last about as long as their message from there on.
     SendDurations,
-    /// Sends of smaller messages were measured by themselves, larger ones in ping-pong only.
+    /// Sends of smaller messages were measured alone, larger ones in ping-pong only.
     Coverage,
     /// The time of a message jumps there.
     Jump,
-    /// No size that was measured is beyond it.
+    /// No measured size is beyond it.
     NoneFound,
 }
 
-/// The size below which messages are sent in another way.
+/// Size at which the protocol of a send changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// A smaller message does not make its sender wait \[B\]. Its data does not wait for its receive either: what a receive of
-    /// it takes was measured, where it was, when the data had had the time to come.
+    /// Size below which a message does not block its sender \[B\]. The data of such a message does not wait for its receive
+    /// either: the receive was measured, if at all, after the data had had time to arrive.
     pub detached_below: u64,
-    /// Where this comes from.
+    /// Evidence for it.
     pub evidence: Evidence,
 }
 
 impl Thresholds {
-    /// Finds them in measurements, where `one_way` is the time of a message.
+    /// Finds the thresholds in measurements; `one_way` is the time of a message.
     pub(crate) fn find(measurements: &Measurements, quantile: f64, one_way: &Curve) -> Self {
         let (detached_below, evidence) = detached(measurements, quantile, one_way);
         Self { detached_below, evidence }
@@ -48,7 +50,7 @@ fn detached(measurements: &Measurements, quantile: f64, one_way: &Curve) -> (u64
         [Operation::SendLate, Operation::Send].map(|operation| measurements.points_at(operation, quantile));
     let largest = |points: &[Point]| points.last().map_or(0, |point| point.amount);
     if !late.is_empty() {
-        // Whoever waits always does; others may be disturbed.
+        // The low decile decides: a send that waits always does, others may be disturbed.
         return match first(&late, |point| point.low_s > WAITS * one_way.at(point.amount)) {
             Some(bytes) => (bytes, Evidence::LateReceiver),
             None => (largest(&late) + 1, Evidence::NoneFound),
@@ -71,8 +73,8 @@ fn detached(measurements: &Measurements, quantile: f64, one_way: &Curve) -> (u64
     }
 }
 
-/// Returns the size from which on something holds: the one with the fewest points on the wrong side of it, of several the
-/// smallest; `None` where that is beyond all.
+/// Returns the size from which on a predicate holds: the threshold with the fewest points on the wrong side, the smallest
+/// of several; `None` if that is beyond all points.
 pub(crate) fn first(points: &[Point], holds: impl Fn(&Point) -> bool) -> Option<u64> {
     let mut wrong = points.iter().filter(|point| !holds(point)).count();
     let mut best = (wrong, 0);

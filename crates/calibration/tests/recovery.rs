@@ -1,9 +1,9 @@
-//! What was put in comes out: segments with noise.
+//! Segments that were put into noisy data are recovered from it.
 
 use calibration::{Line, Machine, Measurements, Operation, Segment};
 use proptest::prelude::*;
 
-/// The sizes that were measured: small ones all, others at random with constant density of their logarithm.
+/// Returns the measured sizes: small ones all, others at random with constant density of their logarithm.
 fn sizes(random: &mut fastrand::Rng, largest: u64, count: u32) -> Vec<u64> {
     let from = 16.0_f64.ln();
     let step = ((largest as f64).ln() - from) / f64::from(count);
@@ -14,7 +14,7 @@ fn sizes(random: &mut fastrand::Rng, largest: u64, count: u32) -> Vec<u64> {
     sizes
 }
 
-/// A machine: segments of the time of a message.
+/// The true machine: segments of the time of a message.
 #[derive(Clone, Debug)]
 struct Truth {
     segments: Vec<Segment>,
@@ -26,8 +26,8 @@ impl Truth {
         self.segments[after.max(1) - 1].line.at(bytes as f64)
     }
 
-    /// Measures ping-pong, each size several times, with errors of this relative standard deviation; one in forty
-    /// observations is disturbed and lasts up to ten times as long.
+    /// Simulates ping-pong measurements, each size several times, with errors of this relative standard deviation; one in
+    /// forty observations is disturbed and takes up to ten times as long.
     fn measure(&self, sizes: &[u64], noise: f64, random: &mut fastrand::Rng) -> Measurements {
         let mut measurements = Measurements::default();
         for &size in sizes {
@@ -42,7 +42,7 @@ impl Truth {
     }
 }
 
-/// One to four segments; between two of them the time jumps up by 25 % to 100 %, and the bandwidth changes.
+/// Generates one to four segments; between two of them the time jumps up by 25 % to 100 %, and the bandwidth changes.
 fn truth() -> impl Strategy<Value = Truth> {
     let step = (1.25_f64..2.0, 0.5_f64..2.0, 0.1_f64..0.9);
     (1e-7..1e-4, 1e-11..1e-8, proptest::collection::vec(step, 0..4)).prop_map(
@@ -80,7 +80,7 @@ proptest! {
         for (found, expected) in found.iter().zip(&expected) {
             prop_assert!(found.abs_diff(*expected) <= 1, "{:?} of {} sizes", curve, sizes.len());
         }
-        // Away from breakpoints, where a size may be on the wrong side.
+        // Only away from breakpoints, where a size may be on the wrong side.
         for (place, &size) in sizes.iter().enumerate() {
             if expected.iter().all(|&expected| place.abs_diff(expected) > 1) {
                 let error = curve.at(size) / truth.at(size) - 1.0;

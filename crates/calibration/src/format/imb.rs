@@ -1,20 +1,20 @@
-//! The Intel MPI Benchmarks: `PingPong` and `Uniband`.
+//! Reader of the Intel MPI Benchmarks: `PingPong` and `Uniband`.
 
 use super::{FormatError, Text};
 use crate::observation::{Measurements, Operation};
 
-/// What comes before the name of a benchmark.
+/// Prefix of the name of a benchmark.
 pub(super) const BENCHMARK: &str = "# Benchmarking ";
-/// The header of a column of times of a message in one direction.
+/// Header of the column of one-way message times.
 const TIME: &str = "t[usec]";
-/// The header of a column of messages per second.
+/// Header of the column of messages per second.
 const RATE: &str = "Msg/sec";
 
 /// The table that is being read.
 #[derive(Clone, Copy)]
 struct Table {
     operation: Operation,
-    /// Where the value stands.
+    /// Index of the column with the value.
     column: usize,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
     let (mut benchmark, mut table) = (None, None);
     for (number, line) in text.lines() {
         if let Some(name) = line.strip_prefix(BENCHMARK) {
-            // There are a dozen others, which say nothing of one message.
+            // The other benchmarks do not measure single messages.
             benchmark = match name {
                 "PingPong" => Some((Operation::PingPong, TIME)),
                 "Uniband" => Some((Operation::Stream, RATE)),

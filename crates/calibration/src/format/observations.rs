@@ -1,20 +1,20 @@
-//! Observations as this program writes them: CSV with a header, and notes as comments before it.
+//! Reader and writer of this program's observations: CSV with a header, preceded by notes as comments.
 
 use std::io::{self, Write};
 
 use super::{FormatError, Text};
 use crate::observation::{Measurements, Observation, Operation};
 
-/// The header.
+/// Header line.
 pub(super) const HEADER: &str = "operation,amount,start_s,duration_s";
 
-/// Writes all observations as CSV; the notes stand before the header, as comments `# key: value`.
+/// Writes all observations as CSV; the notes precede the header, as comments `# key: value`.
 ///
 /// The columns are `operation`, `amount` (bytes or flops: [`Operation`]), `start_s`, and `duration_s`, in the order of the
 /// observations.
 ///
 /// # Errors
-/// Where the output cannot be written to.
+/// If the output cannot be written to.
 pub fn write_observations(measurements: &Measurements, mut output: impl Write) -> io::Result<()> {
     for (key, value) in &measurements.notes {
         writeln!(output, "# {key}: {}", value.replace(['\n', '\r'], " "))?;

@@ -1,15 +1,15 @@
-//! The OSU micro-benchmarks: `osu_latency` and `osu_bw`.
+//! Reader of the OSU micro-benchmarks: `osu_latency` and `osu_bw`.
 
 use super::{FormatError, Text};
 use crate::observation::{Measurements, Operation};
 
-/// What begins the title of a benchmark.
+/// Prefix of the title of a benchmark.
 pub(super) const TITLE: &str = "# OSU MPI ";
 
-/// What a table holds.
+/// Kind of a table.
 #[derive(Clone, Copy)]
 enum Table {
-    /// Times of a message in one direction [us].
+    /// One-way message times [us].
     Latency,
     /// Bandwidths [10^6 B/s].
     Bandwidth,
@@ -24,7 +24,7 @@ pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
                 text.error(number, line, "\"OSU MPI Latency Test\" or \"OSU MPI Bandwidth Test\"")
             })?);
         }
-        // What launchers print comes before the title.
+        // The output of launchers precedes the title.
         let Some(table) = table.filter(|_| !line.is_empty() && !line.starts_with('#')) else { continue };
         let mut fields = line.split_whitespace();
         let size = text.size(number, fields.next())?;

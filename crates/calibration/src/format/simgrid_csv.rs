@@ -1,11 +1,11 @@
-//! CSV of SimGrid's platform-calibration: call, size, start and duration, without a header.
+//! Reader of CSV files of SimGrid's platform-calibration: call, size, start and duration, without a header.
 
 use super::{FormatError, Text};
 use crate::observation::{Measurements, Operation};
 
 pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
     let mut measurements = Measurements::default();
-    // A send whose receive may come next: size, start and duration.
+    // The last send, whose receive may follow: size, start and duration.
     let mut sent: Option<(u64, f64, f64)> = None;
     for (number, line) in text.lines().filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         let mut fields = line.split(',').map(str::trim);
@@ -20,7 +20,7 @@ pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
                 measurements.push(Operation::Send, size, start, duration);
                 sent = Some((size, start, duration));
             }
-            // Both have the start of the send: they are there and back.
+            // A receive with the start of its send: together they are a ping-pong.
             ("MPI_Recv", Some((.., before))) => {
                 measurements.push(Operation::PingPong, size, start, before + duration);
             }
@@ -28,7 +28,7 @@ pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
             ("MPI_Isend", _) => measurements.push(Operation::Isend, size, start, duration),
             ("MPI_Test", _) => measurements.push(Operation::Test, 0, start, duration),
             ("MPI_Iprobe", _) => measurements.push(Operation::Iprobe, 0, start, duration),
-            // Of clocks nothing is to be learnt.
+            // Readings of the clock are not used.
             ("MPI_Wtime", _) => {}
             (other, _) => {
                 let expected = "MPI_Send, MPI_Recv, MPI_Isend, MPI_Test, MPI_Iprobe or MPI_Wtime";

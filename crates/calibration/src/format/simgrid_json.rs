@@ -1,16 +1,16 @@
-//! JSON of SimGrid's network calibration: segments with distributions of the time that does not grow with the size, as
-//! mixtures of normal distributions or as histograms. Of a distribution the mean is taken.
+//! Reader of JSON files of SimGrid's network calibration: segments with distributions of the constant part of the time, as
+//! mixtures of normal distributions or as histograms. The mean of a distribution is used.
 //!
-//! The file does not say of which operation it is; its name does. Ping-pong is already halved in it.
+//! The operation is not in the file, but in its name. Ping-pongs are already halved in it.
 
 use serde::Deserialize;
 
 use super::{FormatError, Text};
 use crate::observation::{Measurements, Operation};
 
-/// Sizes at which a segment stands for observations.
+/// Number of sizes at which a segment is sampled.
 const SIZES: u32 = 12;
-/// The largest of them, where a segment has no end \[B\].
+/// Largest sampled size of a segment without an end \[B\].
 const LARGEST: f64 = (1_u32 << 24) as f64;
 
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct File {
     seg: Vec<Part>,
 }
 
-/// A segment, or a part of a mixture of one.
+/// A segment, or a component of the mixture of one.
 #[derive(Deserialize)]
 struct Part {
     min_x: f64,
@@ -36,7 +36,7 @@ enum Times {
         coefficient: f64,
     },
     Histogram {
-        /// Whether the times are logarithms.
+        /// True if the times are logarithms.
         #[serde(default)]
         log: bool,
         xbr: Vec<f64>,
@@ -66,7 +66,7 @@ pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
     Ok(measurements)
 }
 
-/// The operation by the name of the file, and what its times are to be multiplied by.
+/// Returns the operation by the name of the file, and the factor of its times.
 fn operation(text: Text<'_>) -> Option<(Operation, f64)> {
     let name = text.file.file_stem()?.to_string_lossy().to_lowercase();
     let operations = [
@@ -81,7 +81,7 @@ fn operation(text: Text<'_>) -> Option<(Operation, f64)> {
         .map(|(_, operation, times)| (operation, times))
 }
 
-/// Sizes in a segment, by equal factors.
+/// Returns the sampled sizes of a segment, in geometric progression.
 fn sizes(part: &Part) -> impl Iterator<Item = u64> + use<> {
     let first = part.min_x.max(0.0).floor() + 1.0;
     let last = part.max_x.min(LARGEST.max(16.0 * first)).max(first);
@@ -93,7 +93,7 @@ fn sizes(part: &Part) -> impl Iterator<Item = u64> + use<> {
 }
 
 impl Times {
-    /// What the distribution adds to the mean.
+    /// Returns the contribution of the distribution to the mean.
     fn constant(&self) -> f64 {
         match self {
             Self::Normal { mean, prob, .. } => mean * prob,

@@ -1,12 +1,12 @@
-//! SKaMPI 5: results of `Pingpong_Send_Recv`.
+//! Reader of SKaMPI 5: results of `Pingpong_Send_Recv`.
 
 use super::{FormatError, Text};
 use crate::observation::{Measurements, Operation};
 
-/// What comes before the name of a result.
+/// Prefix of the name of a result.
 pub(super) const BEGIN: &str = "begin result \"";
 const END: &str = "end result";
-/// The measurement that is a blocking ping-pong; the names of results may go on with a hyphen and what is varied.
+/// The measurement that is a blocking ping-pong; names of results may continue with a hyphen and the varied parameter.
 const PING_PONG: &str = "Pingpong_Send_Recv";
 
 pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
@@ -25,7 +25,7 @@ pub(super) fn read(text: Text<'_>) -> Result<Measurements, FormatError> {
     Ok(measurements)
 }
 
-/// A row has what is varied, as `count= 4`, then the size, the time there and back, its error, and more.
+/// Reads a row: the varied parameters, such as `count= 4`, then the size, the round-trip time, its error, and more.
 fn row(text: Text<'_>, number: u64, line: &str, measurements: &mut Measurements) -> Result<(), FormatError> {
     let varied = line.rfind('=').map_or("", |last| &line[..=last]);
     let mut fields = line[varied.len()..].split_whitespace().skip(usize::from(!varied.is_empty()));

@@ -1,4 +1,4 @@
-//! The times of messages: what the whole of a machine is fitted to.
+//! Times of messages, to which a machine is fitted.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use crate::line::Line;
 use crate::observation::{Measurements, Operation, Point};
 use crate::segmentation;
 
-/// A latency that is as good as none, and yet above 0 as the network model wants it \[s\].
+/// Minimum latency \[s\]: practically zero, but positive as the network model requires.
 const LEAST_LATENCY: f64 = 1e-12;
-/// No piece has a bandwidth that is so many times the bytes per second of any message: what does not grow with the size is
-/// disturbed, not fast.
+/// Maximum bandwidth of a segment, as a multiple of the highest bytes per second of any message: a time that does not grow
+/// with the size indicates a disturbance.
 const BEYOND_BEST: f64 = 10.0;
 
-/// Names the operations that were measured.
+/// Returns the names of the operations that were measured.
 pub(super) fn found(measurements: &Measurements) -> String {
     let names: BTreeSet<_> =
         measurements.observations.iter().map(|observation| observation.operation).collect();
@@ -21,7 +21,7 @@ pub(super) fn found(measurements: &Measurements) -> String {
     if names.is_empty() { "no observations".to_owned() } else { names.join(", ") }
 }
 
-/// Returns what no piece of the time of a message is below.
+/// Returns the lower bound of the lines of a message's time.
 pub(super) fn least(points: &[Point]) -> Line {
     let best = points.iter().map(|point| point.amount as f64 / point.typical_s).fold(1.0, f64::max);
     Line { constant_s: LEAST_LATENCY, slope_s: 1.0 / (BEYOND_BEST * best) }
@@ -50,8 +50,8 @@ pub(super) fn message_times(
     Ok((composed.into_iter().chain(points).collect(), composed_below))
 }
 
-/// Returns times of messages below the first size with ping-pong, where overheads were measured; as in SimGrid's
-/// calibration, which has ping-pong of synchronous messages only.
+/// Returns times of messages below the first size with ping-pong if overheads were measured; as in SimGrid's calibration,
+/// which has ping-pong of synchronous messages only.
 fn composed(measurements: &Measurements, quantile: f64, points: &[Point], first: u64) -> Vec<Point> {
     let fitted = |operation| Fitted::new(operation, measurements.points_at(operation, quantile), FREE);
     let (Some(send), Some(receive)) = (fitted(Operation::Send), fitted(Operation::Receive)) else {

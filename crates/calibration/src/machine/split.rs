@@ -1,4 +1,4 @@
-//! What of a message's time is the sender's, the network's and the receiver's.
+//! Split of a message's time between sender, network and receiver.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use super::{FREE, Fitted};
 use crate::curve::{Curve, Segment};
 use crate::line::Line;
 
-/// The least part of a message's latency, and of its time per byte, that is left to the network.
+/// Minimum share of the network in a message's latency, and in its time per byte.
 pub(super) const NETWORK_SHARE: f64 = 0.05;
 
-/// The time of a message, split between the sender, the network and the receiver.
+/// Time of a message, split between the sender, the network and the receiver.
 pub(super) struct Split {
     pub(super) network: Curve,
     pub(super) send: Curve,
@@ -40,7 +40,7 @@ impl Split {
     }
 }
 
-/// Makes two lines smaller, in proportion, where they leave too little of the whole.
+/// Scales two lines down, in proportion, if they leave too little of the whole.
 fn within(parts: [Line; 2], whole: Line) -> [Line; 2] {
     let factor = |value: fn(&Line) -> f64| {
         let (sum, most) = (parts.iter().map(value).sum::<f64>(), (1.0 - NETWORK_SHARE) * value(&whole));

@@ -1,13 +1,13 @@
-//! The clock of the measurements.
+//! Clock of the measurements.
 
 use std::fmt;
 use std::hint;
 use std::time::{Duration, Instant};
 
-/// Readings that tell what a reading takes.
+/// Number of readings from which the time of one is estimated.
 const READINGS: usize = 2001;
 
-/// A clock that takes off what reading it takes.
+/// A clock that subtracts the time of reading it.
 pub(super) struct Clock {
     origin: Instant,
     overhead: Duration,
@@ -21,17 +21,17 @@ impl Clock {
         let overhead = intervals[READINGS / 2];
         intervals.dedup();
         let steps = intervals.windows(2).map(|pair| pair[1] - pair[0]);
-        // Where all readings are alike there is one interval.
+        // If all readings are equal there is one interval.
         let resolution = steps.min().unwrap_or(intervals[0]).max(Duration::from_nanos(1));
         Self { origin: Instant::now(), overhead, resolution }
     }
 
-    /// Starts anew at 0.
+    /// Restarts the clock at 0.
     pub(super) fn restart(&mut self) {
         self.origin = Instant::now();
     }
 
-    /// Does something and returns when it began, how long it took [s], and what came of it.
+    /// Runs `work` and returns its start [s], its duration [s] and its result.
     pub(super) fn time<R>(&self, work: impl FnOnce() -> R) -> (f64, f64, R) {
         let start = Instant::now();
         let result = work();
@@ -39,7 +39,7 @@ impl Clock {
         ((start - self.origin).as_secs_f64(), duration.as_secs_f64(), result)
     }
 
-    /// Waits without calling anybody.
+    /// Waits in a busy loop, so that neither MPI nor the system is called.
     pub(super) fn wait(&self, seconds: f64) {
         let (start, end) = (Instant::now(), Duration::from_secs_f64(seconds));
         while start.elapsed() < end {
@@ -48,7 +48,7 @@ impl Clock {
     }
 }
 
-/// Says what was taken off.
+/// Describes the correction.
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { overhead, resolution, .. } = self;

@@ -1,20 +1,20 @@
-//! Floating-point operations of one core.
+//! Floating-point kernel of one core.
 
 use std::hint::black_box;
 
-/// Numbers of each of the two arrays: 16 KiB in all, which fit into the nearest cache.
+/// Length of each of the two arrays: 16 KiB in all, which fit into the L1 cache.
 const LENGTH: usize = 1024;
-/// Passes over the arrays of one run.
+/// Number of passes over the arrays per run.
 const PASSES: usize = 100;
 
-/// `y += a x` on arrays in the nearest cache: two flops per number and pass.
+/// `y += a x` on arrays in the L1 cache: two flops per number and pass.
 pub(super) struct Kernel {
     x: Vec<f64>,
     y: Vec<f64>,
 }
 
 impl Kernel {
-    /// Flops of a run.
+    /// Amount of computation of a run \[flop\].
     pub(super) const FLOPS: u64 = 2 * (LENGTH * PASSES) as u64;
     pub(super) const DESCRIPTION: &'static str =
         "y += a x in doubles, 1024 of each, both processes at the same time";
@@ -25,7 +25,7 @@ impl Kernel {
 
     pub(super) fn run(&mut self) {
         for pass in 0..PASSES {
-            // So small that nothing overflows, however long this goes on.
+            // Small enough that no number overflows, however long this continues.
             let a = black_box(1e-9 * (pass + 1) as f64);
             for (y, x) in self.y.iter_mut().zip(&self.x) {
                 *y += a * x;

@@ -10,37 +10,37 @@ use crate::observation::{Measurements, Operation};
 use crate::plan::Experiment;
 use crate::threshold::first;
 
-/// Recorded rounds of a visit; one that is not recorded comes before.
+/// Number of recorded rounds per visit, after one that is not recorded.
 const ROUNDS: usize = 4;
-/// Visits of each size in the search for the threshold.
+/// Number of visits of each size in the search for the threshold.
 const SEARCH_VISITS: usize = 5;
-/// Messages of the warm-up, of no bytes and of the largest size.
+/// Number of messages of the warm-up, of zero bytes and of the largest size.
 const WARM_UP: (usize, usize) = (100, 5);
-/// Tests and looks for messages of a visit, timed together: one is shorter than the clock is exact.
+/// Number of tests, and of probes, per visit, timed together: one is shorter than the accuracy of the clock.
 const POLLS: u32 = 64;
-/// Messages of a stream: as many as have so many bytes together, but at least the first and at most the second number.
+/// Total size of a stream \[B\], and the minimum and maximum number of its messages.
 const STREAM_BYTES: u64 = 1 << 22;
 const STREAM: (u64, u64) = (8, 64);
-/// A late receiver comes so much later, and as many messages later besides [s].
+/// Lateness of a receiver: a constant [s], and a number of message times.
 const LATE_S: f64 = 20e-6;
 const LATE_MESSAGES: f64 = 4.0;
-/// Tells the other process that there are no more sizes.
+/// Size that ends the search for the threshold.
 const NO_MORE: u64 = u64::MAX;
 
-/// One of two processes.
+/// One of the two measuring processes.
 pub(super) struct Pair {
     world: SimpleCommunicator,
     is_first: bool,
     clock: Clock,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
-    /// About what a message takes: without any bytes, and for each byte [s].
+    /// Estimated time of a message: for zero bytes [s], and per byte [s/B].
     message: [f64; 2],
     measurements: Measurements,
 }
 
 impl Pair {
-    /// Makes one of the two, and warms up.
+    /// Returns one of the two processes, after a warm-up.
     pub(super) fn new(world: SimpleCommunicator, clock: Clock, largest: u64) -> Self {
         let most = STREAM_BYTES.max(STREAM.0 * largest);
         let is_first = world.rank() == 0;
@@ -62,7 +62,7 @@ impl Pair {
         &self.clock
     }
 
-    /// Does an experiment together with the other process, which does the same.
+    /// Runs an experiment together with the other process, which does the same.
     pub(super) fn run(&mut self, experiment: Experiment, kernel: &mut Kernel) {
         match experiment {
             Experiment::PingPong(bytes) => self.ping_pong(bytes, ROUNDS),
@@ -75,7 +75,7 @@ impl Pair {
         }
     }
 
-    /// Finds out what a message takes about, and starts the clock.
+    /// Estimates the time of a message, and starts the clock.
     fn warm_up(&mut self, largest: u64) {
         self.ping_pong(0, WARM_UP.0);
         self.ping_pong(largest, WARM_UP.1);
@@ -93,7 +93,7 @@ impl Pair {
         self.clock.restart();
     }
 
-    /// How long a late receiver waits [s].
+    /// Returns the delay of a late receiver [s].
     fn lateness(&self, bytes: u64) -> f64 {
         LATE_S + LATE_MESSAGES * (self.message[0] + self.message[1] * bytes as f64)
     }
@@ -159,7 +159,8 @@ impl Pair {
         }
     }
 
-    /// The message is sent when its receive is posted, one by one: in a program, other work lies between two calls.
+    /// Measures posting a receive. Each message is sent after its receive is posted, one by one: in a program, other work
+    /// lies between two calls.
     fn irecv(&mut self) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
         let nothing: &[u8] = &[];
@@ -184,7 +185,8 @@ impl Pair {
         }
     }
 
-    /// All receives are posted before the first message is sent; a message of no bytes says that all have come.
+    /// Measures a stream. All receives are posted before the first message is sent; a message of zero bytes reports that
+    /// all have arrived.
     fn stream(&mut self, bytes: u64) {
         let peer = self.world.process_at_rank(1 - self.world.rank());
         let (messages, length) = (window(bytes), bytes as usize);
@@ -222,7 +224,7 @@ impl Pair {
         }
         let (start, duration, ()) = self.clock.time(|| {
             for _ in 0..POLLS {
-                // No message is there.
+                // No message has been sent.
                 let _ = peer.immediate_probe();
             }
         });
@@ -230,7 +232,7 @@ impl Pair {
         let mut place = [0_u8; 0];
         let (start, duration) = scope(|scope| {
             let mut posted = Some(peer.immediate_receive_into(scope, &mut place[..]));
-            // The other process sends when it has received: no test succeeds.
+            // The other process sends after it has received: no test succeeds.
             let (start, duration, ()) = self.clock.time(|| {
                 (0..POLLS).for_each(|_| posted = posted.take().and_then(|request| request.test().err()));
             });
@@ -253,7 +255,7 @@ impl Pair {
         }
     }
 
-    /// Looks for the size from which on sends wait for a late receiver, between two sizes that were measured.
+    /// Searches by bisection for the size from which on sends wait for a late receiver, between two measured sizes.
     pub(super) fn search_threshold(&mut self) {
         if !self.is_first {
             while let Some(bytes) = self.next_size() {
@@ -283,7 +285,7 @@ impl Pair {
         (bytes != NO_MORE).then_some(bytes)
     }
 
-    /// The sizes beside the threshold, if it lies among those that were measured.
+    /// Returns the sizes on both sides of the threshold, if it lies among those that were measured.
     fn around_threshold(&self) -> Option<(u64, u64)> {
         let points = self.measurements.points(Operation::SendLate);
         let above = first(&points, |point| point.low_s > self.lateness(point.amount) / 2.0)?;
@@ -291,14 +293,15 @@ impl Pair {
         Some((below, above))
     }
 
-    /// Whether sends of this size wait: whoever waits always does, others may be disturbed.
+    /// Returns whether sends of this size wait. The low decile decides: a send that waits always does, others may be
+    /// disturbed.
     fn waits(&self, bytes: u64) -> bool {
         let points = self.measurements.points(Operation::SendLate);
         let own = points.iter().find(|point| point.amount == bytes);
         own.is_some_and(|point| point.low_s > self.lateness(bytes) / 2.0)
     }
 
-    /// Brings the observations of both together at the first process.
+    /// Gathers the observations of both processes at the first one.
     pub(super) fn gather(mut self) -> Measurements {
         let peer = self.world.process_at_rank(1 - self.world.rank());
         if self.is_first {
@@ -320,7 +323,7 @@ impl Pair {
     }
 }
 
-/// Messages of a stream.
+/// Returns the number of messages of a stream.
 fn window(bytes: u64) -> u64 {
     (STREAM_BYTES / bytes.max(1)).clamp(STREAM.0, STREAM.1)
 }
