@@ -1,26 +1,26 @@
-//! What a user should know of a trace that was acquired.
+//! Warnings about traces that were acquired from a running program.
 
 use trace_mmap::{Counted, Provenance};
 
-/// Instructions per second of a core that are plausible.
+/// Plausible rates of a core \[instructions/s\].
 const INSTRUCTION_RATES: std::ops::RangeInclusive<f64> = 1e8..=1e12;
 
-/// By how much the speed of a host may plausibly differ from the nominal rate of the trace, either way.
+/// Largest plausible ratio of the speed of a host and the nominal rate of the trace, either way.
 const MOST_RATIO: f64 = 100.0;
 
-/// Says what makes a trace doubtful on hosts of this speed \[flop/s\], a sentence each.
+/// Returns the reasons to doubt a trace on hosts of speed `speed` \[flop/s\], one sentence each.
 pub(crate) fn warnings(provenance: &Provenance, speed: f64) -> Vec<String> {
     let Provenance { counted, ended_early, cut_actions } = *provenance;
     let early = (ended_early > 0).then(|| {
         format!(
-            "the recording of {ended_early} rank(s) ended early: the trace ends where all ranks could go on, without {cut_actions} \
+            "the recording of {ended_early} rank(s) ended early: the trace ends where all ranks could still proceed, without {cut_actions} \
              action(s) that were recorded"
         )
     });
     early.into_iter().chain(counted.and_then(|counted| misfit(counted, speed))).collect()
 }
 
-/// Says why hosts of this speed can hardly be meant for what the trace counts.
+/// Returns the reason why the speed of the hosts is implausible for the unit in which the trace counts computation.
 fn misfit(counted: Counted, speed: f64) -> Option<String> {
     let (is_plausible, hint) = match counted {
         Counted::Instructions => (

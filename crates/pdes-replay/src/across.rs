@@ -1,4 +1,4 @@
-//! Replays on several processes of the operating system.
+//! Distributed replays, on several operating-system processes.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -21,8 +21,8 @@ use crate::province::Province;
 use crate::report::peak_rss_bytes;
 use crate::scene::{Outcome, RunError, Scene, last, last_path};
 
-/// Has all processes succeed, or fail, together: where one has failed, the others get [`RunError::Elsewhere`], and of
-/// several that have failed the first keeps its error, to tell it.
+/// Makes all processes succeed or fail together: if one has failed, the others get [`RunError::OtherProcess`]. If several have
+/// failed, the first of them keeps its error, to report it.
 pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Result<T, RunError> {
     match cluster.first_failure(own.is_ok())? {
         Some(process) if process != cluster.member() => Err(RunError::Elsewhere { process }),
@@ -31,11 +31,11 @@ pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T, RunError>) -> Resul
 }
 
 impl Scene {
-    /// Loads what a job names on each process, and makes sure that it is the same. Of an archive each process holds its own
-    /// ranks only; with contention the first one holds all.
+    /// Loads the inputs of a job on each process, and checks that all have the same. Each process loads only its own ranks of an
+    /// archive; with contention and without regions the first process loads all.
     ///
     /// # Errors
-    /// As [`load_watched`](Scene::load_watched), on any of the processes.
+    /// As [`load_with_progress`](Simulation::load_with_progress), on any of the processes.
     pub fn load_across(job: &Job, actions: &AtomicU64, cluster: &mut Cluster) -> Result<Self, RunError> {
         let mut scene = agree(cluster, Self::open(job, actions))?;
         let own = scene.fingerprint();
@@ -62,8 +62,8 @@ impl Scene {
         scene.check_together(cluster).map(|()| scene)
     }
 
-    /// Puts the regions of the platform on so many processes, so that those of each cost about as much: what they took in an
-    /// earlier replay, where that is known, or as many actions; `None` where they cannot be parted, or there is one.
+    /// Assigns the regions of the platform to `members` processes with balanced costs: the costs of an earlier replay if known, else
+    /// the number of actions. Returns `None` if regions cannot be separated, or there is only one.
     fn cut(&self, members: usize) -> Result<Option<RegionBlocks>, RunError> {
         let is_shared = self.job().model == Model::Flow && members > 1;
         let Some(plan) = self.epochs().filter(|plan| is_shared && plan.regions() > 1) else {
@@ -76,7 +76,7 @@ impl Scene {
                 let mut costs = vec![0_u64; plan.regions() as usize];
                 for (rank, &home) in (0..).zip(&homes) {
                     let (actions, _) = self.trace().outline(Rank::new(rank)).map_err(TraceError::from)?;
-                    // A rank without actions counts, too.
+                    // One more, so that a rank without actions has a cost, too.
                     costs[home as usize] = costs[home as usize].saturating_add(actions).saturating_add(1);
                 }
                 costs
@@ -85,13 +85,13 @@ impl Scene {
         Ok(Some(RegionBlocks::with_costs(homes, &costs, members)))
     }
 
-    /// Returns on how many processes regions with ranks lie, where these run on several.
+    /// Returns the number of processes that have regions with ranks; `None` if regions are not distributed.
     pub fn processes_of_regions(&self) -> Option<usize> {
         let blocks = self.blocks.as_ref()?;
         Some((0..blocks.members()).filter(|&member| blocks.ranks(member).next().is_some()).count())
     }
 
-    /// Checks what no process knows alone: that the ranks of all have as many actions as the archive says.
+    /// Checks that the ranks of all processes together have as many actions as the archive says.
     fn check_together(&self, cluster: &mut Cluster) -> Result<(), RunError> {
         let held = cluster.gather(to_bytes(&self.trace().held_actions()))?;
         let held = held.iter().filter_map(|bytes| u64::read(&mut bytes.as_slice()));
@@ -100,7 +100,7 @@ impl Scene {
         agree(cluster, own.map_err(|error| TraceError::from(error).into()))
     }
 
-    /// What must be the same on all processes.
+    /// Returns a hash of everything that must be the same on all processes.
     fn fingerprint(&self) -> Vec<u8> {
         let job = Job { reading_threads: 0, ..self.job().clone() };
         let trace = (self.trace().ranks(), self.trace().actions());
@@ -110,12 +110,12 @@ impl Scene {
         blake3::hash(text.as_bytes()).as_bytes().to_vec()
     }
 
-    /// Replays the trace on the platform, on all processes of a cluster; the first one gets the outcome, which is that of
-    /// [`replay`](Scene::replay). With contention each process runs the regions that it has; the first one does all the work where
-    /// rates change at every event, where there is one region, and where a rank asks who comes first.
+    /// Replays the trace on all processes of a cluster. The first process gets the outcome, which is that of
+    /// [`replay`](Simulation::replay). With contention each process runs its own regions. The first process does all the work if
+    /// rates change at every event, if there is only one region, or if a rank depends on the global event order.
     ///
     /// # Errors
-    /// As [`replay`](Scene::replay); one of the processes has the error, the others have [`RunError::Elsewhere`].
+    /// As [`replay`](Simulation::replay): one of the processes has the error, the others have [`RunError::OtherProcess`].
     pub fn replay_across(
         &self,
         cluster: &mut Cluster,
@@ -168,7 +168,7 @@ impl Scene {
         Ok(outcome.map(|outcome| Outcome { cuts, ..outcome }))
     }
 
-    /// Replays the ranks of this process with contention, and the regions in which they live.
+    /// Replays the regions of this process, and the ranks on their hosts, with contention.
     fn replay_regions_across(
         &self,
         cluster: &mut Cluster,
@@ -205,7 +205,7 @@ impl Scene {
         };
         let ranks_of = |member| blocks.ranks(member).collect();
         let outcome = self.conclude_across(cluster, started, (&world, spool.as_ref()), ranks_of, run)?;
-        // On one process no path goes from one region to another as letters.
+        // A single process sends no critical paths between regions: subtract theirs, so that the counts are equal.
         let paths = cluster.gather(to_bytes(&world.tokens_of_paths()))?;
         let paths: u64 = paths.iter().filter_map(|part| u64::read(&mut part.as_slice())).sum();
         let crossings = Crossings { letters: crossings.letters.saturating_sub(paths), ..crossings };
@@ -223,7 +223,7 @@ impl Scene {
         Ok(outcome.map(|outcome| Outcome { epochs: Some(epochs), links, ..outcome }))
     }
 
-    /// Replays all ranks on this process, in the order of time: one of them asks who comes first.
+    /// Replays all ranks on this process in time order, because one of them depends on the global event order.
     fn replay_whole(
         &self,
         unordered: Unordered,
@@ -238,7 +238,7 @@ impl Scene {
         Self::load(self.job())?.replay_in_order(started, progress)
     }
 
-    /// Brings what has come of the ranks of all processes to the first one.
+    /// Gathers the results of all processes on the first one.
     fn conclude_across<M>(
         &self,
         cluster: &mut Cluster,
@@ -269,7 +269,7 @@ impl Scene {
         Ok(Some(outcome))
     }
 
-    /// Puts ranks on workers; all processes do as the first one says.
+    /// Assigns ranks to workers; the first process decides for all.
     fn divide(&self, cluster: &mut Cluster) -> Result<Division, RunError> {
         let workers = cluster.members() * self.job().threads;
         if self.job().partition == PartitionSource::Blocks {
@@ -290,7 +290,7 @@ impl Scene {
         Ok(Division { partition: Partition::new(&owners, workers), cuts })
     }
 
-    /// Brings the results of all processes to the first one, or finds out why there are none.
+    /// Gathers the results of all processes on the first one, or returns the reason why there are none.
     fn gather_ending<M>(
         &self,
         cluster: &mut Cluster,
@@ -341,7 +341,7 @@ impl Scene {
     }
 }
 
-/// Adds up how the messages and the waits of all processes are distributed, on the first one.
+/// Adds up the histograms of all processes on the first one.
 fn gather_distributions(
     cluster: &mut Cluster,
     own: Option<Distributions>,
@@ -359,7 +359,7 @@ fn gather_distributions(
     Ok(Some(all))
 }
 
-/// Finds the path that ends last among those of all processes, on the first one.
+/// Returns the path that ends last of all processes, on the first one.
 fn gather_path(cluster: &mut Cluster, own: Option<CriticalPath>) -> Result<Option<CriticalPath>, RunError> {
     let mut bytes = Vec::new();
     own.iter().for_each(|path| path.write(&mut bytes));
@@ -372,7 +372,7 @@ fn gather_path(cluster: &mut Cluster, own: Option<CriticalPath>) -> Result<Optio
     })))
 }
 
-/// Adds up how the epochs went in the regions of all processes, on the first one; the others get their own.
+/// Adds up the epoch statistics of all processes on the first one; the others get their own.
 fn gather_epochs(cluster: &mut Cluster, own: EpochSummary) -> Result<EpochSummary, RunError> {
     let (mut all, mut bytes) = (own, Vec::new());
     own.write_part(&mut bytes);
@@ -391,7 +391,7 @@ fn to_bytes(value: &impl Wire) -> Vec<u8> {
 }
 
 impl Outcome {
-    /// Takes in what a process has found out of its ranks.
+    /// Adds the results that another process has computed for `ranks`.
     fn take_in(&mut self, ranks: &[Rank], mut part: &[u8]) {
         for rank in ranks {
             let end = SimTime::read(&mut part);

@@ -1,8 +1,8 @@
-//! Checkpoints: runs that end where they are, and others that go on from there.
+//! Checkpoints: runs that save their state, and runs that resume from it.
 //!
-//! The replay runs in legs. A leg ends when its time has passed: the engine holds all ranks between two turns, when no token is
-//! under way, and what they are is written to a file. Where each of them is depends on the wall clock; the result does not,
-//! because ranks compute the same in any schedule.
+//! The replay runs in segments. A segment ends when its wall-clock time has passed: the engine stops all ranks between two of their
+//! activations, when no token is in flight, and their states are written to a file. The position of each rank depends on the
+//! wall clock, the result does not, because ranks compute the same in any schedule.
 
 mod error;
 mod file;
@@ -27,35 +27,34 @@ pub(crate) use identity::Identity;
 
 use crate::scene::RunError;
 
-/// The name of the checkpoint in its directory.
+/// File name of the checkpoint in its directory.
 const NAME: &str = "checkpoint.pdk";
 
-/// When a run writes checkpoints, and where.
+/// Interval and directory of the checkpoints of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoints {
-    /// The directory, which is made where there is none. It is for one run.
+    /// Directory, created if there is none. It is for one run only.
     pub directory: PathBuf,
-    /// The time between two checkpoints.
+    /// Wall-clock time between two checkpoints.
     pub every: Duration,
-    /// Whether the run goes on from the checkpoint that is there; where there is none it starts from the beginning.
+    /// Resume from the existing checkpoint; if there is none, the run starts from the beginning.
     pub resume: bool,
 }
 
-/// What checkpoints did to a run.
+/// Checkpoint statistics of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CheckpointSummary {
-    /// Actions that were done before, by the run from whose checkpoint this one went on; null where it started from the
-    /// beginning.
+    /// Actions replayed before the checkpoint from which this run resumed; null if it started from the beginning.
     pub resumed_from: Option<u64>,
-    /// Wall-clock time of replaying them, that of all runs before together \[s\].
+    /// Wall-clock time of replaying them, summed over all earlier runs \[s\].
     pub replayed_before_s: f64,
-    /// Checkpoints that were written.
+    /// Number of checkpoints written.
     pub written: u64,
     /// Wall-clock time of writing them \[s\].
     pub writing_s: f64,
 }
 
-/// Asks a run to end with a checkpoint; clones ask the same one. A run that writes none does not listen.
+/// A handle that asks a run to stop with a checkpoint; clones ask the same run. A run without checkpoints ignores it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     interrupt: Interrupt,
@@ -63,9 +62,9 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Asks for the end.
+    /// Asks the run to stop.
     pub fn ask(&self) {
-        // Before the interrupt, so that a leg which begins meanwhile sees one of them.
+        // Before the interrupt, so that a segment which begins meanwhile sees one of them.
         self.is_asked.store(true, Ordering::SeqCst);
         self.interrupt.request();
     }
@@ -76,15 +75,15 @@ impl Stop {
 }
 
 impl Checkpoints {
-    /// Returns the file of the last complete checkpoint.
+    /// Returns the path of the last complete checkpoint.
     pub fn path(&self) -> PathBuf {
         self.directory.join(NAME)
     }
 
-    /// Takes the checkpoint of a run away that needs it no more.
+    /// Removes the checkpoint of a run that has completed.
     ///
     /// # Errors
-    /// Where it is there and stays.
+    /// Returns an error if the file exists and cannot be removed.
     pub fn discard(&self) -> Result<(), CheckpointError> {
         let path = self.path();
         match std::fs::remove_file(&path) {
@@ -95,7 +94,7 @@ impl Checkpoints {
         }
     }
 
-    /// Opens the checkpoint from which a run is to go on, if there is one.
+    /// Opens the checkpoint to resume from, if there is one.
     fn open(&self, identity: &Identity) -> Result<Option<Opened>, CheckpointError> {
         let path = self.path();
         std::fs::create_dir_all(&self.directory)
@@ -111,7 +110,7 @@ impl Checkpoints {
             }
             (false, true) => {
                 tracing::warn!(
-                    "starting from the beginning: the next checkpoint replaces {}; --resume goes on from it",
+                    "starting from the beginning: the next checkpoint replaces {}; --resume continues from it",
                     path.display()
                 );
                 Ok(None)
@@ -121,7 +120,7 @@ impl Checkpoints {
     }
 }
 
-/// A replay in legs.
+/// A replay in segments between checkpoints.
 pub(crate) struct Legs<'r, 't, M> {
     pub(crate) plan: &'r Checkpoints,
     pub(crate) stop: &'r Stop,
@@ -133,7 +132,7 @@ pub(crate) struct Legs<'r, 't, M> {
 }
 
 impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
-    /// Runs all ranks to their end, from the last checkpoint on where that is asked for.
+    /// Runs all ranks to their end, from the last checkpoint if requested.
     pub(crate) fn run(
         &self,
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
@@ -151,7 +150,7 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
                 return Ok((run, summary));
             }
             processes = run.processes;
-            // What comes of a damaged trace must not be gone on from.
+            // The state computed from a damaged trace must not become a checkpoint.
             self.trace.integrity().map_err(TraceError::from)?;
             let actions = processes.iter().map(RankProcess::actions).sum();
             let replayed_s = summary.replayed_before_s + started.elapsed().as_secs_f64();
@@ -160,12 +159,15 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
                 Ok(()) if is_last => return Err(RunError::Stopped { actions, checkpoint: self.plan.path() }),
                 Ok(()) => {}
                 Err(error) if is_last => return Err(error.into()),
-                Err(error) => tracing::warn!("{error}; the run goes on, and the checkpoint before stays"),
+                Err(error) => {
+                    tracing::warn!("{error}; the run continues, and the previous checkpoint remains")
+                }
             }
             self.progress.go_on_after(actions);
         }
     }
 
+    /// Runs until the next checkpoint is due, the stop is requested, or all ranks have ended.
     fn leg(&self, engine: &Engine, processes: Vec<RankProcess<'t, M>>) -> Run<RankProcess<'t, M>> {
         let Stop { interrupt, .. } = self.stop;
         interrupt.clear();
@@ -180,11 +182,13 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
                 }
             });
             let run = engine.run_watched(processes, self.progress);
+            // Disconnects the channel, which ends the timer.
             drop(ended);
             run
         })
     }
 
+    /// Restores the state of a checkpoint.
     fn take_up(
         &self,
         opened: Opened,
@@ -192,7 +196,7 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
         locate: impl Fn(Box<mpi_model::ReplayError<RouteError>>) -> RunError,
     ) -> Result<Vec<RankProcess<'t, M>>, RunError> {
         let &Header { actions, replayed_s, looks, .. } = opened.header();
-        tracing::info!("going on after {actions} actions, from {}", opened.path().display());
+        tracing::info!("continuing after {actions} actions, from {}", opened.path().display());
         (summary.resumed_from, summary.replayed_before_s) = (Some(actions), replayed_s);
         self.world.set_looks(looks.0, looks.1);
         self.progress.go_on_after(actions);
@@ -210,7 +214,7 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
         let header =
             Header { identity: self.identity.clone(), actions, replayed_s, looks: self.world.looks() };
         let states =
-            processes.iter().map(|process| process.save().expect("a rank that is held can be saved"));
+            processes.iter().map(|process| process.save().expect("a rank that has stopped can be saved"));
         let bytes = file::write(&self.plan.path(), &header, states)?;
         let took = started.elapsed();
         (summary.written, summary.writing_s) = (summary.written + 1, summary.writing_s + took.as_secs_f64());
@@ -222,7 +226,7 @@ impl<'t, M: Machine<Order = Infallible, Error = RouteError>> Legs<'_, 't, M> {
     }
 }
 
-/// Returns the name under which a file is written before it is complete.
+/// Returns the path under which a checkpoint is written until it is complete.
 fn draft(path: &Path) -> PathBuf {
     path.with_extension("pdk.part")
 }

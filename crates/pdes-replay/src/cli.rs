@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line: dispatch of subcommands, logging, errors and exit status.
 
 mod arguments;
 mod calibrate;
@@ -28,10 +28,10 @@ use tracing_subscriber::EnvFilter;
 
 use arguments::{Arguments, Command};
 
-/// The exit status where the command was used wrongly.
+/// Exit status of misuse.
 const MISUSE: u8 = 2;
 
-/// A wrong combination of flags.
+/// An invalid combination of flags.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Misuse(String);
@@ -54,20 +54,20 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Replays on this process, or with those that were started with it.
+/// Replays on this process, or on all processes that were started together.
 fn replay(arguments: &Arguments) -> ExitCode {
     match processes::join() {
         Ok(None) => conclude(run::run(&arguments.run), None),
         Ok(Some(mut cluster)) => {
             let result = run::run_across(&arguments.run, &mut cluster);
-            // All processes leave together: the error is told before the launcher ends them because one has failed.
+            // All processes leave together, so that the error is reported before the launcher ends them because one has failed.
             conclude(result, Some(&cluster))
         }
         Err(error) => conclude(Err(error), None),
     }
 }
 
-/// Tells the error, if there is one and no other process tells it; returns the exit status.
+/// Reports the error, if there is one and no other process reports it; returns the exit status.
 fn conclude(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     if !processes::is_told_elsewhere(&error, cluster) {
@@ -77,8 +77,8 @@ fn conclude(result: anyhow::Result<()>, cluster: Option<&Cluster>) -> ExitCode {
     if misuse { ExitCode::from(MISUSE) } else { ExitCode::FAILURE }
 }
 
-/// Logs go to stderr: warnings always, notes unless the command is quiet, more by `RUST_LOG`. Of several processes the
-/// first one speaks for all.
+/// Starts logging to stderr: warnings always, notes unless the command is quiet, more by `RUST_LOG`. Of several processes only the
+/// first one logs more than errors.
 fn start_log(arguments: &Arguments) {
     let default = match arguments.run.quiet {
         _ if processes::is_not_the_first() => "error",
@@ -90,7 +90,7 @@ fn start_log(arguments: &Arguments) {
     log.without_time().with_target(false).with_ansi(std::io::stderr().is_terminal()).init();
 }
 
-/// Prints an error and those of its causes that it does not spell out itself.
+/// Prints an error, and those of its causes that its message does not contain.
 #[expect(clippy::print_stderr, reason = "this is where errors are meant to go")]
 fn report_error(error: &anyhow::Error) {
     let mut message = error.to_string();

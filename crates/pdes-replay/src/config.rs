@@ -1,4 +1,4 @@
-//! The configuration of a run: a TOML file, with overrides from the command line.
+//! Configuration of a run: a TOML file with overrides from the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub use names::{NameKind, Origin, UnknownName};
 pub use platforms::{PlatformFileError, read_platform};
 pub use resolve::available_threads;
 
-/// A configuration that is being put together.
+/// A configuration under construction.
 ///
 /// A file comes first, overrides follow; [`Config::resolve`] checks the whole. Paths in a file are relative to the
 /// file, paths in overrides to the working directory.
@@ -29,7 +29,7 @@ pub struct Config {
     table: toml::Table,
 }
 
-/// Why a configuration cannot be used. All of these are misuse, not failures of a run.
+/// The reason why a configuration cannot be used. All of these are misuse, not failures of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -37,29 +37,29 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// There is a key or a choice that no configuration has.
+    /// A key or a choice is unknown.
     #[error("{origin}: {unknown}")]
     Unknown {
-        /// Where it stands.
+        /// Position of the name.
         origin: Origin,
-        /// What it is, and what may have been meant.
+        /// The name, and the name that was probably meant.
         unknown: Box<UnknownName>,
     },
-    /// The file is not TOML, or holds a value of the wrong type.
+    /// The file is not TOML, or contains a value of the wrong type.
     #[error("the configuration {}: {message}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with its line.
+        /// Error message, with the line.
         message: String,
     },
     /// An override is not `section.key=value`.
     #[error("found --set {0:?}, expected section.key=value, such as network.preset=lv08")]
     Override(String),
-    /// The configuration with its overrides holds a value of the wrong type.
+    /// The configuration with its overrides contains a value of the wrong type.
     #[error("the configuration with its overrides: {0}")]
     Merged(String),
     /// A value is missing, out of range, or not available.
@@ -69,7 +69,7 @@ pub enum ConfigError {
         section: &'static str,
         /// The key.
         key: &'static str,
-        /// What was found, what was expected, what to do.
+        /// The value found, the values expected, and the remedy.
         message: String,
     },
 }
@@ -78,7 +78,7 @@ impl Config {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// Where the file cannot be read, is not TOML, or has a key or a value that no configuration has.
+    /// Returns an error if the file cannot be read, is not TOML, or contains an unknown key or value.
     pub fn from_path(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
@@ -88,7 +88,7 @@ impl Config {
         };
         let mut table: toml::Table = toml::from_str(&text).map_err(file_error)?;
         names::check_file(path, &text, &table, &schema::CONFIG)?;
-        // Read once for the errors with lines; the overrides go into the table.
+        // Parse the text for errors with line numbers; the overrides are applied to the table.
         let _: Sections = toml::from_str(&text).map_err(file_error)?;
         anchor(&mut table, path.parent().unwrap_or(Path::new("")));
         Ok(Self { table })
@@ -97,7 +97,7 @@ impl Config {
     /// Applies an override `section.key=value`. A value that is not TOML is a string.
     ///
     /// # Errors
-    /// Where the text has another form, or a key or a choice that no configuration has.
+    /// Returns an error if the text has another form, or names an unknown key or choice.
     pub fn set(&mut self, assignment: &str) -> Result<(), ConfigError> {
         let bad = || ConfigError::Override(assignment.to_owned());
         let (name, value) = assignment.split_once('=').ok_or_else(bad)?;
@@ -119,14 +119,14 @@ impl Config {
         Ok(())
     }
 
-    /// Sets a path, as a flag of the command line does.
+    /// Sets a path, like a flag of the command line.
     pub fn set_path(&mut self, section: &str, key: &str, path: &Path) {
         self.insert(section, key, toml::Value::String(path.to_string_lossy().into_owned()));
     }
 
-    /// Sets a value, as a flag of the command line does.
+    /// Sets a value, like a flag of the command line.
     pub fn insert(&mut self, section: &str, key: &str, value: toml::Value) {
-        // A platform is either a file or inline: what comes later replaces what came before.
+        // A platform is either a file or inline: the later setting replaces the earlier one.
         if let ("platform", Some(other)) = (section, OTHER_PLATFORM.iter().find(|(this, _)| *this == key))
             && let Some(toml::Value::Table(platform)) = self.table.get_mut(section)
         {
@@ -139,7 +139,7 @@ impl Config {
         }
     }
 
-    /// Sets something in the place of a section.
+    /// Replaces a section.
     pub(crate) fn insert_section(&mut self, section: &str, value: toml::Value) {
         self.table.insert(section.to_owned(), value);
     }
@@ -149,25 +149,25 @@ impl Config {
         self.table.remove(section);
     }
 
-    /// Returns the text of all that can change the result.
+    /// Returns the text of all settings that can change the result.
     pub(crate) fn to_text(&self) -> String {
         let mut table = self.table.clone();
         NO_MATTER.iter().for_each(|section| drop(table.remove(*section)));
         table.to_string()
     }
 
-    /// Returns the files that decide the result.
+    /// Returns the paths of the input files, on which the result depends.
     pub(crate) fn inputs(&self) -> Vec<PathBuf> {
         let inputs = PATHS.iter().filter(|(section, _)| !NO_MATTER.contains(section));
         inputs.filter_map(|(section, key)| self.text(section, key)).map(PathBuf::from).collect()
     }
 
-    /// Returns a section as it stands, which nothing has checked yet.
+    /// Returns a section, unchecked.
     pub fn section(&self, name: &str) -> Option<&toml::Table> {
         self.table.get(name)?.as_table()
     }
 
-    /// Returns a string as it stands, which nothing has checked yet.
+    /// Returns a string value, unchecked.
     pub fn text(&self, section: &str, key: &str) -> Option<&str> {
         self.section(section)?.get(key)?.as_str()
     }
@@ -175,7 +175,7 @@ impl Config {
     /// Checks that there are no unknown keys or values of wrong types.
     ///
     /// # Errors
-    /// Where there are.
+    /// Returns an error if there are any.
     pub fn check_keys(&self) -> Result<(), ConfigError> {
         self.clone().sections().map(|_| ())
     }
@@ -183,7 +183,7 @@ impl Config {
     /// Returns the section for GOAL schedules.
     ///
     /// # Errors
-    /// Where a key is unknown, or a value of the wrong type.
+    /// Returns an error if a key is unknown, or a value has the wrong type.
     pub fn loggops(&self) -> Result<LogGopsSection, ConfigError> {
         self.read("loggops")
     }
@@ -191,7 +191,7 @@ impl Config {
     /// Returns the number of threads.
     ///
     /// # Errors
-    /// Where a key beside it is unknown, or a value of the wrong type or out of its range.
+    /// Returns an error if a key of the section is unknown, or a value has the wrong type or is out of range.
     pub fn threads(&self) -> Result<usize, ConfigError> {
         resolve::threads(&self.read("engine")?)
     }
@@ -202,7 +202,7 @@ impl Config {
     }
 
     fn sections(self) -> Result<Sections, ConfigError> {
-        // The schema takes as long to make as a small replay; without an error it has nothing to tell.
+        // Generating the schema takes as long as a small replay; it is only needed to explain an error.
         self.table.clone().try_into().map_err(|error: toml::de::Error| {
             match names::check(&self.table, &schema::CONFIG) {
                 Err(unknown) => ConfigError::Unknown { origin: Origin::Merged, unknown },
@@ -211,17 +211,17 @@ impl Config {
         })
     }
 
-    /// Checks the configuration and fills in what it leaves open.
+    /// Checks the configuration and fills in defaults.
     ///
     /// # Errors
-    /// Where a key is unknown, or a value is missing, out of range, or not available in this version.
+    /// Returns an error if a key is unknown, or a value is missing, out of range, or not available in this version.
     pub fn resolve(self) -> Result<Job, ConfigError> {
         let sections = self.sections()?;
         resolve::job(sections)
     }
 }
 
-/// Makes the paths of a configuration relative to the working directory that are relative to a directory.
+/// Resolves the relative paths of a configuration against `directory`.
 pub(crate) fn anchor(table: &mut toml::Table, directory: &Path) {
     for (section, key) in PATHS {
         if let Some(toml::Value::String(value)) =

@@ -1,4 +1,4 @@
-//! The machine whose links and cores are shared, and the arbiter that shares them out in the order of time.
+//! Machine whose links and cores are shared, and the shared resource that serves requests in time order.
 
 use mpi_model::{Machine, Notice, Passage, RankProcess, ReplayError, ReplayErrorKind, Token, Work};
 use netmodel::epoch::{EpochCounts, EpochError, EpochMachine};
@@ -11,25 +11,25 @@ use crate::Placement;
 use crate::job::{Epoch, Job};
 use crate::scene::RunError;
 
-/// A platform on which ranks are placed, with contention: all work is ordered from a [`Contention`].
+/// A platform with placed ranks and with contention: ranks submit all work to a [`Contention`].
 #[derive(Debug)]
 pub struct SharedMachine<'a> {
     platform: &'a Platform,
     placement: &'a Placement,
-    /// What a message costs alone.
+    /// Costs of a message without contention.
     alone: LogGps,
-    /// Whether each rank has its host for itself, where such ranks go on at once when they compute.
+    /// Flags of the ranks that have a host of their own, if such ranks compute ahead.
     lone_ranks: Option<Box<[bool]>>,
 }
 
-/// The hosts at the ends of a message's way.
+/// Source and destination host of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct HostPair {
     pub(crate) src: HostId,
     pub(crate) dst: HostId,
 }
 
-/// Work on a machine, and who waits for its end.
+/// Work on a machine, and the completion to deliver at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub(crate) work: Work<HostPair>,
@@ -37,13 +37,13 @@ pub struct Order {
 }
 
 impl<'a> SharedMachine<'a> {
-    /// Places ranks on a platform.
+    /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, parameters: &NetworkParameters) -> Self {
         Self { platform, placement, alone: LogGps::new(parameters), lone_ranks: None }
     }
 
-    /// Lets ranks that have a host for themselves go on at once when they compute. That is for epochs: without, what happens elsewhere
-    /// bears on a computation, by the precision of its end, and on who comes first.
+    /// Lets ranks with a host of their own advance past their computations at once. This is for runs with epochs only: in an exact run
+    /// events elsewhere affect the rounding of the end of a computation, and the order of ties.
     pub(crate) fn with_ranks_ahead(self, ranks: u32) -> Self {
         let host = |rank| self.placement.host(Rank::new(rank));
         let mut residents = vec![0_u32; self.platform.hosts().len()];
@@ -92,10 +92,10 @@ impl Machine for SharedMachine<'_> {
     }
 }
 
-/// An epoch that is chosen is at least such a part of the longest that there may be: hosts may be much closer within regions.
+/// Largest quotient of the longest possible epoch and the chosen one: within regions hosts may be much closer to each other.
 const LEAST_PART: u64 = 8;
 
-/// The epochs and the regions of a run.
+/// The regions of a run and the length of its epochs.
 #[derive(Clone, Debug)]
 pub struct EpochPlan {
     regions: Regions,
@@ -103,7 +103,7 @@ pub struct EpochPlan {
 }
 
 impl EpochPlan {
-    /// Cuts the platform as a job wants it; `None` where rates change at every event.
+    /// Cuts the platform into regions as `job` specifies; `None` if rates change at every event.
     pub(crate) fn new(job: &Job, platform: &Platform) -> Result<Option<Self>, RunError> {
         if job.epoch == Epoch::Exact {
             return Ok(None);
@@ -126,7 +126,7 @@ impl EpochPlan {
         }
     }
 
-    /// Makes the machine that runs so.
+    /// Creates the machine with these regions and epochs.
     pub(crate) fn machine<'p>(
         &self,
         platform: &'p Platform,
@@ -135,48 +135,48 @@ impl EpochPlan {
         EpochMachine::new(platform, parameters, self.regions.clone(), self.epoch)
     }
 
-    /// Says in which region each rank lives.
+    /// Returns the region of each rank.
     pub(crate) fn homes(&self, placement: &Placement, ranks: u32) -> Vec<RegionIndex> {
         let home = |rank| self.regions.of_host(placement.host(Rank::new(rank))).get();
         (0..ranks).map(home).collect()
     }
 
-    /// The length of an epoch.
+    /// Returns the length of an epoch.
     pub(crate) fn epoch(&self) -> SimDuration {
         self.epoch
     }
 
-    /// The number of regions.
+    /// Returns the number of regions.
     pub(crate) fn regions(&self) -> u32 {
         self.regions.count()
     }
 }
 
-/// Chooses the length of epochs, of which the longest is given: the shortest phase before data flow, so that what begins in an epoch was
-/// sent, and is known, before it. What is not known has rates that nobody corrects before the end of the epoch: where the phase between
-/// regions is three times that within them, a halo of messages of 4 to 8 KB is 7 % late (`docs/epochs.md`).
+/// Returns the length of epochs, at most `longest`: the shortest phase before data flow, so that a flow that begins in an epoch was
+/// sent, and is known, before that epoch. Unknown flows get rates that are not corrected before the end of the epoch: where the phase
+/// between regions is three times that within them, a halo exchange of 4 to 8 KB is 7 % late (`docs/epochs.md`).
 fn choose(longest: SimDuration, shortest_phase: Option<SimDuration>) -> SimDuration {
     let least = SimDuration::from_picos(longest.as_picos().div_ceil(LEAST_PART));
     shortest_phase.map_or(longest, |phase| phase.clamp(least, longest))
 }
 
-/// How the epochs of a run went.
+/// Epoch statistics of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct EpochSummary {
-    /// What the boundaries cost.
+    /// Costs of the epoch boundaries.
     pub counts: EpochCounts,
-    /// The most that a link carried beyond its capacity in ten epochs, as a part of its capacity.
+    /// Largest excess of a link over its capacity in ten epochs, as a fraction of its capacity.
     pub capacity_violation: f64,
 }
 
 impl EpochSummary {
-    /// Writes what a process knows alone: what its regions did.
+    /// Writes the statistics that only this process knows: those of its regions.
     pub(crate) fn write_part(&self, bytes: &mut Vec<u8>) {
         let EpochCounts { settlements, evaluations, .. } = self.counts;
         (settlements, evaluations, self.capacity_violation.to_bits()).write(bytes);
     }
 
-    /// Adds what another process has [written](EpochSummary::write_part); `None` where it is something else.
+    /// Adds the statistics that another process has [written](EpochSummary::write_part); `None` if the bytes are invalid.
     pub(crate) fn add_part(&mut self, mut bytes: &[u8]) -> Option<()> {
         let (settlements, evaluations, violation): (u64, u64, u64) = Wire::read(&mut bytes)?;
         self.counts.settlements += settlements;
@@ -186,7 +186,7 @@ impl EpochSummary {
     }
 }
 
-/// The network and the cores of a [`SharedMachine`] at work.
+/// The network and the cores of a [`SharedMachine`], with their state.
 #[derive(Debug)]
 pub struct Contention<'a> {
     network: Network<'a>,
@@ -194,7 +194,7 @@ pub struct Contention<'a> {
     done: Vec<Notice>,
 }
 
-/// When rates change: at every event, or between epochs.
+/// The network model: rates change at every event, or between epochs.
 #[derive(Debug)]
 enum Network<'a> {
     Exact(Box<FlowNetwork<'a, Notice>>),
@@ -202,10 +202,10 @@ enum Network<'a> {
 }
 
 impl<'a> Contention<'a> {
-    /// Makes the idle network of a machine.
+    /// Creates the idle network of a machine.
     ///
     /// # Errors
-    /// Where the epochs do not suit the regions.
+    /// Returns an error if the epochs do not suit the regions.
     pub fn new(
         machine: &SharedMachine<'a>,
         parameters: &NetworkParameters,
@@ -221,7 +221,7 @@ impl<'a> Contention<'a> {
         Ok(Self { network, placement, done: Vec::new() })
     }
 
-    /// Records what the links carry.
+    /// Records the loads of the links.
     pub fn with_link_loads(self) -> Self {
         let network = match self.network {
             Network::Exact(network) => Network::Exact(Box::new(network.with_link_loads())),
@@ -230,8 +230,8 @@ impl<'a> Contention<'a> {
         Self { network, ..self }
     }
 
-    /// Returns what the links have carried up to the end of a run; nothing unless that was
-    /// [asked for](Contention::with_link_loads).
+    /// Returns the loads of the links up to the end of a run; `None` unless they are
+    /// [recorded](Contention::with_link_loads).
     pub fn link_loads(&mut self, end: SimTime) -> Option<LinkLoads> {
         match &mut self.network {
             Network::Exact(network) => network.link_loads(end),
@@ -239,7 +239,7 @@ impl<'a> Contention<'a> {
         }
     }
 
-    /// Returns how the epochs went, if there are any.
+    /// Returns the epoch statistics, if there are epochs.
     pub fn epochs(&self) -> Option<EpochSummary> {
         match &self.network {
             Network::Exact(_) => None,
@@ -251,7 +251,7 @@ impl<'a> Contention<'a> {
     }
 }
 
-/// Calls what both networks have.
+/// Calls a method that both networks have.
 macro_rules! either {
     ($network:expr, $name:ident => $call:expr) => {
         match $network {
@@ -268,7 +268,7 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
         match work {
             Work::Transfer { path: HostPair { src, dst }, bytes } => {
                 let sent = either!(&mut self.network, network => network.send(at, src, dst, bytes, notice));
-                sent.expect("a rank looks for the way before it sends");
+                sent.expect("a rank resolves its route before it sends");
             }
             Work::Compute { rank, flops } => {
                 let host = self.placement.host(rank);
@@ -304,7 +304,7 @@ impl<'t, 'a> Arbiter<RankProcess<'t, SharedMachine<'a>>> for Contention<'a> {
     }
 }
 
-/// The failure of whatever would end after the end of time.
+/// Returns the error for work that would end after the last representable time.
 pub(crate) fn out_of_time(
     unfinished: impl Iterator<Item = Notice>,
 ) -> (Rank, Fault<Box<ReplayError<RouteError>>>) {

@@ -1,4 +1,4 @@
-//! A deadlock of the program that was replayed: who waits for whom.
+//! Deadlocks of the replayed program: the cycle of ranks that wait for each other.
 
 use std::fmt;
 
@@ -6,47 +6,47 @@ use mpi_model::{Awaited, Waiting};
 use pdes_core::Rank;
 use trace_mmap::{Action, Location, RankTrace, Trace};
 
-/// The most ranks of a chain that are looked up in the trace and listed.
+/// Largest number of ranks of a chain that are located in the trace and listed.
 const LISTED: usize = 16;
 
-/// Ranks that wait for each other for ever, or for a rank that has finished.
+/// A set of ranks that wait for each other forever, or for a rank that has finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// The first 16 ranks round the cycle, or of the chain, each waiting for the next.
+    /// The first 16 ranks of the cycle or chain, each waiting for the next.
     pub chain: Vec<Link>,
-    /// How many more ranks the cycle or the chain has.
+    /// Number of further ranks in the cycle or chain.
     pub omitted: usize,
-    /// Where the chain ends.
+    /// Reason why the last rank of the chain waits.
     pub end: ChainEnd,
-    /// How many ranks had not finished.
+    /// Number of ranks that have not finished.
     pub waiting: usize,
 }
 
-/// For whom the last rank of a chain waits.
+/// The rank for which the last rank of a chain waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
-    /// For the first one.
+    /// The first rank of the chain.
     Cycle,
-    /// For a rank that has finished.
+    /// A rank that has finished.
     Finished(Rank),
-    /// For a message from any rank, and none is sent any more.
+    /// Any rank (`MPI_ANY_SOURCE`): no more messages are sent.
     Anybody,
 }
 
-/// A rank that waits.
+/// A waiting rank in a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The rank.
     pub rank: Rank,
-    /// What it waits for.
+    /// The event that it waits for.
     pub waiting: Waiting,
-    /// The action in which it waits, where that stands in the trace, and where in the program, if the trace says so.
+    /// Position at which it waits: action, position in the trace, and call site in the program if the trace has it.
     pub place: String,
 }
 
 impl Deadlock {
-    /// Finds the cycle of waiting ranks that the lowest rank leads to, or where there is none, the chain from the
-    /// lowest rank to one that waits for a finished rank.
+    /// Finds the cycle of waiting ranks that is reachable from the lowest rank. If there is none, finds the first other cycle, or the
+    /// chain from the lowest rank to one that waits for a finished rank.
     pub(crate) fn find(trace: &Trace, stalled: &[Rank], waiting: impl Fn(Rank) -> Option<Waiting>) -> Self {
         let mut is_stalled = vec![false; trace.ranks() as usize];
         stalled.iter().for_each(|rank| is_stalled[rank.index()] = true);
@@ -71,7 +71,8 @@ impl Deadlock {
     }
 }
 
-/// Follows who waits for whom from one rank until the way ends, bites its own tail, or meets an earlier way.
+/// Follows the wait-for edges from `start` to the end of the chain, to a cycle, or to a rank seen before. Returns the chain or the
+/// cycle, and whether it is a cycle.
 fn follow(
     start: Rank,
     waiting: impl Fn(Rank) -> Option<Waiting>,
@@ -93,7 +94,7 @@ fn follow(
 }
 
 fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
-    // The tables of a rank of another process were right when that one held it.
+    // The tables of a rank of another process were valid when that process loaded it.
     let actions = trace.outline(rank).map_or(u64::MAX, |(actions, _)| actions);
     let ended = waiting.action >= actions;
     let index = waiting.action.min(actions.saturating_sub(1));
@@ -109,7 +110,7 @@ fn place(trace: &Trace, rank: Rank, waiting: Waiting) -> String {
     format!("in action {index}{operation}{location}{site}")
 }
 
-/// Finds the call site of an action: the last one that the trace names up to there.
+/// Finds the call site of an action: the last one in the trace before it.
 fn call_site(trace: &RankTrace, index: u64) -> Option<&str> {
     let actions = trace.cursor().take(usize::try_from(index).ok()?);
     let sites = actions.filter_map(|action| match action {

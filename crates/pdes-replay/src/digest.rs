@@ -5,7 +5,7 @@ use std::fmt;
 use mpi_model::{ActionKind, Statistics};
 use pdes_core::SimTime;
 
-/// What is hashed, and how: a change of either changes this number.
+/// Name of the hash scheme; any change of the hashed data or of their order changes the number.
 const SCHEME: &[u8] = b"pdes-replay digest 2";
 
 /// A hash over the results of all ranks: equal digests mean equal results.

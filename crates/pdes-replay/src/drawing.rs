@@ -1,4 +1,4 @@
-//! Drawings: charts as SVG, and the same as PNG. All text keeps its size whatever the width of a drawing is.
+//! Drawing of charts as SVG and PNG. Text has the same size at any width of a drawing.
 
 mod bars;
 mod colour;
@@ -35,22 +35,22 @@ pub(crate) use net::{Edge, Net, Node};
 pub(crate) use quantity::{TimeUnit, bytes, count, percent, plain, rate, seconds, signed_percent};
 pub(crate) use strips::Strips;
 
-/// The width of drawings on a screen \[px\].
+/// Width of drawings on a wide screen \[px\].
 pub(crate) const WIDE: u32 = 920;
-/// Their width on a telephone.
+/// Width of drawings on a narrow screen \[px\].
 pub(crate) const NARROW: u32 = 350;
-/// The size of most text, of which letters are 12 px high where a browser writes them (plotters divides by 1.24).
+/// Size of most text; letters are 12 px high in a browser (plotters divides by 1.24).
 const TEXT: u32 = 15;
-/// About what a letter of this size is wide \[px\].
+/// Approximate width of a letter of this size \[px\].
 const LETTER: f64 = 7.2;
-/// Pixels of a PNG for each of a drawing.
+/// Number of PNG pixels per pixel of a drawing, in each direction.
 const DENSITY: f32 = 2.0;
 
-/// What plotters says where it cannot draw.
+/// The result of drawing with plotters.
 pub(crate) type DrawingResult = Result<(), Box<dyn std::error::Error>>;
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A drawing that cannot be made.
+/// The reason why a drawing cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error("a drawing of {width} x {height} px: {message}")]
 pub struct DrawingError {
@@ -59,7 +59,7 @@ pub struct DrawingError {
     message: String,
 }
 
-/// A drawing, on nothing: whoever shows it chooses the paper.
+/// A drawing with a transparent background: the page determines the background.
 #[derive(Clone, Debug)]
 pub(crate) struct Svg {
     width: u32,
@@ -67,22 +67,22 @@ pub(crate) struct Svg {
     text: String,
 }
 
-/// An image on a drawing: its left and upper edge, width and height \[px\].
+/// An image on a drawing, with its upper left corner and its size \[px\].
 pub(crate) struct Placed {
     pub(crate) image: Image,
     pub(crate) corner: (i32, i32),
     pub(crate) size: (u32, u32),
-    /// Attributes that tell scripts what it shows.
+    /// Attributes that describe the image to scripts.
     pub(crate) data: String,
 }
 
-/// A drawing of any width.
+/// A figure that can be drawn at any width.
 pub(crate) struct Figure {
-    /// What its file is called.
+    /// File name of the figure, without extension.
     pub(crate) name: Cow<'static, str>,
-    /// What it shows.
+    /// Title.
     pub(crate) title: String,
-    /// Draws it this wide \[px\].
+    /// Draws the figure at a width \[px\].
     pub(crate) draw: Drawer,
 }
 
@@ -100,7 +100,7 @@ impl Figure {
 
 type Mesh<'a, 'b, 's> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'s>>;
 
-/// Gives the axes of a chart the lines and the letters that all charts have.
+/// Sets the line and text styles that all charts share.
 fn styled<'m, 'a, 'b, 's>(mesh: &'m mut Mesh<'a, 'b, 's>) -> &'m mut Mesh<'a, 'b, 's> {
     mesh.light_line_style(TRANSPARENT)
         .bold_line_style(GRID)
@@ -109,7 +109,7 @@ fn styled<'m, 'a, 'b, 's>(mesh: &'m mut Mesh<'a, 'b, 's>) -> &'m mut Mesh<'a, 'b
         .axis_desc_style(("sans-serif", TEXT).into_font().color(&INK))
 }
 
-/// Draws on an area of this size; images lie on top.
+/// Draws on an area of this size; images are placed on top.
 pub(crate) fn drawn(
     (width, height): (u32, u32),
     draw: impl FnOnce(&Area<'_>, &mut Vec<Placed>) -> DrawingResult,
@@ -128,7 +128,7 @@ pub(crate) fn drawn(
     Ok(Svg { width, height, text })
 }
 
-/// Leaves out rectangles that are narrower or lower than half a pixel, and the end of the drawing.
+/// Removes rectangles with a width or height that rounds to zero, and the end tag.
 fn without_empty(text: &str) -> String {
     let is_empty = |line: &str| line.contains(" width=\"0\"") || line.contains(" height=\"0\"");
     let lines =
@@ -154,15 +154,14 @@ impl Svg {
         &self.text
     }
 
-    /// Returns the text of a file of its own, on white paper.
+    /// Returns the text of an SVG file, with a white background.
     pub(crate) fn file(&self) -> String {
         let head = self.text.find('>').map_or(0, |end| end + 1);
         let (head, body) = self.text.split_at(head);
         format!("{head}\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>{body}\n")
     }
 
-    /// Returns the bytes of a PNG, with twice as many pixels in each direction. The font is DejaVu Sans, which the program
-    /// brings with it.
+    /// Returns a PNG with twice as many pixels in each direction. The font is DejaVu Sans, which is part of the program.
     pub(crate) fn png(&self) -> Result<Vec<u8>, DrawingError> {
         let failed = |message: String| DrawingError { width: self.width, height: self.height, message };
         let mut fonts = Database::new();
@@ -179,7 +178,7 @@ impl Svg {
     }
 }
 
-/// About what a text is wide \[px\].
+/// Returns the approximate width of a text \[px\].
 fn text_width(text: &str) -> u32 {
     (text.chars().count() as f64 * LETTER) as u32
 }

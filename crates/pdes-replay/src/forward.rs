@@ -1,8 +1,8 @@
-//! Fast-forward: iterations that only move everything on in time are counted and not replayed.
+//! Fast-forward: counts iterations that only shift all ranks in time instead of replaying them.
 //!
-//! The replay runs in legs. A leg ends where every rank has halted at the head of an iteration, has ended, or waits for
-//! one that has halted. Where all ranks are what they were some iterations before, but for one shift in time, the next
-//! iterations do the same once more (`mpi_model::Snapshot` says why).
+//! The replay runs in segments. A segment ends when every rank has stopped at the boundary of an iteration, has ended, or waits
+//! for a rank that has stopped. If all ranks have the states of some iterations before, except for one common shift in time, the
+//! next iterations repeat them (see `mpi_model::Snapshot`).
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -11,41 +11,41 @@ use mpi_model::{Machine, RankProcess, Snapshot, Stretch};
 use pdes_core::{Ending, Engine, Progress, Run};
 use serde::Serialize;
 
-/// The longest period that is looked for.
+/// Longest period that is detected \[segments\].
 const MAX_PERIOD: usize = 8;
-/// Legs without a find after which they become twice as long, so that loops that never repeat take little longer.
+/// Number of segments without a match after which segments become twice as long, so that loops that never repeat take little longer.
 const PATIENCE: u32 = 8;
-/// Snapshots kept of all ranks together: some 400 MB.
+/// Largest number of snapshots kept, of all ranks together: some 400 MB.
 const MAX_SNAPSHOTS: usize = 1 << 20;
 
-/// What was not replayed, because it was known.
+/// Iterations that were counted instead of replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FastForward {
-    /// Iterations passed over: of each rank, or of the rank that passed over most.
+    /// Iterations skipped by each rank; if ranks differ, by the rank that skipped most.
     pub skipped_iterations: u64,
-    /// Actions in them, of all ranks.
+    /// Actions skipped, of all ranks.
     pub skipped_actions: u64,
-    /// After how many iterations all ranks were what they had been before; of several periods the longest.
+    /// Iterations after which the states of all ranks repeat; of several periods the longest.
     pub period: u64,
-    /// How often all ranks stood at the heads of iterations and were compared.
+    /// Number of iteration boundaries at which all ranks stopped and were compared.
     pub heads: u64,
 }
 
-/// How the iterations so far go on.
+/// A repetition that was found.
 struct Recurrence {
-    /// The place in the history of the head before them.
+    /// Index of its first boundary in the history.
     since: usize,
-    /// How often they are to happen again.
+    /// Number of times it is to be repeated.
     again: u64,
-    /// The most of one rank.
+    /// Iterations of the rank that has most.
     iterations: u64,
 }
 
-/// The last heads at which all ranks stood.
+/// The last iteration boundaries at which all ranks stopped.
 struct History {
     heads: VecDeque<Vec<Snapshot>>,
     most: usize,
-    /// Iterations of a leg, and legs of this length without a find.
+    /// Iterations per segment, and the number of segments of this length without a match.
     stride: u64,
     vain: u32,
     found: FastForward,
@@ -57,7 +57,7 @@ impl History {
         Self { heads: VecDeque::new(), most, stride: 1, vain: 0, found: FastForward::default() }
     }
 
-    /// Looks at ranks that have halted, passes over what will happen again, and says how far the next leg is to go.
+    /// Compares ranks that have stopped, skips the iterations that repeat, and sets the length of the next segment.
     fn look<M: Machine<Order = Infallible>>(&mut self, processes: &mut [RankProcess<'_, M>]) {
         self.vain += 1;
         self.compare(processes);
@@ -67,7 +67,7 @@ impl History {
         processes.iter_mut().for_each(|process| process.pass_heads(self.stride - 1));
     }
 
-    /// Begins anew, where all ranks have gone on to something else.
+    /// Starts again, because all ranks have reached another loop.
     fn forget(&mut self) {
         self.heads.clear();
         (self.stride, self.vain) = (1, 0);
@@ -99,13 +99,14 @@ impl History {
         self.heads.push_back(now);
     }
 
-    /// Finds the last head since which all ranks have been moved on in time and by nothing else.
+    /// Finds the latest boundary since which all ranks have been shifted in time and have changed in nothing else.
     fn recurrence(&self, now: &[Snapshot]) -> Option<Recurrence> {
         (0..self.heads.len()).rev().find_map(|since| {
             let before = &self.heads[since];
             let (mut shift, mut again, mut iterations) = (None, u64::MAX, 0);
             for (now, before) in now.iter().zip(before) {
                 let Stretch::Iterations { count, again: more, time } = now.since(before)? else { continue };
+                // One shift for all ranks: different shifts would change the order in which messages arrive.
                 if *shift.get_or_insert(time) != time {
                     return None;
                 }
@@ -118,8 +119,8 @@ impl History {
     }
 }
 
-/// Runs processes that halt to their end; `None` where one of them fails, which has to be found without halts: only there is
-/// the first failure known.
+/// Runs processes that stop at iteration boundaries to their end. Returns `None` if one of them fails: the first failure in time
+/// order is only known in a run without such stops.
 pub(crate) fn run<'t, M: Machine<Order = Infallible>>(
     engine: &Engine,
     mut processes: Vec<RankProcess<'t, M>>,

@@ -1,4 +1,4 @@
-//! What a run is asked to do, checked and complete.
+//! The specification of a run: a configuration that is checked and complete.
 
 use std::path::PathBuf;
 
@@ -10,65 +10,65 @@ use crate::checkpoint::Checkpoints;
 use crate::partition::PartitionSource;
 use crate::timeline::TimelinePlan;
 
-/// A run, with every choice made.
+/// A run with every option resolved.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The trace.
+    /// Path of the trace.
     pub trace: PathBuf,
-    /// Ranks of the run; by default those of the trace.
+    /// Number of ranks of the run; by default that of the trace.
     pub ranks: Option<u32>,
-    /// Actions kept in memory \[B\]; further ones go to a temporary file. By default what `trace-mmap` does.
+    /// Size of actions kept in memory \[B\]; further ones go to a temporary file. The default is that of `trace-mmap`.
     pub memory_budget: Option<u64>,
     /// The platform.
     pub platform: PlatformSource,
-    /// The file that says which rank runs on which host; by default rank `i` on host `i`, cyclically.
+    /// Path of the hosts file, which assigns ranks to hosts; by default rank `i` runs on host `i`, cyclically.
     pub hosts: Option<PathBuf>,
-    /// Whose rule the routes of fat trees and dragonflies follow.
+    /// Routing rule of fat trees and dragonflies.
     pub routing: RoutingRule,
     /// The network model.
     pub model: Model,
-    /// The preset from which the network's parameters come.
+    /// Preset of the network's parameters.
     pub preset: Preset,
-    /// The network's parameters.
+    /// Parameters of the network.
     pub network: NetworkParameters,
-    /// When rates change.
+    /// Times at which rates change.
     pub epoch: Epoch,
-    /// How the platform is cut for epochs.
+    /// Partition of the platform into regions, for epochs.
     pub regions: RegionSource,
-    /// The MPI library's parameters.
+    /// Parameters of the MPI library.
     pub mpi: Parameters,
-    /// Threads of the replay.
+    /// Number of threads of the replay.
     pub threads: usize,
-    /// Threads that read the trace.
+    /// Number of threads that read the trace.
     pub reading_threads: usize,
-    /// Which worker runs which rank.
+    /// Assignment of ranks to workers.
     pub partition: PartitionSource,
-    /// The [profile](crate::RegionProfile) of an earlier replay that says what regions cost, by which they are put on processes; none
-    /// where ranks' actions say it.
+    /// Path of the [profile](crate::RegionProfile) of an earlier replay, whose region costs balance the processes; if there is none,
+    /// the number of actions does.
     pub region_costs: Option<PathBuf>,
-    /// The bound on run-ahead.
+    /// Bound on run-ahead.
     pub run_ahead: RunAhead,
-    /// Whether iterations that only move everything on in time are passed over.
+    /// Fast-forwarding: iterations that only shift all ranks in time are counted, not replayed.
     pub fast_forward: bool,
-    /// Whether ranks find out where their time goes, and for whom they wait; by default where they are not many.
+    /// Analysis of wait states: time per cause and per peer; by default on unless there are many ranks.
     pub waits: Option<bool>,
-    /// Whether messages and waits are counted by their size and length.
+    /// Histograms of messages by size and of waits by length.
     pub histograms: bool,
-    /// Whether ranks follow what leads to their clocks, to find the critical path of the run.
+    /// Critical-path analysis: ranks record the causes of their clocks.
     pub critical_path: bool,
-    /// Whether it is recorded what links carry, where messages share them; by default where they are not many.
+    /// Recording of link loads, if messages share links; by default on unless there are many links.
     pub links: Option<bool>,
-    /// When checkpoints are written, if they are.
+    /// Checkpoints, if any are written.
     pub checkpoints: Option<Checkpoints>,
-    /// The timeline that is written, if one is.
+    /// Timeline, if one is written.
     pub timeline: Option<TimelinePlan>,
-    /// Where the report goes.
+    /// Path of the report.
     pub report: Option<PathBuf>,
-    /// Where the profile of the parallelism goes.
+    /// Path of the profile of the parallelism.
     pub profile: Option<PathBuf>,
 }
 
-/// Where a platform comes from.
+/// Source of a platform.
 #[derive(Clone, Debug)]
 pub enum PlatformSource {
     /// A file, SimGrid XML or TOML.
@@ -77,44 +77,44 @@ pub enum PlatformSource {
     Inline(Box<PlatformDescription>),
 }
 
-/// How messages share the network.
+/// Network model: how messages share the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// Not at all: every message is alone on its route.
+    /// No contention: every message has its route to itself.
     LogGps,
-    /// Messages share links and computations share cores, solved anew at every change.
+    /// Messages share links and computations share cores; rates are solved again at every change.
     Flow,
 }
 
-/// When the rates of messages that share the network change.
+/// Times at which the rates of messages that share the network change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Epoch {
     /// Whenever a message begins or ends.
     #[default]
     Exact,
-    /// At multiples of the longest time that the regions allow; with one region, as [`Epoch::Exact`].
+    /// At multiples of the longest epoch that the regions allow; with one region, as [`Epoch::Exact`].
     Auto,
-    /// At multiples of a time, which is not zero.
+    /// At multiples of this time, which is not zero.
     Fixed(SimDuration),
 }
 
-/// How a platform is cut into regions.
+/// Partition of a platform into regions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RegionSource {
-    /// As its shape suggests.
+    /// Along the structure of the topology.
     #[default]
     Natural,
-    /// Into about so many.
+    /// Into about this number of regions.
     About(u32),
-    /// As a file lists.
+    /// As listed in a file.
     File(PathBuf),
 }
 
 impl RegionSource {
-    /// Cuts a platform.
+    /// Partitions a platform into regions.
     ///
     /// # Errors
-    /// Where the file cannot be read or does not list the hosts.
+    /// Returns an error if the file cannot be read or does not list the hosts.
     pub fn cut(&self, platform: &Platform) -> Result<Regions, RegionError> {
         match self {
             Self::Natural => Ok(Regions::natural(platform)),

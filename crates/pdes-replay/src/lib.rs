@@ -1,13 +1,15 @@
 //! pdes-replay: how long would this MPI program run on that machine, and where would it wait?
 //!
-//! The program is a trace of what each rank does (`trace-mmap`), the machine a platform with a network model
-//! (`netmodel`); `mpi-model` turns the actions into messages, and the engine of `pdes-core` runs the ranks on any
-//! number of threads with the same answer. This crate ties them together: [`Config`] says what to replay,
-//! [`Scene`] is what that loads, [`Scene::replay`] runs it, and [`Report`] is what comes out.
+//! The input is a trace of the actions of each rank (`trace-mmap`) and a platform with a network model (`netmodel`).
+//! `mpi-model` turns the actions into messages, and the engine of `pdes-core` runs the ranks as logical processes, with
+//! the same result on any number of threads. This crate ties them together and contains the command line.
+//!
+//! The entry point is a [`Config`]: [`Config::resolve`] checks it and returns a [`Job`], [`Simulation::load`] loads the
+//! job, [`Simulation::replay`] runs it and returns an [`Outcome`], and a [`Report`] presents the outcome.
 //!
 //! ```
 //! use pdes_core::Progress;
-//! use pdes_replay::{Config, Scene};
+//! use pdes_replay::{Config, Simulation};
 //!
 //! let directory = tempfile::tempdir()?;
 //! let trace = directory.path().join("trace.txt");
@@ -19,8 +21,8 @@
 //! config.set("network.preset='raw'")?;
 //! let job = config.resolve()?;
 //!
-//! let scene = Scene::load(&job)?;
-//! let outcome = scene.replay(&Progress::new(job.threads))?;
+//! let simulation = Simulation::load(&job)?;
+//! let outcome = simulation.replay(&Progress::new(job.threads))?;
 //! // 1 ms of computation, two links of 1 us each, and 984 + 16 bytes at 1 ns each.
 //! assert_eq!(outcome.simulated_time().to_string(), "0.001003000000");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,4 +1,4 @@
-//! The machine that the MPI model sees: a platform, a network model, and the ranks' places.
+//! The machine without contention that the MPI model uses: a platform, a network model, and the placement of ranks.
 
 use std::convert::Infallible;
 
@@ -8,7 +8,7 @@ use pdes_core::{Bytes, Rank, SimDuration};
 
 use crate::Placement;
 
-/// A platform on which ranks are placed, without contention.
+/// A platform with placed ranks, without contention.
 #[derive(Debug)]
 pub struct PlacedMachine<'a> {
     platform: &'a Platform,
@@ -17,7 +17,7 @@ pub struct PlacedMachine<'a> {
 }
 
 impl<'a> PlacedMachine<'a> {
-    /// Places ranks on a platform.
+    /// Creates the machine of ranks placed on a platform.
     pub fn new(platform: &'a Platform, placement: &'a Placement, model: LogGps) -> Self {
         Self { platform, placement, model }
     }

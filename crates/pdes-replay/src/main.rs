@@ -5,8 +5,8 @@ mod cli;
 
 use std::process::ExitCode;
 
-/// Asks for large pages: the state of many ranks is read in no order, and small pages make each read look for its page, too. Where
-/// there are few ranks, it gets small ones (`cli/pages.rs`).
+/// Allocates large pages: the states of many ranks are read in random order, and each access to a small page would miss the TLB, too.
+/// Replays of few ranks switch to small pages (`cli/pages.rs`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

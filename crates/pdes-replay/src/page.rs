@@ -1,4 +1,4 @@
-//! Pages of HTML that need nothing else: no network, no other file.
+//! Self-contained HTML pages, which need no network and no other file.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -6,32 +6,32 @@ use crate::drawing::{DrawingError, Figure, NARROW, WIDE};
 
 const STYLE: &str = include_str!("page/style.css");
 
-/// A part of a page.
+/// A section of a page.
 pub(crate) struct Section {
-    /// What addresses call it.
+    /// Identifier, used in links.
     pub(crate) id: &'static str,
-    /// Its heading.
+    /// Heading.
     pub(crate) title: String,
-    /// What stands before its figures.
+    /// Content before the figures.
     pub(crate) lead: Markup,
-    /// Its figures.
+    /// Figures.
     pub(crate) figures: Vec<Figure>,
-    /// What stands behind them.
+    /// Content after the figures.
     pub(crate) rest: Markup,
 }
 
-/// A page.
+/// An HTML page.
 pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
-    /// What stands below the title.
+    /// Content below the title.
     pub(crate) lead: Markup,
     pub(crate) sections: &'a [Section],
-    /// What the page runs where it is shown.
+    /// Scripts that the page runs.
     pub(crate) scripts: &'a [&'a str],
 }
 
 impl Section {
-    /// Makes a section without anything in it.
+    /// Creates an empty section.
     pub(crate) fn new(id: &'static str, title: impl Into<String>) -> Self {
         Self { id, title: title.into(), lead: html! {}, figures: Vec::new(), rest: html! {} }
     }
@@ -49,7 +49,7 @@ impl Section {
     }
 }
 
-/// A figure twice: as a screen shows it, and as a telephone does.
+/// Renders a figure twice: for wide and for narrow screens.
 fn figure(figure: &Figure) -> Result<Markup, DrawingError> {
     let [wide, narrow] = [WIDE, NARROW].map(|width| (figure.draw)(width));
     let (wide, narrow) = (wide?, narrow?);
@@ -66,7 +66,7 @@ impl Page<'_> {
     /// Returns the text of the page.
     ///
     /// # Errors
-    /// Where a figure cannot be drawn.
+    /// Returns an error if a figure cannot be drawn.
     pub(crate) fn text(&self) -> Result<String, DrawingError> {
         let sections = self.sections.iter().map(Section::markup).collect::<Result<Vec<_>, _>>()?;
         let page = html! {
@@ -94,7 +94,7 @@ impl Page<'_> {
     }
 }
 
-/// A table: what the columns are, the first `names` of them of names and the others of numbers, and its rows.
+/// Renders a table. The first `names` columns contain names, the others numbers.
 pub(crate) fn table(head: &[&str], names: usize, rows: &[Vec<String>]) -> Markup {
     html! {
         div.scroll {

@@ -1,4 +1,4 @@
-//! Which rank runs on which worker: chosen by the user, or so that few messages pass between workers.
+//! Partitions of ranks among workers: chosen by the user, or such that few messages pass between workers.
 
 mod bisection;
 mod graph;
@@ -11,7 +11,7 @@ use trace_mmap::{ArchiveError, Pair, Trace};
 
 use graph::Graph;
 
-/// Where a partition comes from.
+/// Source of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PartitionSource {
     /// Contiguous blocks of ranks.
@@ -19,11 +19,11 @@ pub enum PartitionSource {
     Blocks,
     /// Chosen so that few messages pass between workers.
     Auto,
-    /// A file with a line for each rank: the number of its worker.
+    /// A file with one line per rank: the number of its worker.
     File(PathBuf),
 }
 
-/// Why ranks cannot be put on workers.
+/// The reason why ranks cannot be assigned to workers.
 #[derive(Debug, thiserror::Error)]
 pub enum PartitionError {
     /// The file cannot be read.
@@ -31,7 +31,7 @@ pub enum PartitionError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A line does not name a worker.
@@ -43,43 +43,43 @@ pub enum PartitionError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// Content of the line.
         found: String,
-        /// The last worker.
+        /// Number of the last worker.
         last: usize,
     },
-    /// There are not as many lines as ranks.
+    /// The number of lines is not the number of ranks.
     #[error("{}: found {found} lines, expected one for each of {ranks} ranks", path.display())]
     Lines {
         /// The file.
         path: PathBuf,
-        /// Lines of the file.
+        /// Number of lines of the file.
         found: usize,
-        /// Ranks of the trace.
+        /// Number of ranks of the trace.
         ranks: u32,
     },
-    /// The messages of the trace cannot be added up.
+    /// The messages of the trace cannot be counted.
     #[error("the messages of the trace: {0}")]
     Messages(#[from] ArchiveError),
 }
 
-/// A partition, and what it cuts.
+/// A partition and its cut.
 #[derive(Clone, Debug)]
 pub struct Division {
     /// The partition.
     pub partition: Partition,
-    /// What it cuts, where it is not blocks.
+    /// Messages that cross it, unless it is the partition into blocks.
     pub cuts: Option<Cuts>,
 }
 
-/// Point-to-point messages that pass between workers, and those that would if ranks lay on workers in blocks.
+/// Point-to-point messages that cross the partition, and those that would cross a partition into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cuts {
-    /// Messages.
+    /// Number of messages that cross the partition.
     pub messages: u64,
     /// Their payload \[B\].
     pub bytes: u64,
-    /// Messages with blocks.
+    /// Number of messages that would cross a partition into blocks.
     pub blocks_messages: u64,
     /// Their payload \[B\].
     pub blocks_bytes: u64,
@@ -95,10 +95,10 @@ impl PartitionSource {
         }
     }
 
-    /// Puts the ranks of a trace on workers.
+    /// Assigns the ranks of a trace to workers.
     ///
     /// # Errors
-    /// Where a file cannot be read, or does not name a worker for each rank.
+    /// Returns an error if the file cannot be read, or does not name a worker for each rank.
     pub fn divide(&self, trace: &Trace, workers: usize) -> Result<Division, PartitionError> {
         let blocks = Partition::blocks(trace.ranks(), workers);
         let owners = match self {
@@ -113,6 +113,7 @@ impl PartitionSource {
             None => Partition::new(&choose(trace, &pairs, workers)?, workers),
         };
         let (mut messages, mut bytes) = cut(&partition, &pairs);
+        // Never worse than blocks, which need no permutation of ranks.
         if *self == Self::Auto && messages >= blocks_messages {
             (partition, messages, bytes) = (blocks, blocks_messages, blocks_bytes);
         }
@@ -139,7 +140,7 @@ fn read(path: &Path, ranks: u32, workers: usize) -> Result<Vec<u32>, PartitionEr
     Ok(owners)
 }
 
-/// Adds up messages, and their bytes, between workers.
+/// Counts the messages between workers, and their bytes.
 fn cut(partition: &Partition, pairs: &[Pair]) -> (u64, u64) {
     let cut = pairs.iter().filter(|pair| partition.worker(pair.from) != partition.worker(pair.to));
     cut.fold((0, 0), |(messages, bytes): (u64, u64), pair| {
@@ -147,13 +148,12 @@ fn cut(partition: &Partition, pairs: &[Pair]) -> (u64, u64) {
     })
 }
 
-/// Cuts the graph of messages in two, and each part again, until there is a part for each worker. Parts are of equal
-/// numbers of actions, or nearly. Workers whose numbers are near each other, such as those of a process, get parts of
-/// the same larger part.
+/// Assigns ranks to workers by recursive bisection of the graph of messages, with about equal numbers of actions per worker.
+/// Workers with adjacent numbers, such as those of one process, get parts of the same larger part.
 ///
 /// Each level costs a few times O(M log M) for M pairs of ranks.
 fn choose(trace: &Trace, pairs: &[Pair], workers: usize) -> Result<Vec<u32>, ArchiveError> {
-    // A rank without actions has a load too, so that all workers get some.
+    // One more, so that ranks without actions have a load, too, and are spread over the workers.
     let load = |rank| trace.outline(Rank::new(rank)).map(|(actions, _)| (actions + 1).min(MOST));
     let loads = (0..trace.ranks()).map(load).collect::<Result<_, _>>()?;
     let edges: Vec<(u32, u32, u64)> =
@@ -164,10 +164,10 @@ fn choose(trace: &Trace, pairs: &[Pair], workers: usize) -> Result<Vec<u32>, Arc
     Ok(owners)
 }
 
-/// No sum of a million of these exceeds 62 bits.
+/// Upper bound of loads and weights: the sum of a million of them stays below 2^62.
 const MOST: u64 = 1 << 42;
 
-/// Puts the vertices, which are those of this part of the graph, on workers from `first`.
+/// Assigns the vertices of this part of the graph to `workers` workers from `first`.
 fn split(part: &Graph, vertices: &[u32], first: u32, workers: usize, owners: &mut [u32]) {
     if workers == 1 {
         vertices.iter().for_each(|&vertex| owners[vertex as usize] = first);
@@ -186,7 +186,7 @@ fn split(part: &Graph, vertices: &[u32], first: u32, workers: usize, owners: &mu
 mod tests {
     use super::*;
 
-    /// A torus of 8 x 8 ranks, each of which sends to its right and lower neighbour, numbered anyhow.
+    /// A torus of 8 x 8 ranks in scrambled order, each of which sends to its right and lower neighbour.
     fn scrambled_grid() -> (Trace, Vec<u32>) {
         let number = |row: u32, column: u32| (row % 8 * 8 + column % 8) * 37 % 64;
         let mut text = String::new();
@@ -209,7 +209,7 @@ mod tests {
         let division = PartitionSource::Auto.divide(&trace, 4).unwrap();
         let cuts = division.cuts.unwrap();
         // Two rings of eight cut the torus in half, and each half needs another two of four: 32 messages. Blocks of
-        // ranks numbered anyhow cut most of 128.
+        // ranks in scrambled order cut most of 128.
         assert!(cuts.messages <= 36, "{cuts:?}");
         assert!(cuts.blocks_messages > 60, "{cuts:?}");
         assert_eq!(cuts.bytes, 100 * cuts.messages);

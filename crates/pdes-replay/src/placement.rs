@@ -1,4 +1,4 @@
-//! Which rank runs on which host.
+//! Placement: the assignment of ranks to hosts.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ pub struct Placement {
     hosts: Vec<HostId>,
 }
 
-/// Why ranks cannot be placed.
+/// The reason why ranks cannot be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlacementError {
     /// The file cannot be read.
@@ -19,7 +19,7 @@ pub enum PlacementError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A line names a host that the platform does not have.
@@ -38,14 +38,14 @@ pub enum PlacementError {
         /// The platform's last host.
         last: String,
     },
-    /// A number of ranks is not one.
+    /// The number of ranks in a line is invalid.
     #[error("{}:{line}: found {found:?} ranks, expected host or host:ranks with at least one rank", path.display())]
     Count {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What stands after the colon.
+        /// Text after the colon.
         found: String,
     },
     /// The file names no host.
@@ -63,7 +63,7 @@ impl Placement {
     /// Places rank `i` on host `i` of the platform, cyclically.
     ///
     /// # Errors
-    /// Where the platform has no hosts.
+    /// Returns an error if the platform has no hosts.
     pub fn cyclic(platform: &Platform, ranks: u32) -> Result<Self, PlacementError> {
         let hosts: Vec<HostId> = (0..platform.hosts().len() as u32).map(HostId::new).collect();
         if hosts.is_empty() {
@@ -73,10 +73,10 @@ impl Placement {
     }
 
     /// Places rank `i` on the host of line `i` of a file, cyclically. A line `host:k` stands for `k` lines; empty
-    /// lines and lines that begin with `#` do not count.
+    /// lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// Where the file cannot be read or names no host, or one that the platform does not have.
+    /// Returns an error if the file cannot be read, names no host, or names one that the platform does not have.
     pub fn from_file(platform: &Platform, path: &Path, ranks: u32) -> Result<Self, PlacementError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| PlacementError::Read { path: path.to_owned(), source })?;
@@ -105,7 +105,7 @@ impl Placement {
         self.hosts[rank.index()]
     }
 
-    /// Returns the first host that has more ranks than cores, with their number.
+    /// Returns the first host with more ranks than cores, and its number of ranks.
     pub fn overcommitted(&self, platform: &Platform) -> Option<(HostId, usize)> {
         let mut ranks = vec![0_usize; platform.hosts().len()];
         self.hosts.iter().for_each(|host| ranks[host.index()] += 1);
@@ -115,7 +115,7 @@ impl Placement {
     }
 }
 
-/// Reads `host` or `host:ranks`; a host whose name holds a colon is found by its whole name.
+/// Parses `host` or `host:ranks`; a host name that contains a colon matches as a whole first.
 fn parse(
     platform: &Platform,
     path: &Path,

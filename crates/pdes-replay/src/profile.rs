@@ -1,4 +1,4 @@
-//! What a replay offers to parallel workers, and what that predicts.
+//! Profile of the parallelism in a replay, and the run times predicted from it.
 
 mod regions;
 
@@ -20,21 +20,21 @@ use crate::scene::{Outcome, RunError, Scene};
 pub(crate) use regions::read_region_costs;
 pub use regions::{PredictedRegions, RegionCostsError, RegionProfile};
 
-/// The version of the format.
+/// Version of the format.
 const VERSION: u32 = 2;
 
-/// What a token costs that goes to another worker: both ends copy it, and a line of the cache goes over.
+/// Cost of a token that goes to another worker: both ends copy it, and a cache line moves.
 const TOKEN: SimDuration = SimDuration::from_picos(60_000);
-/// What a message of tokens costs its sender and its receiver together: memory, the channel, a turn that ends early.
+/// Cost of a message of tokens for sender and receiver together: memory, channel, an activation that ends early.
 const MESSAGE: SimDuration = SimDuration::from_picos(400_000);
-/// What it costs that all workers wait for a conditional event, on 64 workers: 5 to 50 us.
+/// Cost of a conditional event, for which all workers wait, on 64 workers: 5 to 50 us.
 const QUIESCENCE: SimDuration = SimDuration::from_picos(15_000_000);
-/// What a message takes longer between hosts than between threads \[s\].
+/// Additional latency of a message between hosts, compared with threads \[s\].
 const NETWORK_LATENCY_S: f64 = 5e-6;
-/// What a conditional event takes longer \[s\].
+/// Additional cost of a conditional event between hosts \[s\].
 const NETWORK_QUIESCENCE_S: f64 = 35e-6;
 
-/// The parallelism of a workload and the times predicted from it, as they are written in JSON.
+/// The parallelism of a workload and the run times predicted from it, as written in JSON.
 ///
 /// # Stability
 /// As of [`Report`](crate::Report).
@@ -42,71 +42,71 @@ const NETWORK_QUIESCENCE_S: f64 = 35e-6;
 pub struct ParallelProfile {
     /// `"pdes-replay parallel profile"`.
     pub format: &'static str,
-    /// The version of the format.
+    /// Version of the format.
     pub version: u32,
-    /// Actions replayed.
+    /// Number of actions replayed.
     pub actions: u64,
-    /// Tokens that ranks sent to each other: messages, and answers to those that wait for their receivers.
+    /// Number of tokens that ranks sent to each other: messages, and replies to senders that wait for their receivers.
     pub tokens: u64,
-    /// Conditional events, each of which all workers wait for.
+    /// Number of conditional events, each of which all workers wait for.
     pub conditional_events: u64,
-    /// Actions of the longest chain that wait for each other.
+    /// Number of actions on the longest chain of dependent actions.
     pub critical_path: u64,
-    /// `actions` over `critical_path`: no number of workers is faster than one by more.
+    /// `actions` / `critical_path`: upper bound on the speedup with any number of workers.
     pub speedup_limit: f64,
-    /// Simulated time over which the work of workers is compared \[s\].
+    /// Length of the intervals of simulated time in which the loads of workers are compared \[s\].
     pub stretch_s: f64,
-    /// The run from which times are predicted.
+    /// Measured run on which the predictions are based.
     pub measured: Measured,
-    /// What numbers of workers find.
+    /// Predictions for several numbers of workers.
     pub predicted: Vec<Predicted>,
 }
 
-/// A run that was measured.
+/// A measured run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// Its workers: threads of all processes.
+    /// Number of workers: threads of all processes.
     pub workers: usize,
     /// Wall-clock time of its replay \[s\].
     pub replay_s: f64,
-    /// The time of one worker \[s\]: the same, times the parallelism that so many workers have.
+    /// Estimated time of one worker \[s\]: `replay_s` times the parallelism of this number of workers.
     pub serial_s: f64,
-    /// The time of a token from one thread to another that waits for it, measured on this machine \[s\].
+    /// Latency of a token between two threads, of which one waits, measured on this machine \[s\].
     pub hop_s: f64,
 }
 
-/// What a number of workers finds. Everything but the times is exact.
+/// Prediction for a number of workers. Everything but the times is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Predicted {
-    /// Threads of all processes, which own ranks in contiguous blocks.
+    /// Number of workers: threads of all processes, which own ranks in contiguous blocks.
     pub workers: u32,
-    /// Workers that are busy on average: actions over those of the busiest worker of each stretch.
+    /// Average number of busy workers: all actions over the sum of those of the busiest worker of each interval.
     pub parallelism: f64,
-    /// The same over the whole run, where nobody would ever wait: what uneven blocks cost.
+    /// The same with the whole run as one interval, as if no worker ever waited: the loss due to unequal blocks.
     pub balance: f64,
-    /// Tokens from one worker to another.
+    /// Number of tokens from one worker to another.
     pub cut_tokens: u64,
     /// `cut_tokens` over `tokens`.
     pub cut_fraction: f64,
-    /// Messages that carry them.
+    /// Number of messages that carry these tokens.
     pub messages: u64,
-    /// Messages on the chain that ends last, each of which its receiver waited for.
+    /// Number of messages on the chain that ends last, each of which its receiver waited for.
     pub hops: u64,
-    /// Predicted wall-clock time of the replay \[s\]: where nobody ever waits, on threads of one process, on hosts with a
-    /// network between them.
+    /// Predicted wall-clock time of the replay \[s\]: without any waiting, on threads of one process, and on hosts connected by a
+    /// network.
     pub replay_s: [f64; 3],
 }
 
 impl Scene {
-    /// Replays the trace again without contention and counts what each rank does and when, and then once more for each number
-    /// of workers, in turn, as those would take their time: about fifteen times the work of a replay. Times are predicted from
-    /// the replay that gave `outcome`.
+    /// Replays the trace again without contention and counts the actions of each rank over time, then emulates each number of
+    /// workers with another replay, in turn: about fifteen times the work of a replay. The times are predicted from the replay with
+    /// the result `outcome`.
     ///
     /// # Errors
-    /// As [`replay`](Scene::replay).
+    /// As [`replay`](Simulation::replay).
     ///
     /// # Panics
-    /// Where messages share the network: that runs on one worker whatever their number.
+    /// Panics if messages share the network: such a replay runs on one worker whatever their number.
     pub fn profile(&self, outcome: &Outcome, progress: &Progress) -> Result<ParallelProfile, RunError> {
         assert_eq!(self.job().model, Model::LogGps, "a shared network has no workers to profile");
         let machine = PlacedMachine::new(self.platform(), self.placement(), LogGps::new(&self.job().network));
@@ -135,7 +135,7 @@ impl Scene {
 
 impl Measured {
     fn new(profile: &Profile, workers: usize, replay_time: Duration) -> Self {
-        // Between two numbers of workers that the profile knows, the lower one: a bound.
+        // Between two profiled numbers of workers, use the lower: this gives a bound.
         let known = profile.levels.iter().rfind(|level| level.workers as usize <= workers);
         let replay_s = replay_time.as_secs_f64();
         let serial_s = replay_s * known.map_or(1.0, |level| level.parallelism(profile.steps));
@@ -151,7 +151,7 @@ impl Measured {
 }
 
 impl ParallelProfile {
-    /// Predicts times from a profile, a measured run, and an emulation for each number of workers (`docs/parallel.md`).
+    /// Predicts times from a profile, a measured run, and an emulation of each number of workers (`docs/parallel.md`).
     fn new(profile: &Profile, measured: Measured, emulations: &[Emulation]) -> Self {
         let limit = profile.steps as f64 / profile.critical_path.max(1) as f64;
         let levels = profile.levels.iter().zip(emulations);
@@ -174,7 +174,7 @@ impl ParallelProfile {
     /// Writes the profile as JSON.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         write_json(self, path)
     }

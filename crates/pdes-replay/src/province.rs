@@ -1,4 +1,4 @@
-//! Regions of a machine with contention, and the ranks that live on their hosts.
+//! Adapter between regions of a network with contention and the engine, which runs them with the ranks on their hosts.
 
 use std::ops::Range;
 
@@ -10,22 +10,22 @@ use pdes_core::{Crossings, Fault, Filed, Outbox, Rank, Region, RegionIndex, SimT
 use crate::Placement;
 use crate::contention::{EpochSummary, HostPair, Order, SharedMachine, out_of_time};
 
-/// The last instant at which anything can happen: what does not end by then never does.
+/// Latest time of an event: work that does not end by then never ends.
 const LAST: SimTime = SimTime::from_picos(u64::MAX - 1);
 
-/// A region of a machine, as the arbiter of the ranks on its hosts.
+/// A region of a machine, as the shared resource of the ranks on its hosts.
 #[derive(Debug)]
 pub(crate) struct Province<'a> {
     index: RegionIndex,
     region: EpochRegion<'a, 'a, Notice>,
     placement: &'a Placement,
-    /// The region of each rank.
+    /// Region of each rank.
     homes: &'a [RegionIndex],
     done: Vec<Notice>,
 }
 
 impl<'a> Province<'a> {
-    /// Makes regions of a machine, idle.
+    /// Creates the regions `numbers` of a machine, idle.
     pub(crate) fn make(
         numbers: Range<RegionIndex>,
         machine: &'a EpochMachine<'a>,
@@ -36,13 +36,12 @@ impl<'a> Province<'a> {
         numbers.clone().zip(machine.parts(numbers)).map(province).collect()
     }
 
-    /// Returns what the links of all regions of a machine have carried up to the end of a run.
+    /// Returns the loads of the links of all regions up to the end of a run.
     pub(crate) fn link_loads(machine: &EpochMachine<'a>, provinces: &mut [Self], end: SimTime) -> LinkLoads {
         machine.link_loads(provinces.iter_mut().map(|province| &mut province.region), end)
     }
 
-    /// Writes what the links of regions of a machine have carried up to the end of a run, for the process that puts together
-    /// what those of all have.
+    /// Writes the loads of the links of these regions up to the end of a run, for the process that combines those of all regions.
     pub(crate) fn write_link_loads(
         machine: &EpochMachine<'a>,
         numbers: Range<RegionIndex>,
@@ -53,7 +52,7 @@ impl<'a> Province<'a> {
         machine.write_link_loads(numbers, regions, end)
     }
 
-    /// Sums up how the epochs of a run went.
+    /// Sums up the epoch statistics of a run.
     pub(crate) fn summary(provinces: &[Self], crossings: Crossings) -> EpochSummary {
         let Crossings { boundaries, rounds, letters } = crossings;
         let mut counts = EpochCounts { boundaries, rounds, messages: letters, ..EpochCounts::default() };
@@ -76,7 +75,7 @@ impl<'m> Region<RankProcess<'_, SharedMachine<'m>>> for Province<'_> {
         match work {
             Work::Transfer { path: HostPair { src, dst }, bytes } => {
                 let booking = Booking { at, place, from, src, dst, size: bytes, tag: notice };
-                self.region.send(booking, mail).expect("a rank looks for the way before it sends");
+                self.region.send(booking, mail).expect("a rank resolves its route before it sends");
             }
             Work::Compute { rank, flops } => {
                 self.region.compute(at, self.placement.host(rank), flops, notice);

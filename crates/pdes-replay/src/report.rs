@@ -32,12 +32,12 @@ pub(crate) use page::write_figures;
 pub use page::{PictureFormat, Portrait, PortraitError, SavedRun, Timeline, TimelineError};
 pub use saved::{ReportError, SavedParameters, SavedReport};
 
-/// The name of the format.
+/// Name of the format.
 const FORMAT: &str = "pdes-replay report";
-/// The version of the format: it grows when a field changes its meaning or goes.
+/// Version of the format; it grows when a field changes its meaning or is removed.
 const VERSION: u32 = 1;
 
-/// What a run found, as it is written in JSON.
+/// The results of a run, as written in JSON.
 ///
 /// # Stability
 /// Within one `version`, fields keep their names and meanings; new ones may be added.
@@ -45,19 +45,19 @@ const VERSION: u32 = 1;
 pub struct Report {
     /// `"pdes-replay report"`.
     pub format: &'static str,
-    /// The version of the format.
+    /// Version of the format.
     pub version: u32,
-    /// The version of the program that wrote the report.
+    /// Version of the program that wrote the report.
     pub program_version: &'static str,
-    /// The end of the last rank \[s\].
+    /// End time of the last rank \[s\].
     pub simulated_time_s: f64,
-    /// The same \[ps\], exact.
+    /// End time of the last rank \[ps\], exact.
     pub simulated_time_ps: u64,
-    /// Ranks of the run.
+    /// Number of ranks of the run.
     pub ranks: u32,
-    /// Actions of the run: the lines of the trace that are neither empty nor comments.
+    /// Number of actions of the run: the lines of the trace that are neither empty nor comments.
     pub actions: u64,
-    /// Messages sent, point-to-point and inside collectives.
+    /// Number of messages sent, point-to-point and inside collectives.
     pub messages: u64,
     /// Payload of these messages \[B\].
     pub message_bytes: u64,
@@ -69,24 +69,23 @@ pub struct Report {
     pub load_s: f64,
     /// Wall-clock time of the replay \[s\].
     pub replay_s: f64,
-    /// Actions over `replay_s`, but for those that were not replayed, or were by a run before.
+    /// Actions per second of `replay_s`, without actions that were fast-forwarded or replayed by an earlier run.
     pub actions_per_s: f64,
-    /// The largest resident memory of the process, of several that of the largest \[B\]; null where the system does not
-    /// tell.
+    /// Largest resident memory of any process \[B\]; null if the system does not report it.
     pub peak_rss_bytes: Option<u64>,
-    /// What was not replayed because it was known; null where all was replayed.
+    /// Actions that were fast-forwarded; null if all were replayed.
     pub fast_forward: Option<FastForward>,
-    /// What checkpoints did to the run; null where none were to be written.
+    /// Checkpoint statistics; null if no checkpoints were requested.
     pub checkpoints: Option<CheckpointSummary>,
-    /// Threads of each process.
+    /// Number of threads of each process.
     pub threads: usize,
-    /// Processes of the run.
+    /// Number of processes of the run.
     pub processes: u32,
-    /// Which worker ran which rank: `"blocks"`, `"auto"`, or a file.
+    /// Assignment of ranks to workers: `"blocks"`, `"auto"`, or a file.
     pub partition: String,
-    /// What the partition cuts, beside what blocks would; null where ranks lay on workers in blocks.
+    /// Messages that cross the partition, compared with a partition into blocks; null if the partition is into blocks.
     pub cuts: Option<Cuts>,
-    /// The epochs in which rates changed; null where they changed at every event.
+    /// Epochs at whose boundaries rates changed; null if they changed at every event.
     pub epochs: Option<Epochs>,
     /// The rank that ended last.
     pub slowest_rank: Option<RankEnd>,
@@ -96,42 +95,42 @@ pub struct Report {
     pub time_by_action: Vec<ActionTotal>,
     /// How unequal the computations of ranks are; null where there are no ranks.
     pub imbalance: Option<Imbalance>,
-    /// Where the time went, and who waited for whom; null where that was not asked for.
+    /// Causes of lost time, and who waited for whom; null if not requested.
     pub breakdown: Option<Breakdown>,
-    /// How messages and waits were distributed; null where that was not asked for.
+    /// Histograms of messages and waits; null if not requested.
     pub histograms: Option<Histograms>,
-    /// The shape of the platform's network; null where not all hosts are in one cluster.
+    /// Topology of the platform's network; null if not all hosts are in one cluster.
     pub topology: Option<Layout>,
-    /// What led to the end of the last rank; null where that was not asked for.
+    /// Critical path to the end of the last rank; null if not requested.
     pub critical_path: Option<CriticalPath>,
-    /// What links carried; null where that was not asked for, or no links are known.
+    /// Loads of links; null if not requested, or if the model has no links.
     pub links: Option<Links>,
-    /// Outcomes that depended on simulated time, as of waitany, tests, and receives from any source.
+    /// Outcomes that depended on simulated time, such as those of waitany, tests, and receives from any source.
     pub outcomes: Outcomes,
-    /// Everything that can change the result beside the trace and the platform.
+    /// All parameters that can change the result beside the trace and the platform.
     pub parameters: Parameters,
-    /// What a user should know before trusting the result.
+    /// Warnings that a user should know before trusting the result.
     pub warnings: Vec<String>,
 }
 
-/// Epochs and regions of a run, and what they cost.
+/// Epochs and regions of a run, and their costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Epochs {
-    /// The length of an epoch \[s\].
+    /// Length of an epoch \[s\].
     pub epoch_s: f64,
-    /// The same \[ps\], exact.
+    /// Length of an epoch \[ps\], exact.
     pub epoch_ps: u64,
-    /// Regions of the platform.
+    /// Number of regions of the platform.
     pub regions: u32,
-    /// Boundaries between epochs at which anything was done.
+    /// Number of epoch boundaries at which anything was done.
     pub boundaries: u64,
-    /// Solutions of the sharing of a region, all boundaries together.
+    /// Number of times that the rates of a region were solved, at all boundaries.
     pub solves: u64,
-    /// Exchanges of messages between regions, all boundaries together.
+    /// Number of rounds of message exchange between regions, at all boundaries.
     pub exchange_rounds: u64,
-    /// Messages between regions.
+    /// Number of messages between regions.
     pub exchange_messages: u64,
-    /// The most that a link carried beyond its capacity in ten epochs, as a part of its capacity.
+    /// Largest excess of a link over its capacity in ten epochs, as a fraction of its capacity.
     pub capacity_violation: f64,
 }
 
@@ -140,18 +139,18 @@ pub struct Epochs {
 pub struct RankEnd {
     /// The rank.
     pub rank: u32,
-    /// Its end \[s\].
+    /// End time \[s\].
     pub end_s: f64,
 }
 
-/// How the outcomes that depended on simulated time compare with the recorded run.
+/// Comparison of the outcomes that depended on simulated time with the recorded run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcomes {
-    /// How many were decided by simulated time.
+    /// Number of outcomes decided by simulated time.
     pub decided: u64,
-    /// How many of them differ from the recorded run.
+    /// Number of outcomes that differ from the recorded run.
     pub different: u64,
-    /// The first of these: of the lowest rank that has one.
+    /// The first different outcome of the lowest rank that has one.
     pub first_different: Option<ActionIndex>,
 }
 
@@ -167,55 +166,55 @@ pub struct ActionIndex {
 /// The total of one kind of action over all ranks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ActionTotal {
-    /// The name of the action in a trace.
+    /// Name of the action in a trace.
     pub action: &'static str,
-    /// How many there were.
+    /// Number of actions.
     pub count: u64,
     /// Simulated time spent in them, waiting included \[s\].
     pub time_s: f64,
-    /// The same as a part of the time of all ranks, 0 to 1.
+    /// Share of the time of all ranks, 0 to 1.
     pub share: f64,
 }
 
 /// The parameters of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameters {
-    /// The trace, as it was named.
+    /// Path of the trace, as given.
     pub trace: String,
-    /// What its amounts of computation count; null where that is not known.
+    /// Unit of its amounts of computation; null if unknown.
     pub computations: Option<String>,
-    /// How fast computations are in regions of the program, as a multiple of the speed of their host.
+    /// Speed of computations in regions of the program, as a factor of the speed of their host.
     pub region_speeds: BTreeMap<String, f64>,
-    /// The platform's file, or `"inline"`.
+    /// Path of the platform, or `"inline"`.
     pub platform: String,
-    /// The hosts file; null where rank `i` runs on host `i`.
+    /// Path of the hosts file; null if rank `i` runs on host `i`.
     pub hosts: Option<String>,
-    /// Whose rule the routes of fat trees and dragonflies follow.
+    /// Routing rule of fat trees and dragonflies.
     pub routing: RoutingRule,
-    /// The network model.
+    /// Network model.
     pub model: &'static str,
-    /// The length of an epoch \[s\]; 0 where rates change at every event.
+    /// Length of an epoch \[s\]; 0 if rates change at every event.
     pub epoch_s: f64,
-    /// How the platform is cut into regions: `"auto"`, about so many, or a file; null without epochs.
+    /// Partition of the platform into regions: `"auto"`, the number requested, or a file; null without epochs.
     pub regions: Option<String>,
-    /// The preset of the network's parameters.
+    /// Preset of the network's parameters.
     pub preset: Preset,
-    /// The network's parameters, in full.
+    /// All parameters of the network.
     pub network: NetworkParameters,
-    /// The MPI library's parameters.
+    /// Parameters of the MPI library.
     pub mpi: MpiParameters,
 }
 
 /// The parameters of the MPI library.
 #[derive(Clone, Debug, Serialize)]
 pub struct MpiParameters {
-    /// The rule that picks collective algorithms.
+    /// Selector of collective algorithms.
     pub collectives: &'static str,
-    /// The algorithms that are chosen for single operations instead, by operation.
+    /// Algorithms chosen for single operations, by operation; they take precedence over the selector.
     pub algorithms: BTreeMap<&'static str, &'static str>,
-    /// The rows that come before either, by operation.
+    /// Rows of decision tables, by operation; they take precedence over both.
     pub table: BTreeMap<&'static str, Vec<TableRow>>,
-    /// What each message carries beside its payload \[B\].
+    /// Size of the envelope that each message carries beside its payload \[B\].
     pub envelope_bytes: u64,
     /// Sends below this size do not wait for their receive \[B\].
     pub detached_below_bytes: u64,
@@ -227,33 +226,33 @@ pub struct MpiParameters {
     pub isend_overhead: String,
     /// Overhead of completing a detached message.
     pub receive_overhead: String,
-    /// Cost of posting a receive that does not block \[s\].
+    /// Cost of posting a nonblocking receive \[s\].
     pub irecv_s: f64,
     /// Cost of a test \[s\].
     pub test_s: f64,
-    /// Whether failed tests make later ones dearer, and likewise looks for messages.
+    /// Growth of the costs of tests and probes with each failed one.
     pub test_grows: bool,
-    /// Cost of a look for a message \[s\].
+    /// Cost of a probe \[s\].
     pub iprobe_s: f64,
-    /// Whose outcomes calls have that depend on time: `"reenact"` or `"recorded"`.
+    /// Source of the outcomes that depend on time: `"reenact"` or `"recorded"`.
     pub outcomes: &'static str,
-    /// Whether making a communicator costs an allgather of 8 bytes.
+    /// Cost of an allgather of 8 bytes for each communicator that is created.
     pub communicators_cost: bool,
 }
 
-/// A row of a table of collective algorithms; bounds that are null do not bound.
+/// A row of a decision table of collective algorithms; a bound that is null does not apply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableRow {
-    /// Fewer ranks than this.
+    /// Upper bound of the number of ranks, exclusive.
     pub ranks_below: Option<u32>,
-    /// Fewer bytes than this.
+    /// Upper bound of the size, exclusive \[B\].
     pub bytes_below: Option<u64>,
-    /// The algorithm.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
 }
 
 impl Report {
-    /// Puts together what a run found.
+    /// Assembles the report from a simulation and its outcome.
     pub fn new(scene: &Scene, outcome: &Outcome) -> Self {
         let job = scene.job();
         let end = |rank: pdes_core::Rank| RankEnd {
@@ -303,19 +302,19 @@ impl Report {
         }
     }
 
-    /// Writes the report to a file, whole or not at all.
+    /// Writes the report to a file, atomically.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         write_json(self, path)
     }
 }
 
-/// Writes a value to a file, whole or not at all.
+/// Writes a value as JSON to a file, atomically: to a temporary file that is renamed.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write_json(value: &impl Serialize, path: &Path) -> std::io::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
@@ -329,7 +328,7 @@ fn rate(actions: u64, time: Duration) -> f64 {
     actions as f64 / time.as_secs_f64().max(1e-9)
 }
 
-/// Sums as integers of 128 bits: the times of a million ranks leave 64.
+/// Sums with 128 bits: the times of a million ranks overflow 64.
 fn totals(outcome: &Outcome) -> Vec<ActionTotal> {
     let sum =
         |kind| -> u128 { outcome.statistics.iter().map(|rank| u128::from(rank.time(kind).as_picos())).sum() };
@@ -422,7 +421,7 @@ fn table(selection: &Selection) -> BTreeMap<&'static str, Vec<TableRow>> {
     operations.map(|operation| (operation.name(), rows(operation))).collect()
 }
 
-/// The high-water mark of the process's resident memory, as Linux tells it.
+/// Returns the largest resident memory of the process so far \[B\]; `None` if it cannot be read from `/proc` (Linux).
 pub fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,4 +1,4 @@
-//! A run: what is loaded, what comes out, and what can go wrong.
+//! The simulation of one trace on one platform: loading, replaying, and the errors of both.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -34,13 +34,13 @@ use crate::province::Province;
 use crate::report::peak_rss_bytes;
 use ::timeline::{Summary, TimelineError};
 
-/// Runs of more ranks than this do not look at waits unless they are asked to: that takes memory and time for each rank.
+/// Largest number of ranks whose waits are analysed by default: the analysis takes memory and time for each rank.
 const MOST_RANKS_THAT_LOOK: u32 = 1 << 16;
 
-/// What links carry is not recorded on platforms of more than these unless that is asked for: it takes a kilobyte for each.
+/// Largest number of links whose loads are recorded by default: a record takes a kilobyte for each link.
 const MOST_LINKS_RECORDED: usize = 1 << 16;
 
-/// Everything that a replay needs, in memory.
+/// A loaded simulation: trace, platform and placement of ranks in memory, ready to be replayed.
 #[derive(Debug)]
 pub struct Scene {
     job: Job,
@@ -48,57 +48,57 @@ pub struct Scene {
     platform: Platform,
     placement: Placement,
     epochs: Option<EpochPlan>,
-    /// What each region took in an earlier replay \[ns\], where that is known.
+    /// Wall-clock cost of each region in an earlier replay \[ns\], if known.
     region_costs: Option<Vec<u64>>,
     load_time: Duration,
-    /// Which worker runs which rank, where ranks were loaded accordingly.
+    /// Assignment of ranks to workers, if ranks were loaded accordingly.
     pub(crate) division: Option<Division>,
-    /// Which process runs which regions, where ranks were loaded accordingly.
+    /// Assignment of regions to processes, if ranks were loaded accordingly.
     pub(crate) blocks: Option<RegionBlocks>,
     jitter: Option<u64>,
     batch: Option<usize>,
     stop: Stop,
-    /// What is said of calls that take no time, once that was asked for.
+    /// Warning about calls that take no time, computed on first use.
     unmodelled: OnceLock<Option<String>>,
 }
 
-/// What comes out of a replay.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// When each rank ended.
+    /// End time of each rank.
     pub ends: Vec<SimTime>,
-    /// What each rank did.
+    /// Statistics of each rank.
     pub statistics: Vec<Statistics>,
-    /// How long the replay took on the wall clock.
+    /// Wall-clock time of the replay.
     pub replay_time: Duration,
-    /// What the partition cuts, unless ranks lay on workers in blocks.
+    /// Messages that cross the partition; `None` if ranks are assigned to workers in blocks.
     pub cuts: Option<Cuts>,
-    /// How the epochs went, if there were any.
+    /// Epoch statistics; `None` if there were no epochs.
     pub epochs: Option<EpochSummary>,
-    /// How messages and waits were distributed, where that was asked for.
+    /// Histograms of messages and waits, if requested.
     pub distributions: Option<Distributions>,
-    /// What led to the end of the last rank, where that was asked for.
+    /// Critical path to the end of the last rank, if requested.
     pub critical_path: Option<CriticalPath>,
-    /// What links carried, where messages shared them and that was asked for.
+    /// Loads of links, if messages share them and this was requested.
     pub links: Option<LinkLoads>,
-    /// What the timeline holds; `None` where none was asked for.
+    /// Summary of the timeline, if one was requested.
     pub timeline: Option<Summary>,
-    /// What was not replayed; `None` where all was.
+    /// Iterations that were not replayed; `None` if all were.
     pub fast_forward: Option<FastForward>,
-    /// What checkpoints did; `None` where none were to be written.
+    /// Checkpoint statistics; `None` if no checkpoints were requested.
     pub checkpoints: Option<CheckpointSummary>,
-    /// Processes of the operating system on which it ran.
+    /// Number of operating-system processes.
     pub processes: u32,
-    /// The largest resident memory of one of them \[B\]; `None` where the system does not tell.
+    /// Largest resident memory of one process \[B\]; `None` if the system does not report it.
     pub peak_rss_bytes: Option<u64>,
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// There are no regions that could run in parallel.
     #[error(
-        "nothing runs in parallel: the platform is one region, or a rank asks who comes first, which needs one thread for all"
+        "nothing runs in parallel: the platform is one region, or a rank depends on the global event order, which needs one thread for all"
     )]
     NoRegions,
     /// The trace cannot be loaded.
@@ -119,18 +119,18 @@ pub enum RunError {
     /// An algorithm that was chosen does not work for the ranks of the trace.
     #[error("the collective algorithms: {0}")]
     Collectives(#[from] SelectionError),
-    /// A rank does what it must not.
+    /// An action of a rank cannot be replayed.
     #[error("{place}: rank {}, action {}: {}", .error.rank, .error.action, describe(&.error.kind))]
     Replay {
-        /// Where the action stands in the trace.
+        /// Position of the action in the trace.
         place: String,
-        /// What is wrong.
+        /// Cause.
         error: Box<ReplayError<RouteError>>,
     },
-    /// What regions cost is not known.
+    /// The costs of the regions cannot be read.
     #[error(transparent)]
     RegionCosts(#[from] RegionCostsError),
-    /// Ranks cannot be put on workers.
+    /// Ranks cannot be assigned to workers.
     #[error(transparent)]
     Partition(#[from] PartitionError),
     /// The program deadlocks.
@@ -139,27 +139,27 @@ pub enum RunError {
     /// The timeline cannot be written.
     #[error(transparent)]
     Timeline(#[from] TimelineError),
-    /// A checkpoint cannot be written, or gone on from.
+    /// A checkpoint cannot be written, or resumed from.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// Somebody ended the run, and a checkpoint was written.
-    #[error("stopped after {actions} actions; --resume goes on from {}", checkpoint.display())]
+    /// The run was stopped on request, and a checkpoint was written.
+    #[error("stopped after {actions} actions; --resume continues from {}", checkpoint.display())]
     Stopped {
-        /// Actions of all ranks.
+        /// Number of actions replayed, of all ranks.
         actions: u64,
-        /// The checkpoint.
+        /// Path of the checkpoint.
         checkpoint: PathBuf,
     },
-    /// Another process failed, and tells why itself.
+    /// Another process failed, and reports the reason itself.
     #[error("process {process} failed")]
     Elsewhere {
-        /// The process.
+        /// Index of the process.
         process: usize,
     },
-    /// The processes were not started for the same run.
+    /// The processes were not started for the same run: configuration, trace or version differ.
     #[error("this process was given another configuration or trace than process 0, or is of another version")]
     Different,
-    /// The processes lost each other.
+    /// The processes lost contact with each other.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
 }
@@ -172,18 +172,18 @@ fn describe(kind: &ReplayErrorKind<RouteError>) -> String {
 }
 
 impl Scene {
-    /// Loads what a job names.
+    /// Loads the inputs of a job.
     ///
     /// # Errors
-    /// Where a file cannot be read or is wrong.
+    /// Returns an error if a file cannot be read or is invalid.
     pub fn load(job: &Job) -> Result<Self, RunError> {
         Self::load_watched(job, &AtomicU64::new(0))
     }
 
-    /// Loads what a job names and counts the actions read meanwhile.
+    /// Loads the inputs of a job and counts the actions read in `actions`, for a progress display.
     ///
     /// # Errors
-    /// Where a file cannot be read or is wrong.
+    /// Returns an error if a file cannot be read or is invalid.
     pub fn load_watched(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
         let mut scene = Self::open(job, actions)?;
         scene.hold((0..scene.trace.ranks()).map(Rank::new))?;
@@ -191,10 +191,10 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Loads what a job names, but for the ranks of an archive.
+    /// Loads the inputs of a job except the ranks of an archive.
     pub(crate) fn open(job: &Job, actions: &AtomicU64) -> Result<Self, RunError> {
         let started = Instant::now();
-        // The platform first: it is small, and a wrong one should show before a large trace is read.
+        // The platform first: it is small, and an error in it should be reported before a large trace is read.
         let mut platform = match &job.platform {
             PlatformSource::File(path) => read_platform(path)?,
             PlatformSource::Inline(description) => {
@@ -246,7 +246,7 @@ impl Scene {
         })
     }
 
-    /// Loads these ranks of an archive.
+    /// Loads `ranks` of an archive.
     pub(crate) fn hold(&mut self, ranks: impl Iterator<Item = Rank>) -> Result<(), RunError> {
         let started = Instant::now();
         self.trace.hold(ranks).map_err(TraceError::from)?;
@@ -257,35 +257,34 @@ impl Scene {
         Ok(())
     }
 
-    /// Disturbs the schedule of the replay at random, or does not, to test that the result does not depend on it.
+    /// Perturbs the schedule of the replay at random if there is a seed, to test that the result does not depend on it.
     pub fn with_jitter(self, seed: Option<u64>) -> Self {
         Self { jitter: seed, ..self }
     }
 
-    /// Sets how many tokens for one worker are gathered before they are sent, to test that the result does not depend on
-    /// it.
+    /// Sets how many tokens for one worker are gathered before they are sent, to test that the result does not depend on it.
     pub fn with_batch(self, tokens: usize) -> Self {
         Self { batch: Some(tokens), ..self }
     }
 
-    /// Lets somebody end the replay with a checkpoint, if it writes some.
+    /// Connects a handle that stops the replay with a checkpoint. It has no effect if the replay writes no checkpoints.
     pub fn with_stop(self, stop: Stop) -> Self {
         Self { stop, ..self }
     }
 
-    /// Returns the scene, which holds all ranks, with ranks put on workers in another way.
+    /// Returns the simulation, which holds all ranks, with another assignment of ranks to workers.
     pub fn with_partition(mut self, partition: PartitionSource) -> Self {
         (self.job.partition, self.division) = (partition, None);
         self
     }
 
-    /// Returns the scene with another bound on run-ahead.
+    /// Returns the simulation with another bound on run-ahead.
     pub fn with_run_ahead(mut self, run_ahead: RunAhead) -> Self {
         self.job.run_ahead = run_ahead;
         self
     }
 
-    /// Returns the scene, which holds all ranks, with another number of threads.
+    /// Returns the simulation, which holds all ranks, with another number of threads.
     pub fn with_threads(mut self, threads: usize) -> Self {
         (self.job.threads, self.division) = (threads, None);
         self
@@ -309,22 +308,22 @@ impl Scene {
         &self.trace
     }
 
-    /// Returns how long loading took on the wall clock.
+    /// Returns the wall-clock time of loading.
     pub fn load_time(&self) -> Duration {
         self.load_time
     }
 
-    /// Returns what each region took in an earlier replay \[ns\], where that is known.
+    /// Returns the wall-clock cost of each region in an earlier replay \[ns\], if known.
     pub(crate) fn region_costs(&self) -> Option<&[u64]> {
         self.region_costs.as_deref()
     }
 
-    /// Returns the epochs in which the model runs, if it does.
+    /// Returns the epochs of the network model, if it has any.
     pub(crate) fn epochs(&self) -> Option<&EpochPlan> {
         self.epochs.as_ref()
     }
 
-    /// Returns what a user should know before trusting the result, a sentence each.
+    /// Returns warnings that a user should know before trusting the result, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings: Vec<String> = self.platform.warnings().to_vec();
         warnings.extend(self.trace.warnings().iter().map(ToString::to_string));
@@ -366,7 +365,7 @@ impl Scene {
         warnings
     }
 
-    /// Says why no iteration is passed over although that is asked for.
+    /// Returns the reason why no iteration is fast-forwarded although this was requested.
     fn no_fast_forward(&self) -> Option<&'static str> {
         if !self.job.fast_forward {
             None
@@ -387,11 +386,11 @@ impl Scene {
 
     /// Replays the trace on the platform.
     ///
-    /// The outcome is the same for any number of threads and any bound on run-ahead. With contention the replay runs on
-    /// one thread.
+    /// The outcome is the same for any number of threads and any bound on run-ahead. With contention and without epochs the
+    /// replay runs on one thread.
     ///
     /// # Errors
-    /// Where the program is wrong: a deadlock, a message longer than its receive, ranks in different collectives.
+    /// Returns an error if the program is wrong: a deadlock, a message longer than its receive, ranks in different collectives.
     pub fn replay(&self, progress: &Progress) -> Result<Outcome, RunError> {
         match self.job.model {
             Model::LogGps => self.replay_alone(progress),
@@ -412,6 +411,7 @@ impl Scene {
             if let Some((run, found)) = forward::run(&engine, processes, progress) {
                 return Ok(Outcome { cuts, fast_forward: Some(found), ..self.conclude(started, run)? });
             }
+            // A rank failed. Only a run without stops at iteration boundaries finds the first failure in time order: replay all.
             progress.go_on_after(0);
         }
         let spool = self.spool();
@@ -428,19 +428,19 @@ impl Scene {
         Ok(Outcome { cuts, distributions, timeline: self.write_timeline(spool.as_ref())?, ..outcome })
     }
 
-    /// Returns whether ranks find out where their time goes.
+    /// Returns whether the wait states of ranks are analysed.
     pub(crate) fn looks_at_waits(&self) -> bool {
         let are_few = self.trace.ranks() <= MOST_RANKS_THAT_LOOK;
         self.job.waits.unwrap_or(self.job.histograms || are_few)
     }
 
-    /// Returns whether it is recorded what links carry.
+    /// Returns whether the loads of links are recorded.
     pub(crate) fn records_links(&self) -> bool {
         let are_few = self.platform.links().len() <= MOST_LINKS_RECORDED;
         self.job.model == Model::Flow && self.job.links.unwrap_or(are_few)
     }
 
-    /// The world of the trace on a machine.
+    /// Creates the world of the trace on `machine`.
     pub(crate) fn world<'a, M: Machine>(&'a self, machine: &'a M) -> World<'a, M> {
         let ranks = (0..self.trace.ranks()).map(Rank::new);
         let world = World::new(&self.trace, machine, &self.job.mpi)
@@ -449,7 +449,7 @@ impl Scene {
         if self.job.critical_path { world.with_critical_paths(ranks) } else { world }
     }
 
-    /// The engine for a replay without contention.
+    /// Creates the engine for a replay without contention.
     pub(crate) fn engine(&self, partition: Partition) -> Engine {
         let engine = Engine::new(self.job.threads).run_ahead(self.job.run_ahead).partition(partition);
         let engine = self.batch.map_or(engine.clone(), |tokens| engine.batch(tokens));
@@ -468,7 +468,7 @@ impl Scene {
         self.replay_in_order(started, progress)
     }
 
-    /// Replays with contention, all of it in the order of time.
+    /// Replays with contention on one thread, in time order.
     pub(crate) fn replay_in_order(&self, started: Instant, progress: &Progress) -> Result<Outcome, RunError> {
         let machine = SharedMachine::new(&self.platform, &self.placement, &self.job.network);
         let spool = self.spool();
@@ -493,13 +493,13 @@ impl Scene {
         })
     }
 
-    /// The engine for a replay region by region.
+    /// Creates the engine for a replay region by region.
     pub(crate) fn regional_engine(&self) -> RegionalEngine {
         let engine = RegionalEngine::new(self.job.threads);
         self.jitter.map_or(engine.clone(), |seed| engine.jitter(seed))
     }
 
-    /// Replays with contention, region by region; `None` where that cannot be done.
+    /// Replays with contention, region by region; `None` if a rank depends on the global event order.
     pub(crate) fn replay_regions(
         &self,
         engine: &RegionalEngine,
@@ -534,7 +534,7 @@ impl Scene {
 
     pub(crate) fn warn_of_one_thread(&self, Unordered { rank, at }: Unordered) {
         tracing::warn!(
-            "rank {rank} asks at {at} s who comes first, which needs one thread for all regions: {} thread(s) are of no use",
+            "rank {rank} depends at {at} s on the global event order, which needs one thread for all regions: {} thread(s) do not help",
             self.job.threads
         );
     }
@@ -543,13 +543,13 @@ impl Scene {
     where
         M: Machine<Error = RouteError>,
     {
-        // Damage of an archive shows while it is read; what was computed meanwhile means nothing.
+        // A damaged archive is detected while it is read; results computed meanwhile are invalid.
         self.trace.integrity().map_err(TraceError::from)?;
         match run.ending {
             Ending::Completed => {
                 let ends = run.processes.iter().map(Process::clock).collect();
                 let critical_path = last_path(&run.processes);
-                // One rank after the other, so that memory does not grow once more.
+                // One rank at a time, so that the peak memory does not grow.
                 let statistics = run.processes.into_iter().map(RankProcess::into_statistics).collect();
                 Ok(Outcome {
                     ends,
@@ -586,17 +586,17 @@ impl Scene {
     }
 }
 
-/// What led to the end of the last rank of these; of equals, the lowest.
+/// Returns the critical path to the end of the last of these ranks; at a tie, that of the lowest rank.
 pub(crate) fn last_path<M: Machine>(processes: &[RankProcess<'_, M>]) -> Option<CriticalPath> {
     last(processes.iter().filter_map(RankProcess::critical_path)).cloned()
 }
 
-/// The path that ends last; of equals, that of the lowest rank.
+/// Returns the path that ends last; at a tie, that of the lowest rank.
 pub(crate) fn last<P: Borrow<CriticalPath>>(paths: impl Iterator<Item = P>) -> Option<P> {
     paths.min_by_key(|path| (std::cmp::Reverse(path.borrow().end()), path.borrow().rank()))
 }
 
-/// The numbers of ranks of the communicators of the ranks that a trace holds, each once.
+/// Returns the distinct sizes of the communicators of the ranks that are loaded.
 fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
     let held = trace.held();
     held.flat_map(|rank| trace.rank(rank).communicators())
@@ -604,18 +604,18 @@ fn communicator_sizes(trace: &Trace) -> BTreeSet<u32> {
         .collect()
 }
 
-/// Says how many requests the ends of ranks wait for, if there are any.
-/// Says which calls of a trace take no time in a replay, though they did in the program.
+/// Returns a warning that names the calls which take no time in a replay, although they did in the program.
 fn unmodelled(trace: &Trace) -> Option<String> {
-    // Damage ends the run on the process whose ranks it concerns.
+    // A damaged archive ends the run on the process that holds the ranks concerned; no warning is needed.
     let calls = UnmodelledCalls::of(trace).ok().filter(|calls| !calls.is_empty())?;
     let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
     Some(format!("calls that no replay models take no time: {}", calls.join(", ")))
 }
 
+/// Returns a warning with the number of requests that the program never completes, if there are any.
 fn unfinished(trace: &Trace) -> Option<String> {
     let ranks = (0..trace.ranks()).map(Rank::new);
-    // Tables that are wrong end the run on the process whose ranks they are.
+    // Invalid tables end the run on the process that holds the ranks concerned.
     let pending = ranks.filter_map(|rank| Some((rank, trace.outline(rank).ok()?.1)));
     let pending: Vec<(Rank, u64)> = pending.filter(|&(_, requests)| requests > 0).collect();
     let requests: u64 = pending.iter().map(|(_, requests)| requests).sum();
@@ -628,7 +628,7 @@ fn unfinished(trace: &Trace) -> Option<String> {
 }
 
 impl Outcome {
-    /// Nothing of so many ranks.
+    /// Returns an outcome of `ranks` ranks without results.
     pub(crate) fn empty(ranks: u32, replay_time: Duration) -> Self {
         Self {
             ends: vec![SimTime::ZERO; ranks as usize],
@@ -647,12 +647,12 @@ impl Outcome {
         }
     }
 
-    /// Returns the end of the last rank.
+    /// Returns the end time of the last rank.
     pub fn simulated_time(&self) -> SimTime {
         self.ends.iter().copied().max().unwrap_or(SimTime::ZERO)
     }
 
-    /// Returns the rank that ended last, and the one that ended first; of equals, the lowest.
+    /// Returns the rank that ended last and the one that ended first; at a tie, the lowest.
     pub fn slowest_and_fastest(&self) -> Option<(Rank, Rank)> {
         let ranks = || self.ends.iter().enumerate();
         let slowest = ranks().min_by_key(|&(rank, &end)| (std::cmp::Reverse(end), rank))?;

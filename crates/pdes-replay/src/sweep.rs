@@ -41,7 +41,7 @@ pub use table::write_csv;
 /// assert_eq!(results.axes, ["network.latency_factor", "network.preset"]);
 /// assert_eq!(results.rows[2].labels, ["1000", "raw"]);
 /// // 1 ms of computation, two links of 1 us each, a thousand times, and 984 + 16 bytes at 1 ns each.
-/// assert_eq!(results.rows[2].found.as_ref().unwrap().simulated_time_s, 0.003001);
+/// assert_eq!(results.rows[2].result.as_ref().unwrap().simulated_time_s, 0.003001);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -50,16 +50,16 @@ pub struct Sweep {
     points: Vec<Point>,
 }
 
-/// A run of a sweep, checked and complete.
+/// A run of a sweep, with a complete configuration.
 #[derive(Debug)]
 struct Point {
     labels: Vec<String>,
     job: Job,
-    /// What decides the result: equal keys are equal runs.
+    /// Hash of everything that determines the result: equal keys are equal runs.
     key: String,
 }
 
-/// Why a sweep cannot begin.
+/// The reason why a sweep cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// A file cannot be read or written.
@@ -67,7 +67,7 @@ pub enum SweepError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The file is not a sweep.
@@ -75,70 +75,70 @@ pub enum SweepError {
     Form {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with its line where that is known.
+        /// Error message, with the line if it is known.
         message: String,
     },
-    /// A run cannot be configured as the sweep says.
+    /// The configuration of a run is invalid.
     #[error("the sweep {}: the run {labels}: {source}", path.display())]
     Run {
         /// The file.
         path: PathBuf,
-        /// The values of the run.
+        /// Values of the run.
         labels: String,
-        /// What is wrong.
+        /// Cause.
         source: ConfigError,
     },
-    /// The configuration on which all runs are based, or a key of the sweep that no configuration has.
+    /// The base configuration is invalid, or a key of the sweep is unknown.
     #[error(transparent)]
     Base(#[from] ConfigError),
 }
 
-/// What a sweep found.
+/// The results of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// The names of the axes.
+    /// Names of the axes.
     pub axes: Vec<String>,
-    /// The runs, the last axis changing first.
+    /// Runs; the last axis varies fastest.
     pub rows: Vec<Row>,
-    /// How many of them had been done before.
+    /// Number of runs with results from an earlier call.
     pub resumed: usize,
 }
 
-/// A run of a sweep.
+/// A run of a sweep with its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its values of the axes.
+    /// Values of the axes.
     pub labels: Vec<String>,
-    /// What it found, or why it failed.
+    /// Result of the run, or the error message.
     pub found: Result<Found, String>,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// The end of the last rank \[s\].
+    /// End time of the last rank \[s\].
     pub simulated_time_s: f64,
-    /// The same \[ps\], exact.
+    /// End time of the last rank \[ps\], exact.
     pub simulated_time_ps: u64,
     /// Simulated time of all ranks in computations \[s\].
     pub compute_s: f64,
     /// Simulated time of all ranks in everything else: messages, waiting, collectives \[s\].
     pub communication_s: f64,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Actions of the run.
+    /// Number of actions of the run.
     pub actions: u64,
-    /// Messages sent.
+    /// Number of messages sent.
     pub messages: u64,
-    /// Their payload \[B\].
+    /// Payload of these messages \[B\].
     pub message_bytes: u64,
     /// Wall-clock time \[s\].
     pub wall_time_s: f64,
-    /// Actions over the wall-clock time of the replay.
+    /// Actions per second of wall-clock time of the replay.
     pub actions_per_s: f64,
     /// A hash over the results of all ranks.
     pub digest: String,
-    /// What a user should know before trusting the result.
+    /// Warnings that a user should know before trusting the result.
     pub warnings: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ impl Sweep {
     /// Reads a sweep and checks the configuration of each of its runs. Paths are relative to the file.
     ///
     /// # Errors
-    /// Where a file cannot be read, or a run cannot be configured so.
+    /// Returns an error if a file cannot be read, or the configuration of a run is invalid.
     pub fn from_path(path: &Path) -> Result<Self, SweepError> {
         let grid = grid::Grid::from_path(path)?;
         let base = grid.base()?;
@@ -155,7 +155,7 @@ impl Sweep {
             let labels: Vec<String> = settings.iter().map(|setting| setting.label.clone()).collect();
             let mut config = base.clone();
             settings.iter().for_each(|setting| setting.apply(&mut config));
-            // Those of a run are not for many at the same time.
+            // These outputs are for a single run: concurrent runs would overwrite each other's files.
             ["checkpoint", "timeline", "output"].iter().for_each(|section| config.remove_section(section));
             let key = journal::key(&config);
             let source =
@@ -176,16 +176,16 @@ impl Sweep {
         self.points.is_empty()
     }
 
-    /// Runs all, so many at the same time, but for those that the directory has the results of, unless all are to be run
-    /// `afresh`. Each result is kept in the directory as soon as it is there; a run that fails is a row that says why.
+    /// Executes all runs, `at_once` at a time, except those with results in the directory unless `afresh` is set. Each result is
+    /// appended to the directory at once; a run that fails is a row with its error message.
     ///
     /// `done` counts the runs that have ended.
     ///
     /// # Errors
-    /// Where the directory cannot be written to.
+    /// Returns an error if the directory cannot be written to.
     ///
     /// # Panics
-    /// Where `at_once` is zero.
+    /// Panics if `at_once` is zero.
     pub fn run(
         &self,
         directory: &Path,
@@ -193,7 +193,7 @@ impl Sweep {
         afresh: bool,
         done: &AtomicU64,
     ) -> Result<Results, SweepError> {
-        assert!(at_once > 0, "some run has to go on");
+        assert!(at_once > 0, "at least one run at a time");
         let journal = Journal::open(directory, afresh)?;
         let known: Vec<Option<Found>> = self.points.iter().map(|point| journal.find(&point.key)).collect();
         let resumed = known.iter().flatten().count();
@@ -209,7 +209,8 @@ impl Sweep {
             done.fetch_add(1, Ordering::Relaxed);
             Ok(Row { labels: point.labels.clone(), found })
         };
-        let pool = ThreadPoolBuilder::new().num_threads(at_once).build().expect("the system gives threads");
+        let pool =
+            ThreadPoolBuilder::new().num_threads(at_once).build().expect("the system can start threads");
         let rows = pool.install(|| {
             let points = self.points.par_iter().with_max_len(1).zip(&known);
             points.map(run).collect::<Result<Vec<_>, _>>()
@@ -251,18 +252,18 @@ impl Found {
 }
 
 impl Results {
-    /// Returns how many runs failed.
+    /// Returns the number of runs that failed.
     pub fn failures(&self) -> usize {
         self.rows.iter().filter(|row| row.found.is_err()).count()
     }
 
-    /// Returns the simulated time of a row over that of the first one that did not fail.
+    /// Returns the simulated time of a row relative to the first row that did not fail.
     fn relative(&self, row: &Row) -> Option<f64> {
         let first = self.rows.iter().find_map(|row| row.found.as_ref().ok())?;
         Some(row.found.as_ref().ok()?.simulated_time_s / first.simulated_time_s)
     }
 
-    /// Returns the axes that have more than one value; all where none has.
+    /// Returns the axes with more than one value; all axes if there are none.
     pub fn varying(&self) -> Vec<usize> {
         let is_varied = |axis: &usize| {
             let mut labels = self.rows.iter().map(|row| &row.labels[*axis]);
@@ -274,15 +275,15 @@ impl Results {
         if varying.is_empty() { all.collect() } else { varying }
     }
 
-    /// Names a row by its values of these axes.
+    /// Returns the name of a row: its values of these axes.
     fn name(row: &Row, axes: &[usize], between: &str) -> String {
         axes.iter().map(|&axis| row.labels[axis].as_str()).collect::<Vec<_>>().join(between)
     }
 
-    /// Writes each figure of the comparison as a file into a directory; returns the files.
+    /// Writes each figure of the comparison to a file in a directory; returns the paths of the files.
     ///
     /// # Errors
-    /// Where a figure cannot be drawn, or a file cannot be written.
+    /// Returns an error if a figure cannot be drawn, or a file cannot be written.
     pub fn write_pictures(
         &self,
         directory: &Path,
@@ -291,10 +292,10 @@ impl Results {
         write_figures(page::figures(self).iter(), directory, format)
     }
 
-    /// Writes the comparison as one page of HTML that needs nothing else.
+    /// Writes the comparison as one self-contained HTML page.
     ///
     /// # Errors
-    /// Where a figure cannot be drawn, or the file cannot be written.
+    /// Returns an error if a figure cannot be drawn, or the file cannot be written.
     pub fn write_page(&self, title: &str, path: &Path) -> Result<(), PortraitError> {
         let draw = |source| PortraitError::Draw { name: "on the page".to_owned(), source };
         let text = page::page(self, title).map_err(draw)?;

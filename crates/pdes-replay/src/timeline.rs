@@ -1,4 +1,4 @@
-//! The timeline of a run: what is recorded, and how it comes from all processes into one file.
+//! Recording of timelines: the events of all processes are merged into one file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use pdes_core::{Cluster, Rank, Wire};
 use crate::across::agree;
 use crate::scene::{RunError, Scene};
 
-/// Events that a process sends to the first one at once: 688 kB.
+/// Number of events that a process sends to the first one at a time: 688 kB.
 const PIECE: usize = 1 << 14;
 
-/// The timeline that a run writes.
+/// File, format and content of the timeline of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelinePlan {
-    /// The file, or the first of the files.
+    /// Path of the file, or of the first of the files.
     pub path: PathBuf,
-    /// The format.
+    /// File format.
     pub format: Format,
-    /// What it shows.
+    /// Ranks and times that it covers.
     pub excerpt: Excerpt,
 }
 
 impl TimelinePlan {
-    /// Makes what takes in the events of this process.
+    /// Creates the spool that collects the events of this process.
     pub(crate) fn spool(&self) -> Spool {
         let beside = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
         Spool::new(self.format.order(), beside.unwrap_or(Path::new(".")))
     }
 
-    /// Has events recorded.
+    /// Returns the instruction to record events in `sink`.
     pub(crate) fn recording<'a>(&'a self, sink: &'a Spool) -> Recording<'a> {
         Recording { excerpt: &self.excerpt, sink }
     }
@@ -46,8 +46,7 @@ impl TimelinePlan {
         writer.finish()
     }
 
-    /// Writes the events of a run on all processes of a cluster; the first one does, and knows what it has
-    /// written.
+    /// Writes the events of a run on all processes of a cluster. The first process writes the file and gets the summary.
     pub(crate) fn write_across(
         &self,
         spool: &Spool,
@@ -63,13 +62,13 @@ impl TimelinePlan {
             return agree(cluster, Ok(None));
         }
         let written = self.collect(own, &parts, cluster);
-        // The others wait to be asked, whatever has happened here.
+        // The other processes wait for requests, whatever has happened here.
         cluster.spread(ask(None))?;
         let writer = agree(cluster, written)?;
         agree(cluster, writer.finish().map(Some).map_err(RunError::from))
     }
 
-    /// Writes the events of all processes, but does not complete the file: another process may have failed.
+    /// Writes the events of all processes, but does not complete the file, because another process may have failed.
     fn collect(&self, own: Sorted, parts: &[Vec<u8>], cluster: &mut Cluster) -> Result<Writer, RunError> {
         let mut writer = self.writer(parts.iter().flat_map(|part| ranks(part)))?;
         let members = cluster.members();
@@ -80,7 +79,7 @@ impl TimelinePlan {
         Ok(writer)
     }
 
-    /// Makes what writes the events of these ranks, each of which may come several times.
+    /// Creates the writer for the events of these ranks, of which each may occur several times.
     fn writer(&self, ranks: impl Iterator<Item = Rank>) -> Result<Writer, TimelineError> {
         let ranks: BTreeSet<Rank> = ranks.collect();
         Writer::create(self.format, &self.path, &ranks.into_iter().collect::<Vec<_>>())
@@ -88,23 +87,23 @@ impl TimelinePlan {
 }
 
 impl Scene {
-    /// Makes what takes in the events of this process, if there is to be a timeline.
+    /// Creates the spool that collects the events of this process, if a timeline is requested.
     pub(crate) fn spool(&self) -> Option<Spool> {
         self.job().timeline.as_ref().map(TimelinePlan::spool)
     }
 
-    /// Has events recorded, if there is to be a timeline.
+    /// Returns the instruction to record events, if a timeline is requested.
     pub(crate) fn recording<'a>(&'a self, spool: Option<&'a Spool>) -> Option<Recording<'a>> {
         Some(self.job().timeline.as_ref()?.recording(spool?))
     }
 
-    /// Writes what was recorded on one process.
+    /// Writes the recorded events of a run on one process.
     pub(crate) fn write_timeline(&self, spool: Option<&Spool>) -> Result<Option<Summary>, TimelineError> {
         let Some((plan, spool)) = self.job().timeline.as_ref().zip(spool) else { return Ok(None) };
         plan.write(spool).map(Some)
     }
 
-    /// Writes what was recorded on all processes of a cluster.
+    /// Writes the recorded events of a run on all processes of a cluster.
     pub(crate) fn write_timeline_across(
         &self,
         spool: Option<&Spool>,
@@ -115,7 +114,7 @@ impl Scene {
     }
 }
 
-/// The events of all processes, on the first one.
+/// The event streams of all processes, merged on the first one.
 struct Members<'c> {
     own: Sorted,
     cluster: &'c mut Cluster,
@@ -134,7 +133,7 @@ impl Streams for Members<'_> {
     }
 }
 
-/// Sends events of this process as long as the first one asks for them. Whoever fails says so when nobody asks any more.
+/// Sends events of this process as long as the first process requests them. A process that fails reports it after the last request.
 fn send(mut own: Sorted, cluster: &mut Cluster) -> Result<Result<(), TimelineError>, RunError> {
     let mut failure = Ok(());
     loop {
@@ -152,14 +151,14 @@ fn send(mut own: Sorted, cluster: &mut Cluster) -> Result<Result<(), TimelineErr
     }
 }
 
-/// Asks a process for events, or says that no more are needed.
+/// Encodes a request for events of `member`, or the end of requests.
 fn ask(member: Option<u32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     member.write(&mut bytes);
     bytes
 }
 
-/// Reads the ranks that a process has events of.
+/// Decodes the ranks for which a process has events.
 fn ranks(mut bytes: &[u8]) -> impl Iterator<Item = Rank> + '_ {
     std::iter::from_fn(move || Rank::read(&mut bytes))
 }

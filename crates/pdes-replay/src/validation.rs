@@ -1,8 +1,8 @@
-//! How far a replay is from what was measured, and whether that is for its computations or for its communication.
+//! Validation of a replay against measured times, with the error split into computation and communication.
 //!
-//! The machine is the one on which the program was recorded (an identity simulation). Of each kind of action and of each call
-//! site, the time of all ranks is compared three times: as measured, as replayed, and as replayed with the measured time of
-//! each computation in place of its amount. Between the last two the computations differ, between the first and the last the rest.
+//! The platform describes the machine on which the program was recorded (an identity simulation). For each kind of action and each
+//! call site the time of all ranks is compared three times: measured, replayed, and replayed with the measured time of each
+//! computation in place of its amount. The last two differ in computation, the first and the last in the rest.
 
 mod computations;
 mod measurement;
@@ -20,12 +20,12 @@ use crate::scene::{Outcome, RunError, Scene};
 pub use computations::measured_computations;
 use measurement::{Class, Sum, Times};
 
-/// The name of the format.
+/// Name of the format.
 const FORMAT: &str = "pdes-replay validation";
-/// The version of the format: it grows when a field changes its meaning or goes.
+/// Version of the format; it grows when a field changes its meaning or is removed.
 const VERSION: u32 = 1;
 
-/// A comparison of a replay with what was measured, as it is written in JSON.
+/// A comparison of a replay with measured times, as written in JSON.
 ///
 /// # Stability
 /// Within one `version`, fields keep their names and meanings; new ones may be added.
@@ -33,82 +33,82 @@ const VERSION: u32 = 1;
 pub struct Validation {
     /// `"pdes-replay validation"`.
     pub format: &'static str,
-    /// The version of the format.
+    /// Version of the format.
     pub version: u32,
-    /// The version of the program that wrote it.
+    /// Version of the program that wrote the file.
     pub program_version: &'static str,
-    /// The trace, as it was named.
+    /// Path of the trace, as given.
     pub trace: String,
-    /// The platform's file, or `"inline"`.
+    /// Path of the platform, or `"inline"`.
     pub platform: String,
-    /// The network model.
+    /// Network model.
     pub model: &'static str,
-    /// What the amounts of computation of the trace count; null where that is not known.
+    /// Unit of the amounts of computation in the trace; null if unknown.
     pub computations: Option<String>,
-    /// Ranks of the run.
+    /// Number of ranks of the run.
     pub ranks: u32,
-    /// Actions of the run.
+    /// Number of actions of the run.
     pub actions: u64,
-    /// Actions of which a time was measured.
+    /// Number of actions with a measured time.
     pub measured_actions: u64,
-    /// The time of the rank that took longest. Ranks are measured from where each has entered MPI.
+    /// Time of the rank that took longest. The time of a rank begins when it has entered MPI.
     pub run_time: Compared,
-    /// Computations of all ranks.
+    /// Computation of all ranks.
     pub computation: Compared,
-    /// Calls of all ranks.
+    /// Communication (MPI calls) of all ranks.
     pub communication: Compared,
-    /// By kind of action, those with most measured time first.
+    /// Comparison by kind of action, in descending order of measured time.
     pub calls: Vec<Compared>,
-    /// By call site, those with most measured time first; one called `""` for what comes before the trace names any.
+    /// Comparison by call site, in descending order of measured time; `""` is the part before the first call site.
     pub regions: Vec<Compared>,
-    /// The time of each rank, by number.
+    /// Time of each rank, by number.
     pub by_rank: Vec<Compared>,
-    /// Which part of the measured time is in calls that no replay models, and so is missing; null where the trace has none.
+    /// Share of the measured time in calls that no replay models, which is missing in the replay; null if there are no such calls.
     pub unmodelled_share: Option<f64>,
-    /// Where the largest error arises; null where there is none.
+    /// The largest error; null if there is none.
     pub residual: Option<Residual>,
 }
 
-/// A time, measured and replayed.
+/// A measured and a replayed time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// What it is the time of.
+    /// Name of the kind of action, call site or rank.
     pub name: String,
-    /// Actions of which a time was measured.
+    /// Number of actions with a measured time.
     pub count: u64,
-    /// As measured \[s\].
+    /// Measured time \[s\].
     pub measured_s: f64,
-    /// As replayed \[s\].
+    /// Replayed time \[s\].
     pub replayed_s: f64,
-    /// As replayed with the measured times of computations \[s\].
+    /// Time replayed with measured computations \[s\].
     pub replayed_with_measured_computations_s: f64,
-    /// What the replay has too much \[s\]: the sum of what follows.
+    /// Replayed minus measured time \[s\]: the sum of the next two.
     pub error_s: f64,
-    /// Of it, for the amounts of computation and the speed of hosts \[s\].
+    /// Error of computations: of their amounts and of the speed of hosts \[s\].
     pub computation_error_s: f64,
-    /// Of it, for the model of communication, and for what is neither \[s\].
+    /// Remaining error: of the communication model and of anything else \[s\].
     pub communication_error_s: f64,
-    /// The error as a part of what was measured; null where that is nothing.
+    /// Error divided by the measured time; null if that is zero.
     pub error: Option<f64>,
 }
 
-/// The largest error of a kind of action: of computations for their amounts, of calls for the model of communication.
+/// The largest error of a kind of action: of computations due to their amounts, of calls due to the communication model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Residual {
-    /// The kind of action.
+    /// Name of the kind of action.
     pub name: String,
     /// `"computation"` or `"communication"`.
     pub of: &'static str,
-    /// The error \[s\], over all ranks.
+    /// Error summed over all ranks \[s\].
     pub error_s: f64,
-    /// The call site with the largest error of this sort; null where the trace names none.
+    /// Call site with the largest error of this sort; null if the trace has none.
     pub region: Option<String>,
 }
 
-/// Why a replay cannot be compared with what was measured.
+/// The reason why a replay cannot be compared with measured times.
 #[derive(Debug, thiserror::Error)]
 pub enum ValidationError {
-    /// The trace has no times.
+    /// The trace has no measured times.
     #[error("the trace has no measured times: record it with `trace acquire --with-times`")]
     NoTimes,
     /// A replay fails.
@@ -120,18 +120,18 @@ pub enum ValidationError {
     /// The trace with measured computations cannot be written.
     #[error("a temporary trace: {0}")]
     Write(#[from] WriteError),
-    /// There is no room for it.
+    /// The temporary directory cannot be created.
     #[error("a temporary directory: {0}")]
     Temporary(#[from] std::io::Error),
 }
 
 impl Validation {
-    /// Replays a job twice, and compares.
+    /// Replays a job twice, once with its measured computations, and compares the times.
     ///
     /// A temporary archive holds the trace with its measured computations: up to 16 bytes per action.
     ///
     /// # Errors
-    /// Where the trace has no times, or a replay fails.
+    /// Returns an error if the trace has no measured times, or a replay fails.
     pub fn new(job: &Job) -> Result<Self, ValidationError> {
         let job = Job {
             fast_forward: false,
@@ -186,10 +186,10 @@ impl Validation {
         })
     }
 
-    /// Writes it to a file, whole or not at all.
+    /// Writes the comparison to a file, atomically.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         write_json(self, path)
     }
@@ -201,10 +201,10 @@ fn replay(scene: &Scene) -> Result<(Outcome, Times), RunError> {
     Ok((outcome, times))
 }
 
-/// Times as measured, as replayed, and as replayed with measured computations.
+/// Times of all three: measured, replayed, and replayed with measured computations.
 type All<'a> = [&'a Times; 3];
 
-/// The kinds of which times were measured: of the others, as of finalize, there is nothing to compare.
+/// Compares the kinds of action with measured times; others, such as finalize, have nothing to compare.
 fn by_kind(all: All<'_>) -> Vec<Compared> {
     let [measured, ..] = all;
     let row = |class: &Class| {
@@ -223,7 +223,7 @@ fn by_site(all: All<'_>) -> Vec<Compared> {
     sorted(measured.by_site.keys().map(row).collect())
 }
 
-/// Stable: what took equally long keeps its order.
+/// Sorts by measured time, descending. The sort is stable.
 fn sorted(mut rows: Vec<Compared>) -> Vec<Compared> {
     rows.sort_by(|one, other| other.measured_s.total_cmp(&one.measured_s));
     rows
@@ -287,8 +287,8 @@ fn relative(error: f64, measured: f64) -> Option<f64> {
 }
 
 impl Residual {
-    /// Finds where the largest error arises: that of computations in these, that of communication in a call. What a call waits longer
-    /// for computations arises there. Of equals, it is the one of what took longest.
+    /// Finds the largest error: of computations in their own times, of communication in calls. Longer waits in calls that are due to
+    /// computations count as errors of computation. At a tie, returns the kind with the largest measured time.
     fn find(calls: &[Compared], regions: &[Compared]) -> Option<Self> {
         type Part = (&'static str, fn(&Compared) -> f64);
         let part_of = |call: &Compared| -> Part {

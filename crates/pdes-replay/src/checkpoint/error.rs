@@ -1,11 +1,11 @@
-//! What can go wrong with checkpoints.
+//! Errors of checkpoints.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use pdes_core::Rank;
 
-/// Why a checkpoint cannot be written, or gone on from.
+/// The reason why a checkpoint cannot be written, or resumed from.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// A file or the directory cannot be read or written.
@@ -13,10 +13,10 @@ pub enum CheckpointError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file is something else.
+    /// The file is not a checkpoint.
     #[error("{} is no checkpoint: found {found:02x?} at its start", path.display())]
     Magic {
         /// The file.
@@ -26,50 +26,50 @@ pub enum CheckpointError {
     },
     /// The file is of another version of the format.
     #[error(
-        "the checkpoint {}: found version {found}, expected {expected}; go on with the program that wrote it, or start from the \
+        "the checkpoint {}: found version {found}, expected {expected}; continue with the program that wrote it, or start from the \
          beginning without --resume", path.display()
     )]
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file.
         found: u32,
-        /// That of this program.
+        /// Version that this program reads and writes.
         expected: u32,
     },
-    /// The file was changed, or is not whole.
+    /// The file was changed, or is incomplete.
     #[error(
         "the checkpoint {} is damaged: {what}; remove it, or start from the beginning without --resume", path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         what: &'static str,
     },
-    /// The checkpoint is of a run of something else.
+    /// The checkpoint belongs to another run.
     #[error(
-        "the checkpoint {} is of another run: {part} was {found}, and is {expected}{}; go on with the run that wrote it, or name \
+        "the checkpoint {} is of another run: {part} was {found}, and is {expected}{}; continue the run that wrote it, or name \
          another directory", path.display(), if found == expected { " with other contents" } else { "" }
     )]
     Other {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// Name of the part of the identity that differs.
         part: String,
-        /// What it was when the checkpoint was written.
+        /// Description of that part when the checkpoint was written.
         found: String,
-        /// What it is now.
+        /// Description of that part now.
         expected: String,
     },
-    /// A rank has a state that it cannot have.
-    #[error("the checkpoint {}: rank {rank} cannot have been after {actions} actions what the file says", path.display())]
+    /// A rank has an impossible state.
+    #[error("the checkpoint {}: the state of rank {rank} after {actions} actions is impossible", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
         /// The rank.
         rank: Rank,
-        /// The actions that it had done, as the file says.
+        /// Number of actions replayed by the rank, according to the file.
         actions: u64,
     },
 }

@@ -1,13 +1,13 @@
-//! The file of a checkpoint.
+//! File format of a checkpoint.
 //!
-//! | bytes | holds |
+//! | bytes | content |
 //! |---|---|
 //! | 0-7 | magic |
 //! | 8-11 | version, little-endian |
-//! | then | the [`Header`], then the state of each rank in their order: each as its length in 4 bytes and its postcard |
-//! | last 32 | BLAKE3 of all before |
+//! | then | the [`Header`], then the states of the ranks in order; each as its length in 4 bytes and its postcard encoding |
+//! | last 32 | BLAKE3 hash of all bytes before |
 //!
-//! The hash is compared before anything else is believed, so that damage is found as damage.
+//! The hash is checked before anything else is interpreted, so that damage is reported as damage.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -22,28 +22,28 @@ use super::identity::{Difference, Identity};
 use super::{CheckpointError, draft};
 use crate::scene::RunError;
 
-/// The first bytes. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
+/// Magic number. As in PNG, a byte beyond ASCII and line ends reveal transfers as text.
 const MAGIC: [u8; 8] = *b"\x89PDK\r\n\x1a\n";
-/// The version of the format.
+/// Version of the format.
 const VERSION: u32 = 3;
-/// Bytes before the header.
+/// Size of the part before the header \[B\].
 const START: u64 = 12;
-/// Bytes of the hash.
+/// Size of the hash \[B\].
 const HASH: u64 = 32;
 
-/// What is known of all ranks together.
+/// State of the run as a whole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) identity: Identity,
-    /// Actions of all ranks.
+    /// Number of actions replayed, of all ranks.
     pub(super) actions: u64,
     /// Wall-clock time of replaying them \[s\].
     pub(super) replayed_s: f64,
-    /// What the next looks cost.
+    /// Costs of the next test and the next probe.
     pub(super) looks: (u64, u64),
 }
 
-/// Writes a checkpoint and returns its size \[B\]. The file that was there before stays until this one is complete and on its disk.
+/// Writes a checkpoint and returns its size \[B\]. The previous file remains until this one is complete and on disk.
 pub(super) fn write(
     path: &Path,
     header: &Header,
@@ -53,7 +53,7 @@ pub(super) fn write(
     write_draft(&draft, header, states)
         .and_then(|bytes| {
             std::fs::rename(&draft, path)?;
-            // The directory has the new name; where it cannot be opened the name is still right.
+            // Makes the rename durable. If the directory cannot be opened, the rename has still happened.
             path.parent()
                 .map_or(Ok(()), |directory| File::open(directory).and_then(|file| file.sync_all()))?;
             Ok(bytes)
@@ -97,18 +97,18 @@ impl HashedWriter {
     }
 }
 
-/// A checkpoint whose hash is right and that is of this run.
+/// An open checkpoint: its hash is correct, and it belongs to this run.
 #[derive(Debug)]
 pub(super) struct Opened {
     path: PathBuf,
     file: BufReader<File>,
-    /// Bytes of states that are not read yet.
+    /// Size of the states that are not read yet \[B\].
     left: u64,
     header: Header,
 }
 
 impl Opened {
-    /// Opens a checkpoint of a run.
+    /// Opens a checkpoint, and checks that it belongs to the run `identity`.
     pub(super) fn new(path: &Path, identity: &Identity) -> Result<Self, CheckpointError> {
         let io = |error| CheckpointError::io(path, error);
         let mut file = BufReader::new(File::open(path).map_err(io)?);
@@ -138,7 +138,7 @@ impl Opened {
         &self.path
     }
 
-    /// Makes the processes of all ranks, in their order.
+    /// Restores the processes of all ranks, in order.
     pub(super) fn processes<'t, M>(
         mut self,
         world: &'t World<'t, M>,
@@ -184,7 +184,7 @@ fn check_start(path: &Path, file: &mut impl Read) -> Result<(), CheckpointError>
     }
 }
 
-/// Compares the hash of so many bytes with that behind them.
+/// Compares the hash of the first `bytes` bytes with the hash stored behind them.
 fn check_hash(path: &Path, file: &mut BufReader<File>, bytes: u64) -> Result<(), CheckpointError> {
     let io = |error| CheckpointError::io(path, error);
     file.seek(SeekFrom::Start(0)).map_err(io)?;
@@ -192,7 +192,7 @@ fn check_hash(path: &Path, file: &mut BufReader<File>, bytes: u64) -> Result<(),
     hasher.update_reader(file.by_ref().take(bytes)).map_err(io)?;
     let mut expected = [0; HASH as usize];
     file.read_exact(&mut expected).map_err(io)?;
-    // In constant time, which does no harm.
+    // This comparison takes constant time, which is not needed here and costs nothing.
     if hasher.finalize() == blake3::Hash::from_bytes(expected) {
         Ok(())
     } else {
@@ -200,7 +200,7 @@ fn check_hash(path: &Path, file: &mut BufReader<File>, bytes: u64) -> Result<(),
     }
 }
 
-/// Reads what was written with its length.
+/// Reads frames: a length and as many bytes.
 struct Frames<'f> {
     path: &'f Path,
     file: &'f mut BufReader<File>,
@@ -219,7 +219,7 @@ impl Frames<'_> {
         self.read(&mut bytes)?;
         match postcard::take_from_bytes(&bytes) {
             Ok((value, [])) => Ok(value),
-            _ => Err(damaged(self.path, "a state is none")),
+            _ => Err(damaged(self.path, "a state is invalid")),
         }
     }
 

@@ -1,23 +1,23 @@
-//! What a checkpoint is of: everything that the result depends on.
+//! Identity of the run of a checkpoint: everything that the result depends on.
 
 use serde::{Deserialize, Serialize};
 
 use crate::job::PlatformSource;
 use crate::scene::{RunError, Scene};
 
-/// What must be the same for a run to go on from a checkpoint.
+/// Everything that must be the same for a run to resume from a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity(Vec<Part>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Part {
     name: String,
-    /// What it is, for people.
+    /// Description for people.
     shown: String,
     hash: [u8; 32],
 }
 
-/// The first part that differs: its name, and what it is in the one and in the other.
+/// The first part that differs: its name, and its description in either run.
 pub(super) struct Difference {
     pub(super) part: String,
     pub(super) found: String,
@@ -29,7 +29,7 @@ impl Part {
         Self { name: name.to_owned(), shown: shown.to_string(), hash: blake3::hash(content).into() }
     }
 
-    /// Shows a long description by its hash.
+    /// Describes a part with a long text by its hash.
     fn hashed(name: &str, description: &impl std::fmt::Debug) -> Self {
         let text = format!("{description:?}");
         Self::new(name, &blake3::hash(text.as_bytes()).to_hex()[..8], text.as_bytes())
@@ -37,12 +37,12 @@ impl Part {
 }
 
 impl Identity {
-    /// Finds out what a run is of. Threads, partition and run-ahead do not belong to it: the result does not depend on them.
+    /// Computes the identity of a run. Threads, partition and run-ahead do not belong to it: the result does not depend on them.
     ///
-    /// Text of a trace is read once more for that.
+    /// A text trace is read once more for this.
     ///
     /// # Errors
-    /// Where a file cannot be read any more.
+    /// Returns an error if a file cannot be read any more.
     pub(crate) fn of(scene: &Scene) -> Result<Self, RunError> {
         let (job, trace) = (scene.job(), scene.trace());
         let content = (trace.fingerprint()?, trace.ranks(), trace.actions());
@@ -69,7 +69,7 @@ impl Identity {
         ]))
     }
 
-    /// Compares what a checkpoint is of with this.
+    /// Returns the first difference between this identity and that of a checkpoint.
     pub(super) fn difference(&self, found: &Self) -> Option<Difference> {
         let missing = || Part::new("", "nothing", &[]);
         let parts = self.0.iter().enumerate();

@@ -1,11 +1,11 @@
-//! Flags and subcommands.
+//! Flags and subcommands of the command line.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pdes_replay::PictureFormat;
 
-/// Replays a trace of an MPI program on a model of a machine, and says how long the program would run there.
+/// Replays a trace of an MPI program on a model of a machine, and predicts how long the program would run there.
 #[derive(Debug, Parser)]
 #[command(name = "pdes-replay", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Flags override the configuration. The last line on stdout is the simulated time.\n\
@@ -19,34 +19,34 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Looks at a platform.
+    /// Describes or checks a platform.
     #[command(subcommand)]
     Platform(PlatformCommand),
-    /// Makes, converts and looks at traces.
+    /// Creates, converts and inspects traces.
     #[command(subcommand)]
     Trace(TraceCommand),
     /// Replays a program on many machines, or with many settings: every combination of the values in a file.
     Sweep(SweepArguments),
-    /// Replays a program that was recorded with times, and says how far the replay is from them.
+    /// Replays a program that was recorded with times, and compares the replay with these times.
     Validate(super::validate::ValidateArguments),
-    /// Shows where the time of a run went, and who waited for whom, or what a second run changes: as a table, a page, or pictures.
+    /// Shows the causes of lost time in a run and who waited for whom, or the changes to a second run: as a table, a page, or pictures.
     Report(super::report::ReportArguments),
-    /// Measures messages between two processes, or reads measurements, and writes a machine to replay on.
+    /// Measures messages between two processes, or reads measurements, and writes a machine for replays.
     Calibrate(super::calibrate::CalibrateArguments),
-    /// Prints the JSON schema of a kind of TOML file, by which editors complete it.
+    /// Prints the JSON schema of a kind of TOML file, for completion in editors.
     Schema {
-        /// The kind of file.
+        /// Kind of file.
         #[arg(value_enum, default_value_t = super::schema::Document::Config)]
         document: super::schema::Document,
     },
-    /// Prints what completes commands, flags and values in a shell.
+    /// Prints a script that completes commands, flags and values in a shell.
     Completions {
-        /// The shell.
+        /// Name of the shell.
         shell: clap_complete::Shell,
     },
     /// Prints the manual page of the program, or writes one for each command.
     Man {
-        /// The directory, which exists, for the pages of all commands.
+        /// Existing directory for the pages of all commands.
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
@@ -54,67 +54,67 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Converts a trace of any shape to an archive (.pdt).
+    /// Converts a trace of any format to an archive (.pdt).
     Convert {
-        /// The trace.
+        /// Trace.
         trace: PathBuf,
-        /// The archive.
+        /// Archive.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
-        /// What the trace is: actions of MPI programs, or a GOAL schedule in text or in LogGOPSim's binary form.
+        /// Content of the trace: actions of MPI programs, or a GOAL schedule in text or in LogGOPSim's binary form.
         #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Ti)]
         from: Form,
-        /// Threads.
+        /// Number of threads.
         #[arg(long, value_name = "N", default_value_t = 1)]
         threads: usize,
-        /// Keeps every action as a record of its own.
+        /// Keeps every action as a separate record (no folding).
         #[arg(long)]
         flat: bool,
-        /// Files of data, each for an equal part of the ranks.
+        /// Number of data files, each for an equal part of the ranks.
         #[arg(long, value_name = "N", default_value_t = 1)]
         shards: u32,
     },
-    /// Prints ranks, actions, messages and how the trace is stored.
+    /// Prints the numbers of ranks, actions and messages, and how the trace is stored.
     Info {
-        /// The trace.
+        /// Trace.
         trace: PathBuf,
     },
-    /// Checks checksums, channels, collectives and requests; exits with 1 where something is wrong.
+    /// Checks checksums, channels, collectives and requests; exits with 1 if there is an error.
     Check {
-        /// The trace.
+        /// Trace.
         trace: PathBuf,
     },
     /// Writes a trace as text: a directory of rank files.
     Dump {
-        /// The trace.
+        /// Trace.
         trace: PathBuf,
-        /// The directory; without it the merged text goes to stdout.
+        /// Directory; without it the merged text goes to stdout.
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
     /// Writes a part of a trace to an archive: some ranks, or the first iterations of the main loop.
     Cut {
-        /// The trace; of a folded archive the structure is cut, no action is read.
+        /// Trace; a folded archive is cut by its structure, without reading actions.
         trace: PathBuf,
-        /// The archive of the part.
+        /// Archive of the part.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         /// Ranks from FIRST up to, but without, END, such as 0..64.
         #[arg(long, value_name = "FIRST..END", value_parser = parse_range)]
         ranks: Option<std::ops::Range<u32>>,
-        /// Iterations of the main loop that stay, the first ones.
+        /// Number of iterations of the main loop to keep, from the first.
         #[arg(long, value_name = "N")]
         iterations: Option<u64>,
     },
-    /// Writes an archive of a known program.
+    /// Generates an archive of a known program.
     Generate(Box<super::trace::generate::GenerateArguments>),
-    /// Runs an MPI program and writes an archive of what its processes do.
+    /// Runs an MPI program and records the actions of its processes in an archive.
     Acquire(super::trace::acquire::AcquireArguments),
-    /// Writes an archive of the shards that a recorded program has left.
+    /// Writes an archive from the shards that a recorded program has left.
     Gather(super::trace::acquire::GatherArguments),
 }
 
-/// What a trace is.
+/// Content of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// Actions of MPI programs: time-independent text or an archive of it.
@@ -138,22 +138,22 @@ pub(crate) struct RunArguments {
     /// Network model.
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Threads.
+    /// Number of threads.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<i64>,
-    /// Where to write the report (JSON).
+    /// File for the report (JSON).
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Replays a second time, and writes what parallelism there is and the times predicted for up to 4096 workers (JSON).
+    /// Replays a second time, and writes the parallelism of the replay and the times predicted for up to 4096 workers (JSON).
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Writes checkpoints into this directory, from which --resume goes on; loggps on one process.
+    /// Writes checkpoints into this directory, from which --resume continues; loggps on one process.
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Time between two checkpoints, such as 30s, 5m (the default) or 1h.
     #[arg(long, value_name = "TIME")]
     pub(crate) every: Option<String>,
-    /// Goes on from the checkpoint in the directory; where there is none, starts from the beginning.
+    /// Resumes from the checkpoint in the directory; if there is none, starts from the beginning.
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]
@@ -161,36 +161,36 @@ pub(crate) struct RunArguments {
     /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Prints the simulated time and warnings only.
+    /// Prints only the simulated time and warnings.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
-    /// What is varied (TOML).
+    /// Values that are varied (TOML).
     pub(crate) sweep: PathBuf,
-    /// Where the results go: sweep.csv, sweep.parquet, sweep.html, and runs.jsonl, from which a sweep that was stopped goes on.
+    /// Directory of the results: sweep.csv, sweep.parquet, sweep.html, and runs.jsonl, from which an interrupted sweep continues.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Runs at the same time; by default as many as there are cores.
+    /// Number of concurrent runs; by default the number of cores.
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
-    /// Writes the figures of the page as files, too.
+    /// Also writes the figures of the page to files.
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) pictures: Option<PictureForm>,
-    /// Runs all again, also those that the directory has the results of.
+    /// Repeats all runs, including those with results in the directory.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Prints no table.
+    /// Suppresses the table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-/// What figures are written as.
+/// File format of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PictureForm {
-    /// Scalable.
+    /// Scalable vector graphics.
     Svg,
     /// Pixels.
     Png,
@@ -211,11 +211,11 @@ pub(crate) enum PlatformCommand {
     Show {
         /// SimGrid XML or TOML.
         platform: PathBuf,
-        /// Two hosts whose route to print.
+        /// Two hosts whose route is printed.
         #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
         route: Option<Vec<String>>,
     },
-    /// Reads a platform and follows its routes; exits with 1 where something is wrong.
+    /// Reads a platform and follows its routes; exits with 1 if there is an error.
     Check {
         /// SimGrid XML or TOML.
         platform: PathBuf,

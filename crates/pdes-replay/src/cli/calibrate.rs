@@ -1,4 +1,4 @@
-//! The command that makes a machine of measurements.
+//! The command `calibrate`: creates a machine from measurements.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -12,7 +12,7 @@ use trace_mmap::{LoadOptions, Trace};
 
 use super::{Misuse, processes};
 
-/// The largest message that MPI's counts allow in every library \[B\].
+/// Largest message size that MPI's counts allow in every library \[B\].
 const LARGEST: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
@@ -21,44 +21,44 @@ const LARGEST: u64 = 1 << 30;
     reads."
 )]
 pub(crate) struct CalibrateArguments {
-    /// The machine: a configuration for --config. A page of the same name (.html) shows data, fits and residuals.
+    /// Machine: a configuration for --config. A page of the same name (.html) shows data, fits and residuals.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Reads measurements: output of osu_latency, osu_bw, IMB or SKaMPI, CSV or JSON of SimGrid's calibration, or
+    /// Files of measurements to read: output of osu_latency, osu_bw, IMB or SKaMPI, CSV or JSON of SimGrid's calibration, or
     /// observations of --data.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     from: Vec<PathBuf>,
-    /// Writes every observation into this directory (observations.csv).
+    /// Writes all observations into this directory (observations.csv).
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Takes the speed of hosts, and how it differs between the regions of the program, from the computations of a trace that was
-    /// recorded on this machine with `trace acquire --with-times`.
+    /// Trace that was recorded on this machine with `trace acquire --with-times`: its computations provide the speed of hosts, and the
+    /// differences between the regions of the program.
     #[arg(long, value_name = "TRACE")]
     computations: Option<PathBuf>,
-    /// What a core computes, in flops per second, instead of what was measured.
+    /// Speed of a core in flops per second, instead of the measured one.
     #[arg(long, value_name = "FLOPS")]
     speed: Option<f64>,
-    /// The part of the observations of a size that is no longer than the duration that stands for them: 0.5 takes the median, less
-    /// where other work makes many of them longer.
+    /// Quantile of the observations of a size that represents them: 0.5 is the median; use less if other work on the machine makes
+    /// many of them longer.
     #[arg(long, value_name = "PART", default_value_t = 0.5)]
     quantile: f64,
     #[command(flatten)]
     plan: PlanArguments,
 }
 
-/// How much is measured.
+/// The extent of the measurements.
 #[derive(Debug, Args)]
 struct PlanArguments {
-    /// The largest message in bytes.
+    /// Largest message in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 22, conflicts_with = "from")]
     largest: u64,
-    /// Sizes above 16 B.
+    /// Number of sizes above 16 B.
     #[arg(long, value_name = "N", default_value_t = 120, conflicts_with = "from")]
     sizes: u32,
-    /// How often each experiment is visited, in random order; each visit makes four observations.
+    /// Number of visits of each experiment, in random order; each visit makes four observations.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "from")]
     visits: u32,
-    /// What sizes and order are drawn from.
+    /// Seed of sizes and order.
     #[arg(long, value_name = "SEED", default_value_t = 1, conflicts_with = "from")]
     seed: u64,
 }
@@ -67,7 +67,7 @@ struct PlanArguments {
 pub(crate) fn run(arguments: &CalibrateArguments) -> Result<()> {
     check(arguments)?;
     if arguments.from.is_empty() {
-        // The process that measures with the first one has nothing to write.
+        // The second of the two measuring processes has nothing to write.
         return measure(&arguments.plan)?.map_or(Ok(()), |measurements| write(arguments, measurements));
     }
     // Files are read by one process, however many there are.
@@ -109,7 +109,7 @@ fn measure(plan: &PlanArguments) -> Result<Option<Measurements>> {
         false => progress::watch_count(&done, all, "experiments", || calibration::measure(&plan, &done)),
     };
     let mut measured = match measured {
-        // The first process tells it; one that failed before would have it stopped.
+        // The first process reports the error; an earlier failure there would have stopped this one.
         Err(calibration::MeasureError::Processes { .. }) if processes::is_not_the_first() => None,
         measured => measured?,
     };
@@ -139,7 +139,7 @@ fn read(files: &[PathBuf]) -> Result<Measurements> {
     Ok(measurements)
 }
 
-/// Says how many observations there are of what.
+/// Returns the number of observations of each operation, as text.
 fn describe(measurements: &Measurements) -> String {
     let count = |operation: calibration::Operation| {
         let found =
@@ -182,7 +182,7 @@ fn computations(path: &Path) -> Result<Vec<Computations>> {
     measured_computations(&trace).with_context(|| path.display().to_string())
 }
 
-/// Keeps every observation.
+/// Writes all observations to a file.
 fn keep(directory: &Path, measurements: &Measurements) -> Result<()> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let file = directory.join("observations.csv");
@@ -192,7 +192,7 @@ fn keep(directory: &Path, measurements: &Measurements) -> Result<()> {
     Ok(())
 }
 
-/// Prints what the machine is.
+/// Prints the parameters of the machine.
 fn print(machine: &Machine) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let (thresholds, segments) = (machine.thresholds, machine.one_way.curve.segments().len());

@@ -1,4 +1,4 @@
-//! Schedules in GOAL: conversion, and replay with the model LogGOPS.
+//! GOAL schedules: conversion, and replay with the model LogGOPS (Hoefler et al., LogGOPSim, 2010).
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
@@ -12,18 +12,18 @@ use serde::Serialize;
 
 use super::{Misuse, pages};
 
-/// The name of the model in configurations.
+/// Name of the model in configurations.
 const MODEL: &str = "loggops";
-/// What is hashed, and how: a change of either changes this number.
+/// Name of the hash scheme; any change of the hashed data or of their order changes the number.
 const SCHEME: &[u8] = b"pdes-replay goal digest 1";
 
-/// Returns whether a configuration is about a schedule in GOAL.
+/// Returns whether a configuration is for a GOAL schedule.
 pub(crate) fn is_wanted(config: &Config) -> bool {
     config.text("network", "model") == Some(MODEL)
         || path(config).is_some_and(|path| ::goal::is_archive(&path))
 }
 
-/// Replays what the configuration says and prints the result.
+/// Replays a schedule as configured and prints the result.
 pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     config.check_keys()?;
     if config.section("checkpoint").is_some() {
@@ -63,14 +63,14 @@ pub(crate) fn run(config: &Config, quiet: bool) -> Result<()> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-/// Converts a schedule in text or binary to an archive.
+/// Converts a schedule in text or binary form to an archive.
 pub(crate) fn convert(input: &Path, output: &Path) -> Result<String> {
     let schedule = load(input)?;
     let bytes = ::goal::write_archive(&schedule, output)?;
     Ok(format!("{}: {}, {bytes} bytes\n", output.display(), schedule.extent()))
 }
 
-/// Tells how large a schedule is and what its operations are.
+/// Describes the size of a schedule and its operations.
 pub(crate) fn info(path: &Path) -> Result<String> {
     let schedule = load(path)?;
     let mut kinds = [("send", 0_u64, 0_u128), ("recv", 0, 0), ("calc", 0, 0)];
@@ -86,7 +86,7 @@ pub(crate) fn info(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Checks a schedule; loading checks all of it.
+/// Checks a schedule, which loading does completely.
 pub(crate) fn check(path: &Path) -> Result<String> {
     let schedule = load(path)?;
     Ok(format!("{}: {}, all right\n", path.display(), schedule.extent()))
@@ -99,7 +99,7 @@ pub(crate) fn dump(path: &Path) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Loads a schedule on all processors.
+/// Loads a schedule on all cores.
 fn load(path: &Path) -> Result<Schedule, FileError> {
     Schedule::load(path, available_threads())
 }
@@ -108,7 +108,7 @@ fn path(config: &Config) -> Option<PathBuf> {
     config.text("trace", "path").map(PathBuf::from)
 }
 
-/// Reads the section `[loggops]`.
+/// Resolves the section `[loggops]`.
 fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
     let section = config.loggops()?;
     let defaults = LogGops::default();
@@ -133,7 +133,7 @@ fn section(config: &Config) -> Result<(LogGops, Engine), ConfigError> {
     Ok((parameters, engine))
 }
 
-/// Converts nanoseconds to picoseconds; the largest parameter is an hour.
+/// Converts nanoseconds to picoseconds; the largest value is an hour.
 fn picos(key: &'static str, nanos: Option<f64>, default: u64) -> Result<u64, ConfigError> {
     let Some(nanos) = nanos else { return Ok(default) };
     let picos = nanos * NANOSECOND as f64;
@@ -144,7 +144,7 @@ fn picos(key: &'static str, nanos: Option<f64>, default: u64) -> Result<u64, Con
     Err(ConfigError::Value { section: MODEL, key, message })
 }
 
-/// Returns the choice of this name; the first one is the default.
+/// Returns the choice with the name `found`; the first one is the default.
 fn choice<T: Copy, const N: usize>(
     key: &'static str,
     found: Option<String>,
@@ -157,7 +157,7 @@ fn choice<T: Copy, const N: usize>(
     named.map(|(_, one)| one).ok_or(ConfigError::Value { section: MODEL, key, message })
 }
 
-/// The report of a replay: fields are those of other models where they mean the same.
+/// The report of a replay; fields that mean the same have the names of the other models' reports.
 #[derive(Debug, Serialize)]
 struct Report {
     format: &'static str,
@@ -185,7 +185,7 @@ struct Report {
     warnings: Vec<String>,
 }
 
-/// Everything that can change the result; times in picoseconds.
+/// All parameters that can change the result; times in picoseconds.
 #[derive(Debug, Serialize)]
 #[expect(non_snake_case, reason = "the model's names differ in case only")]
 struct Parameters {
@@ -288,7 +288,7 @@ fn warnings(outcome: &Outcome) -> Vec<String> {
     }
 }
 
-/// Hashes the end of every rank \[ps\], then messages, their bytes and events, in little-endian order.
+/// Hashes the end time of every rank \[ps\], then messages, their bytes and events, in little-endian order.
 fn digest(outcome: &Outcome) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(SCHEME);

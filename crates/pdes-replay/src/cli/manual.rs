@@ -1,4 +1,4 @@
-//! The commands that describe the command line: manual pages, and completions for shells.
+//! The commands that document the command line: manual pages, and completions for shells.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use super::arguments::Arguments;
 
-/// Prints the completions of a shell.
+/// Prints the completion script of a shell.
 pub(crate) fn completions(shell: Shell) -> Result<()> {
     let mut command = Arguments::command();
     let (name, mut script) = (command.get_name().to_owned(), Vec::new());

@@ -1,8 +1,8 @@
-//! Large pages, for which the allocator asks wherever it can: they are worth their memory where there are many ranks.
+//! Large pages, which the allocator requests wherever it can: they pay for themselves if there are many ranks.
 
-/// Uses large pages for what is touched from now on, or small ones only, which is how a command begins.
+/// Enables or disables large pages for memory that is touched from now on; a command starts with small pages only.
 ///
-/// Other systems than Linux and kernels without such a switch do as they please: times and memory depend on it, answers do not.
+/// No effect on systems other than Linux and on kernels without this switch: it affects times and memory, never results.
 pub(super) fn use_large(wanted: bool) {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(!wanted);
@@ -10,8 +10,8 @@ pub(super) fn use_large(wanted: bool) {
     let _ = wanted;
 }
 
-/// Begins with small pages: the runtime allocates before `main`, and what is in a large page stays there.
-// SAFETY: the loader calls what stands in this section as such functions, and the one system call needs nothing of the runtime.
+/// Starts with small pages: the runtime allocates before `main`, and memory in a large page stays there.
+// SAFETY: the loader calls the entries of this section as such functions, and the one system call needs nothing of the runtime.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 #[unsafe(link_section = ".init_array")]

@@ -1,4 +1,4 @@
-//! The commands that look at a platform.
+//! The commands that describe and check a platform.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use pdes_replay::read_platform;
 use super::Misuse;
 use super::arguments::PlatformCommand;
 
-/// Runs one of the commands.
+/// Runs one of the platform commands.
 pub(crate) fn run(command: &PlatformCommand) -> Result<()> {
     let text = match command {
         PlatformCommand::Show { platform, route } => show(platform, route.as_deref())?,
@@ -129,7 +129,7 @@ fn describe_route(platform: &Platform, from: HostId, to: HostId, text: &mut Stri
     Ok(())
 }
 
-/// Prints a number with the unit prefix that leaves one to three digits before the point.
+/// Formats a number with the unit prefix that leaves one to three digits before the point.
 fn scaled(value: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 8] =
         [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u")];

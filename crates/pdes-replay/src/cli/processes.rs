@@ -1,10 +1,10 @@
-//! The processes of one replay, which `mpirun` has started.
+//! The processes of one replay that a launcher such as `mpirun` has started.
 
 use anyhow::Result;
 use pdes_core::{Cluster, ClusterError};
 use pdes_replay::RunError;
 
-/// What launchers tell a process: how many there are, and which it is.
+/// Environment variables of launchers: number of processes, and number of this process.
 const LAUNCHERS: [(&str, &str); 4] = [
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
     ("PMI_SIZE", "PMI_RANK"),
@@ -12,20 +12,20 @@ const LAUNCHERS: [(&str, &str); 4] = [
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
 ];
 
-/// Returns how many processes were started with this one, and its number.
+/// Returns the number of processes started together, and the number of this one.
 fn launched() -> Option<(usize, usize)> {
     let number = |name| std::env::var(name).ok()?.trim().parse().ok();
     LAUNCHERS.iter().find_map(|(size, rank)| Some((number(size)?, number(rank)?)))
 }
 
-/// Whether another process of the same command is to say what is to be said once.
+/// Returns whether output that must appear once is left to another process of the same command.
 pub(crate) fn is_not_the_first() -> bool {
     launched().is_some_and(|(_, number)| number > 0)
 }
 
-/// Joins the processes that were started together; `None` where this one is alone.
+/// Joins the processes that were started together; `None` if this one is alone.
 ///
-/// Without an MPI library every process would run on its own, which nobody wants.
+/// Without an MPI library every process would repeat the whole run, which is never intended.
 #[cfg(feature = "mpi")]
 pub(crate) fn join() -> Result<Option<Cluster>> {
     match launched() {
@@ -34,14 +34,14 @@ pub(crate) fn join() -> Result<Option<Cluster>> {
     }
 }
 
-/// Joins the processes that were started together; `None` where this one is alone.
+/// Joins the processes that were started together; `None` if this one is alone.
 ///
-/// Without an MPI library every process would run on its own, which nobody wants.
+/// Without an MPI library every process would repeat the whole run, which is never intended.
 #[cfg(not(feature = "mpi"))]
 pub(crate) fn join() -> Result<Option<Cluster>> {
     let Some((processes @ 2.., number)) = launched() else { return Ok(None) };
     if number > 0 {
-        // The launcher ends all processes when the first of them fails: give that one the time to say why.
+        // The launcher ends all processes when the first of them fails: leave process 0 the time to report the error.
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
     anyhow::bail!(
@@ -50,23 +50,23 @@ pub(crate) fn join() -> Result<Option<Cluster>> {
     )
 }
 
-/// Has all processes succeed, or fail, together. Where several have failed the first of them tells its error.
+/// Makes all processes succeed or fail together. If several have failed, the first of them reports its error.
 pub(crate) fn agree<T>(cluster: &mut Cluster, own: Result<T>) -> Result<T> {
     let first = cluster.first_failure(own.is_ok()).map_err(RunError::from)?;
     match (own, first.filter(|&process| process != cluster.member())) {
         (own, None) => own,
         (Ok(_), Some(process)) => Err(RunError::Elsewhere { process }.into()),
-        // The exit status is still that of its own error.
+        // The process keeps its own error, which determines its exit status.
         (Err(error), Some(process)) => Err(error.context(RunError::Elsewhere { process })),
     }
 }
 
-/// Whether another process tells of an error.
+/// Returns whether another process reports an error.
 pub(crate) fn is_told_elsewhere(error: &anyhow::Error, cluster: Option<&Cluster>) -> bool {
     let Some(cluster) = cluster else { return is_not_the_first() };
     match error.downcast_ref() {
         Some(RunError::Elsewhere { .. }) => true,
-        // Whoever panics says so itself.
+        // A process that panics reports it itself.
         Some(RunError::Cluster(ClusterError::Departed { message: Some(_), .. })) => true,
         Some(RunError::Cluster(ClusterError::Departed { member, .. })) => {
             cluster.member() != usize::from(*member == 0)

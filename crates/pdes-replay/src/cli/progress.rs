@@ -6,23 +6,23 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pdes_core::Progress;
 
-/// How often a bar is drawn.
+/// Interval at which a bar is redrawn.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Loads while a display counts the actions read.
+/// Runs `load` while a bar counts the actions read.
 pub(crate) fn watch_load<T>(actions: &AtomicU64, quiet: bool, load: impl FnOnce() -> T) -> T {
     let bar = bar(None, quiet, "reading {spinner} {human_pos} actions, {rate}, {elapsed}");
     watch(&bar, |bar| bar.set_position(actions.load(Ordering::Relaxed)), load)
 }
 
-/// Works while a display shows how much of a known number of things is done.
+/// Runs `work` while a bar shows how many of `all` items are done.
 pub(crate) fn watch_count<T>(done: &AtomicU64, all: u64, things: &str, work: impl FnOnce() -> T) -> T {
     let bar = bar(Some(all), false, "{wide_bar} {percent}% {human_pos}/{human_len} {msg}, ETA {eta}");
     bar.set_message(things.to_owned());
     watch(&bar, |bar| bar.set_position(done.load(Ordering::Relaxed)), work)
 }
 
-/// Replays while a display shows actions done, rate, simulated time reached and the time that is left.
+/// Runs `replay` while a bar shows the actions done, their rate, the simulated time reached and the remaining time.
 pub(crate) fn watch_replay<T>(
     progress: &Progress,
     actions: u64,
@@ -33,7 +33,7 @@ pub(crate) fn watch_replay<T>(
     let bar = bar(Some(actions), quiet, style);
     let update = |bar: &ProgressBar| {
         if bar.position() == 0 && progress.before() > 0 {
-            // What an earlier run did says nothing of this one's rate.
+            // Actions of an earlier run must not count in this run's rate.
             bar.set_position(progress.before());
             bar.reset_eta();
         }
@@ -43,11 +43,11 @@ pub(crate) fn watch_replay<T>(
     watch(&bar, update, replay)
 }
 
-/// Indicatif draws on a terminal only; elsewhere the bar is silent.
+/// Creates a bar, which indicatif draws on a terminal only.
 fn bar(length: Option<u64>, quiet: bool, style: &str) -> ProgressBar {
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let rate = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-        // A display that cannot be written to has nobody who looks at it.
+        // A failed write only affects the display.
         let _ = write!(text, "{:.1} M/s", state.per_sec() / 1e6);
     };
     let style = ProgressStyle::with_template(style).expect("the templates of this file are valid");
@@ -77,7 +77,7 @@ fn watch<T>(bar: &ProgressBar, update: impl Fn(&ProgressBar) + Sync, work: impl 
     })
 }
 
-/// Ends the display also where the work panics.
+/// Stops the display, also if the work panics.
 struct Stop<'a> {
     done: &'a AtomicBool,
     display: &'a std::thread::Thread,

@@ -1,4 +1,4 @@
-//! The command that looks at a report: where the time went, as a table, a page, or pictures.
+//! The command that presents a report: as a table, a page, or pictures.
 
 mod difference;
 
@@ -17,38 +17,38 @@ use pdes_replay::{
 
 use super::Misuse;
 
-/// The most ranks and call sites that are listed.
+/// Largest number of ranks and call sites that are listed.
 const LISTED: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// The report (JSON), as --report writes it.
+    /// Report (JSON), as written by --report.
     report: PathBuf,
-    /// A second report: what does it change?
+    /// Second report, to compare the first one with.
     other: Option<PathBuf>,
-    /// Where to write the page, or the directory of the pictures; without it a table goes to stdout.
+    /// File of the page, or directory of the pictures; without it a table goes to stdout.
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// What to write.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = ReportForm::Html, requires = "output")]
     format: ReportForm,
-    /// A timeline of the run (Chrome trace events in JSON, .json or .json.gz), which the page can zoom.
+    /// Timeline of the run (Chrome trace events in JSON, .json or .json.gz), which the page can zoom.
     #[arg(long, value_name = "FILE", requires = "output", conflicts_with = "other")]
     timeline: Option<PathBuf>,
 }
 
-/// What is written of a report.
+/// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportForm {
     /// One page that needs no other file and no network.
     Html,
-    /// Each figure as a file, scalable.
+    /// A file of scalable vector graphics per figure.
     Svg,
-    /// Each figure as a file of pixels.
+    /// A file of pixels per figure.
     Png,
 }
 
-/// Shows a report, or what another one changes.
+/// Presents a report, or its comparison with another one.
 pub(crate) fn run(arguments: &ReportArguments) -> Result<()> {
     match (&arguments.output, &arguments.other) {
         (Some(output), _) => write(arguments, output),
@@ -83,7 +83,7 @@ fn write(arguments: &ReportArguments, output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints where the time of a run went.
+/// Prints the analyses of a run as tables.
 fn print(path: &Path) -> Result<()> {
     let report = SavedReport::from_path(path)?;
     if report.breakdown.is_none() && report.critical_path.is_none() && report.links.is_none() {
@@ -138,10 +138,10 @@ fn parts(total: &Parts, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// The kinds of actions that take time, those with most of it first.
+/// Prints the kinds of actions that take time, in descending order.
 fn calls(calls: &[CallParts], text: &mut String) -> std::fmt::Result {
     let mut calls: Vec<&CallParts> = calls.iter().filter(|call| call.parts.time_s > 0.0).collect();
-    // Stable: kinds that take equally long keep their order.
+    // The sort is stable: kinds with equal times keep their order.
     calls.sort_by(|one, other| other.parts.time_s.total_cmp(&one.parts.time_s));
     writeln!(
         text,
@@ -164,14 +164,14 @@ fn calls(calls: &[CallParts], text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// The state that takes most of the waiting; of equals, the first.
+/// Returns the wait state that takes most time; at a tie, the first.
 fn most_waiting(parts: &Parts) -> &'static str {
     let states = parts.named().into_iter().skip(4).filter(|&(_, time)| time > 0.0);
     let most = states.reduce(|most, state| if state.1 > most.1 { state } else { most });
     most.map_or("", |(name, _)| name)
 }
 
-/// The ranks that wait longest for others; of equals, the lowest first.
+/// Prints the ranks that wait longest for others; at a tie, the lowest first.
 fn ranks(breakdown: &Breakdown, text: &mut String) -> std::fmt::Result {
     let states = breakdown.ranks.waiting();
     let waited = |rank: usize| -> u64 { states.iter().map(|(_, column)| column[rank]).sum() };

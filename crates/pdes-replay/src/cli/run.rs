@@ -1,4 +1,4 @@
-//! The main command: a replay.
+//! The main command: replays a trace, on one process or distributed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,12 +10,12 @@ use super::arguments::RunArguments;
 use super::processes::agree;
 use super::{Misuse, goal, pages, progress, summary, timeline};
 
-/// The exit status of a command that a signal ended, as shells have it.
+/// Exit status of a command ended by a signal, as in shells.
 const INTERRUPTED: i32 = 130;
-/// What fewer ranks keep lies in the caches of a core: large pages would take memory and save nothing.
+/// Below this number of ranks their state fits in the caches of a core: large pages would take memory and save no time.
 const MANY_RANKS: u32 = 512;
 
-/// Replays what the arguments say and prints the result.
+/// Runs the replay that the arguments describe and prints the result.
 pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
     let config = config(arguments)?;
     if goal::is_wanted(&config) {
@@ -41,11 +41,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<()> {
         tracing::info!("wrote the profile {}", path.display());
     }
     print(&scene, &outcome, arguments.quiet)?;
-    // Only now is nothing lost with it.
+    // The checkpoint is removed last: until the results are written, it is the only way to recover them.
     job.checkpoints.map_or(Ok(()), |checkpoints| Ok(checkpoints.discard()?))
 }
 
-/// Has a replay that writes checkpoints end with one where somebody interrupts it (Ctrl-C, SIGTERM); the second time it ends at once.
+/// Makes the first interrupt (Ctrl-C, SIGTERM) stop a replay with a checkpoint, if it writes any; the second one ends it at once.
 fn stop_at_signals(scene: Scene) -> Result<Scene> {
     if scene.job().checkpoints.is_none() {
         return Ok(scene);
@@ -63,7 +63,7 @@ fn stop_at_signals(scene: Scene) -> Result<Scene> {
     Ok(scene.with_stop(stop))
 }
 
-/// Replays what the arguments say on all processes of a cluster; the first one prints the result.
+/// Runs the replay that the arguments describe on all processes of a cluster; the first one prints the result.
 pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Result<()> {
     let is_first = cluster.member() == 0;
     let quiet = arguments.quiet || !is_first;
@@ -84,7 +84,7 @@ pub(crate) fn run_across(arguments: &RunArguments, cluster: &mut Cluster) -> Res
     agree(cluster, printed)
 }
 
-/// Says what is known of a run before it begins.
+/// Logs the warnings, the size of a run, and hints about its distribution.
 fn announce(scene: &Scene, processes: usize) {
     for warning in scene.warnings() {
         tracing::warn!("{warning}");
@@ -147,7 +147,7 @@ fn job_across(config: Config) -> Result<Job> {
     Ok(config.resolve()?)
 }
 
-/// Puts the configuration file and the flags together.
+/// Combines the configuration file and the flags.
 pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     let mut config = match &arguments.config {
         Some(path) => Config::from_path(path)?,
@@ -188,7 +188,7 @@ pub(super) fn config(arguments: &RunArguments) -> Result<Config> {
     Ok(config)
 }
 
-/// A long run should not end with a report that cannot be written.
+/// Checks output paths before the run, so that a long run does not end with a report that cannot be written.
 fn check_outputs(job: &Job) -> Result<()> {
     let timeline = job.timeline.as_ref().map(|timeline| timeline.path.clone());
     for (what, path) in [("report", &job.report), ("profile", &job.profile), ("timeline", &timeline)] {

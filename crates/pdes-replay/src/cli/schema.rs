@@ -1,4 +1,4 @@
-//! The command for JSON schemas.
+//! The command that prints JSON schemas.
 
 use std::io::Write;
 
@@ -11,9 +11,9 @@ use pdes_replay::{config_schema, platform_schema, sweep_schema};
 pub(crate) enum Document {
     /// The configuration of a run.
     Config,
-    /// A sweep.
+    /// The configuration of a sweep.
     Sweep,
-    /// A platform.
+    /// The description of a platform.
     Platform,
 }
 

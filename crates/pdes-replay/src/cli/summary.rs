@@ -1,4 +1,4 @@
-//! What a run prints on stdout.
+//! The summary of a run on stdout.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -29,7 +29,7 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
     writeln!(text)?;
     writeln!(text, "{:<14} {:>14} {:>20} {:>7}", "action", "count", "time of all ranks", "share")?;
     let mut totals = report.time_by_action.clone();
-    // Stable: kinds that take equally long keep their order.
+    // The sort is stable: kinds with equal times keep their order.
     totals.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
     for total in totals {
         writeln!(
@@ -60,7 +60,7 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
         writeln!(
             text,
             "fast-forward: {skipped_iterations} iterations with {skipped_actions} actions were not replayed (period {period}, found at \
-             {heads} heads)"
+             {heads} iteration boundaries)"
         )?;
     }
     if let Some(CheckpointSummary { resumed_from, replayed_before_s, written, writing_s }) =
@@ -68,7 +68,7 @@ fn summarize(report: &Report, text: &mut String) -> std::fmt::Result {
     {
         write!(text, "checkpoints: {written} written in {writing_s:.3} s")?;
         if let Some(actions) = resumed_from {
-            write!(text, ", went on after {actions} actions that took {replayed_before_s:.3} s")?;
+            write!(text, ", resumed after {actions} actions that took {replayed_before_s:.3} s")?;
         }
         writeln!(text)?;
     }

@@ -1,4 +1,4 @@
-//! The command for sweeps.
+//! The command that runs sweeps.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,7 +11,7 @@ use pdes_replay::{Results, Sweep, available_threads, write_csv, write_parquet};
 use super::arguments::SweepArguments;
 use super::{Misuse, pages, progress};
 
-/// Runs what the file says, writes the results and prints them.
+/// Runs a sweep, writes the results and prints them.
 pub(crate) fn run(arguments: &SweepArguments) -> Result<()> {
     let sweep = Sweep::from_path(&arguments.sweep).map_err(|error| Misuse(error.to_string()))?;
     let at_once = arguments.jobs.map_or_else(available_threads, NonZeroUsize::get);
@@ -51,7 +51,7 @@ fn write(results: &Results, arguments: &SweepArguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line for each run.
+/// Prints a line per run.
 fn print(results: &Results) -> Result<()> {
     let axes = results.varying();
     let widths: Vec<usize> = axes

@@ -1,30 +1,30 @@
-//! Flags of timelines, and what is said of one that was written.
+//! Flags of timelines, and the log message about a timeline that was written.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use pdes_replay::{Config, Job, Outcome, TimelineSummary};
 
-/// What of a run a timeline shows, and where it goes.
+/// File, format and content of a timeline.
 #[derive(Debug, Default, Args)]
 pub(crate) struct TimelineArguments {
-    /// Where to write a timeline: states, waits and messages of ranks. The end of the name stands for the format: .json and
-    /// .json.gz (Perfetto), .trace (Paje), .otf2, .csv, .parquet.
+    /// File for a timeline: states, waits and messages of ranks. The extension selects the format: .json and .json.gz (Perfetto),
+    /// .trace (Paje), .otf2, .csv, .parquet.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
-    /// The format of the timeline, whatever its name: chrome, paje, otf2, csv, parquet.
+    /// Format of the timeline, whatever its extension: chrome, paje, otf2, csv, parquet.
     #[arg(long, value_name = "NAME")]
     timeline_format: Option<String>,
-    /// Shows this part of simulated time only, such as 10s..12s, 1.5ms.. or ..200us.
+    /// Restricts the timeline to an interval of simulated time, such as 10s..12s, 1.5ms.. or ..200us.
     #[arg(long, value_name = "START..END")]
     timeline_window: Option<String>,
-    /// Shows ranks from FIRST up to, but without, END only, such as 0..64, and messages to and from them.
+    /// Restricts the timeline to ranks from FIRST up to, but without, END, such as 0..64, and to messages to and from them.
     #[arg(long, value_name = "FIRST..END")]
     timeline_ranks: Option<String>,
 }
 
 impl TimelineArguments {
-    /// Puts the flags into a configuration.
+    /// Sets the flags in a configuration.
     pub(crate) fn apply(&self, config: &mut Config) {
         if let Some(path) = &self.timeline {
             config.set_path("timeline", "file", path);
@@ -42,7 +42,7 @@ impl TimelineArguments {
     }
 }
 
-/// Says what was written, if a timeline was.
+/// Logs the size of the timeline, if one was written.
 pub(crate) fn announce(job: &Job, outcome: &Outcome) {
     if let (Some(plan), Some(summary)) = (&job.timeline, outcome.timeline) {
         let TimelineSummary { states, waits, messages, bytes } = summary;

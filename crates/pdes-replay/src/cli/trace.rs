@@ -1,4 +1,4 @@
-//! The commands that make, convert and look at traces.
+//! The commands that create, convert and inspect traces.
 
 pub(crate) mod acquire;
 pub(crate) mod generate;
@@ -19,7 +19,7 @@ use trace_mmap::{
 use super::arguments::{Form, TraceCommand};
 use super::{Misuse, goal, progress};
 
-/// Runs one of the commands.
+/// Runs one of the trace commands.
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     let text = match command {
         TraceCommand::Convert { trace, output, from: Form::Goal, threads: 1, flat: false, shards: 1 } => {
@@ -51,7 +51,7 @@ pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     Ok(())
 }
 
-/// Loads a trace and tells what was tolerated.
+/// Loads a trace and logs its warnings.
 fn load(path: &Path) -> Result<Trace> {
     if ::goal::is_archive(path) {
         anyhow::bail!(
@@ -88,7 +88,7 @@ fn cut(input: &Path, output: &Path, what: Cut) -> Result<String> {
     Ok(written(output, &cut.summary))
 }
 
-/// Says what was written.
+/// Describes an archive that was written.
 fn written(output: &Path, summary: &Summary) -> String {
     let Summary { ranks, actions, programs, bytes, flat_bytes } = *summary;
     format!(
@@ -161,7 +161,7 @@ fn check(path: &Path) -> Result<String> {
         tracing::warn!("{} request(s) are still pending at the end of their ranks", report.pending);
     }
     if trace.provenance().ended_early > 0 {
-        // A program that was killed has completed nothing more, which the warning says.
+        // The warning about the early end covers all requests that were not completed.
         report.findings.retain(|finding| !matches!(finding, Finding::Unfinished { .. }));
     }
     if report.findings.is_empty() {

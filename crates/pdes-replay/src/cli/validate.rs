@@ -1,4 +1,4 @@
-//! The command that compares a replay with what was measured.
+//! The command that compares a replay with measured times.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,12 +11,12 @@ use pdes_replay::{Compared, Residual, Validation};
 use super::arguments::RunArguments;
 use super::{Misuse, goal, run};
 
-/// The most rows of a table.
+/// Largest number of rows of a table.
 const LISTED: usize = 12;
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArguments {
-    /// The trace, recorded with `trace acquire --with-times`.
+    /// Trace, recorded with `trace acquire --with-times`.
     trace: PathBuf,
     /// Configuration with the machine on which it was recorded (TOML).
     #[arg(long, value_name = "FILE")]
@@ -27,21 +27,21 @@ pub(crate) struct ValidateArguments {
     /// Network model.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Threads.
+    /// Number of threads.
     #[arg(long, value_name = "N")]
     threads: Option<i64>,
     /// Sets a value of the configuration, such as network.preset=lv08; may be repeated.
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
-    /// Where to write the comparison (JSON).
+    /// File for the comparison (JSON).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Exits with 1 where the run time differs by more than this from what was measured, such as 10%.
+    /// Exits with 1 if the run time differs from the measured one by more than this, such as 10%.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     within: Option<f64>,
 }
 
-/// Replays, compares, and prints the table.
+/// Replays the trace, compares the times, and prints the tables.
 pub(crate) fn run(arguments: &ValidateArguments) -> Result<()> {
     let config = run::config(&RunArguments {
         config: arguments.config.clone(),

@@ -4,7 +4,7 @@ use goal::{EmptyMessage, LogGops, NANOSECOND};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The parameters of the model `loggops` that a configuration gives; those of [`LogGops::default`] hold for the others.
+/// The parameters of the model `loggops` that a configuration sets; the others are those of [`LogGops::default`].
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[expect(non_snake_case, reason = "the model's names differ in case only")]
@@ -12,7 +12,7 @@ pub struct LogGopsSection {
     /// Latency.
     #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().latency)))]
     pub L: Option<f64>,
-    /// Overhead of sender and receiver per message.
+    /// Overhead of sender and of receiver per message.
     #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead)))]
     pub o: Option<f64>,
     /// Gap between messages at an interface.
@@ -24,19 +24,19 @@ pub struct LogGopsSection {
     /// Overhead per byte beyond the first.
     #[schemars(range(min = 0), extend("x-unit" = "ns", "default" = nanos(LogGops::default().overhead_per_byte)))]
     pub O: Option<f64>,
-    /// The largest message whose sender does not wait for the receive.
+    /// Size of the largest eager message; the sender of a larger one waits for the receive.
     #[schemars(extend("x-unit" = "B", "default" = LogGops::default().eager_up_to))]
     pub S: Option<u64>,
-    /// What a message of 0 bytes costs: a byte less than one of 1 byte, as in LogGOPSim, where `size - 1` wraps (`wraps`), or as much
+    /// Cost of a message of 0 bytes: a byte less than one of 1 byte, as in LogGOPSim, where `size - 1` wraps (`wraps`), or the same
     /// (`one_byte`).
     #[schemars(extend("enum" = ["wraps", "one_byte"], "default" = EmptyMessage::default().name()))]
     pub empty: Option<String>,
-    /// By windows where that is exact (`windows`), event after event (`ordered`), or what is faster (`auto`); the result is the same.
+    /// Event loop: by windows where that is exact (`windows`), event by event (`ordered`), or the faster one (`auto`); the result is the same.
     #[schemars(extend("enum" = ["auto", "windows", "ordered"], "default" = "auto"))]
     pub engine: Option<String>,
 }
 
-/// Times of the defaults are whole nanoseconds.
+/// Converts a default, which is a whole number of nanoseconds.
 fn nanos(picos: u64) -> u64 {
     picos / NANOSECOND
 }

@@ -1,4 +1,4 @@
-//! Names that no configuration has, and those that may have been meant.
+//! Detection of unknown names in configurations, with a suggestion of the name that was meant.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
 
-/// A key, or the name of a choice, that the schema of a file does not have.
+/// A key, or the name of a choice, that is not in the schema of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownName {
-    /// The keys that lead there, from outside in; a place in a list is a number from 0.
+    /// The path of keys that leads to the name, outermost first; an index into a list is a number from 0.
     pub place: Vec<String>,
-    /// What was found.
+    /// The unknown name.
     pub found: String,
-    /// Whether it is a key or a value.
+    /// Kind of the name.
     pub kind: NameKind,
-    /// The name that was probably meant: one that differs in at most a third of its letters, or the same key in its own section.
+    /// The name that was probably meant: one that differs in at most a third of its letters, or the same key in another section.
     pub nearest: Option<String>,
-    /// The names that there are.
+    /// The valid names.
     pub expected: Vec<String>,
 }
 
-/// What a name stands for.
+/// Kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
     /// A section or a key.
@@ -32,10 +32,10 @@ pub enum NameKind {
     Value,
 }
 
-/// Where a name stands.
+/// Origin of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// In a file.
+    /// A file.
     File {
         /// The file.
         path: PathBuf,
@@ -44,9 +44,9 @@ pub enum Origin {
         /// The column, from 1, in characters.
         column: usize,
     },
-    /// In a setting of the command line.
+    /// A setting of the command line.
     Setting(String),
-    /// In what the file, flags and settings are together.
+    /// The combination of file, flags and settings.
     Merged,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for UnknownName {
 /// Checks all keys and choices of a table.
 ///
 /// # Errors
-/// The first one that the schema does not have.
+/// Returns the first name that is not in the schema.
 pub(crate) fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<UnknownName>> {
     check_table(table, schema, &mut Vec::new()).map_err(|unknown| in_its_section(unknown, schema))
 }
@@ -94,7 +94,7 @@ pub(crate) fn check(table: &toml::Table, schema: &Schema) -> Result<(), Box<Unkn
 /// Checks all keys and choices of a file.
 ///
 /// # Errors
-/// The first one that the schema does not have, with its place in the file.
+/// Returns the first name that is not in the schema, with its position in the file.
 pub(crate) fn check_file(
     path: &Path,
     text: &str,
@@ -107,7 +107,7 @@ pub(crate) fn check_file(
     })
 }
 
-/// Returns line and column, from 1, of a name in the text that it was found in.
+/// Returns the line and column of a name in the text, both from 1.
 fn locate(text: &str, unknown: &UnknownName) -> Option<(usize, usize)> {
     let document = DeTable::parse(text).ok()?;
     let (mut table, mut list, mut span) = (Some(document.get_ref()), None, document.span());
@@ -185,7 +185,7 @@ fn check_table(
     Ok(())
 }
 
-/// The strings that a schema allows, where they are not any.
+/// Returns the strings that a schema allows; `None` if it allows any.
 fn choices(schema: &Schema) -> Option<Vec<&str>> {
     let constant = |schema: &Schema| schema["const"].is_string();
     let names: Vec<&str> = match (&schema["const"], &schema["enum"]) {
@@ -206,8 +206,8 @@ fn unknown(place: &[String], found: &str, kind: NameKind, names: &[&str]) -> Box
     Box::new(UnknownName { place: place.to_vec(), found: found.to_owned(), kind, nearest, expected })
 }
 
-/// Returns the name that takes the fewest changes (insertions, deletions, replacements, exchanges of neighbours), at most one for every three
-/// of its letters.
+/// Returns the name with the smallest edit distance (insertions, deletions, replacements, transpositions), at most one for every
+/// three of its letters.
 fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let found = found.to_lowercase().replace('-', "_");
     let distance = |name: &str| strsim::osa_distance(&found, &name.to_lowercase());
@@ -216,7 +216,7 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// Where no key of a section is like what was found, a key of another section may be the same.
+/// Suggests the same key of another section if no key of this section is near.
 fn in_its_section(mut unknown: Box<UnknownName>, schema: &Schema) -> Box<UnknownName> {
     if unknown.kind == NameKind::Key && unknown.nearest.is_none() && unknown.place.len() <= 1 {
         let sections = schema["properties"].as_object().into_iter().flatten();
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::config::schema::CONFIG;
 
-    /// What a configuration is told, with the place.
+    /// Returns the error message for a configuration, with the position.
     fn told(text: &str) -> String {
         let table: toml::Table = toml::from_str(text).unwrap();
         let unknown = check(&table, &CONFIG).unwrap_err();

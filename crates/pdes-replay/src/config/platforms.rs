@@ -1,4 +1,4 @@
-//! Files of platforms.
+//! Platform files.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use netmodel::{Platform, PlatformError};
 
 use super::{ConfigError, names, schema};
 
-/// Why a file is no platform.
+/// The reason why a platform cannot be read from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum PlatformFileError {
-    /// TOML has a key or a choice that no platform has.
+    /// A TOML file has an unknown key or choice.
     #[error(transparent)]
     Unknown(#[from] ConfigError),
-    /// It is something else.
+    /// Any other error.
     #[error(transparent)]
     Platform(#[from] PlatformError),
 }
 
-/// Reads a platform, SimGrid's XML or TOML: as [`Platform::from_path`], but a name in TOML that no platform has is told with its place and
-/// with the one that was probably meant.
+/// Reads a platform in SimGrid's XML or in TOML. Unlike [`Platform::from_path`], it reports an unknown name in TOML with its
+/// position and the name that was probably meant.
 ///
 /// # Errors
-/// Where the file cannot be read, or is no platform.
+/// Returns an error if the file cannot be read, or is not a platform.
 pub fn read_platform(path: &Path) -> Result<Platform, PlatformFileError> {
     Platform::from_path(path).map_err(|error| {
         let unknown = std::fs::read_to_string(path).ok().and_then(|text| {

@@ -1,4 +1,4 @@
-//! From the sections of a configuration to a job.
+//! Resolution of the sections of a configuration to a job.
 
 mod checkpoints;
 mod collectives;
@@ -19,7 +19,7 @@ use super::sections::{
 use crate::job::{Job, Model, PlatformSource};
 use crate::partition::PartitionSource;
 
-/// The most threads that make sense to ask for.
+/// Largest number of threads that can be requested.
 const MAX_THREADS: usize = 1024;
 
 pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
@@ -49,7 +49,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
     }
     let (waits, histograms) = (analysis.waits, analysis.histograms.unwrap_or_default());
     if histograms && waits == Some(false) {
-        let message = "found true, but waits are not looked at: expected analysis.waits = true beside it";
+        let message = "found true, but waits are not analysed: expected analysis.waits = true beside it";
         return Err(value("analysis", "histograms", message));
     }
     let critical_path = analysis.critical_path.unwrap_or_default();
@@ -79,7 +79,7 @@ pub(super) fn job(sections: Sections) -> Result<Job, ConfigError> {
         network: network_parameters(network)?,
         mpi: mpi_parameters(mpi, region_speeds(compute)?)?,
         threads: threads(&engine)?,
-        // Reading has no answer to change, and takes longer than many a replay.
+        // The number of threads that read cannot change a result, and reading takes longer than many a replay.
         reading_threads: engine.threads.unwrap_or_else(available_threads),
         partition: match parallel.partition.as_deref() {
             None | Some("blocks") => PartitionSource::Blocks,
@@ -235,7 +235,7 @@ fn mpi_parameters(
     })
 }
 
-/// Sizes stay below 2^48 bytes, as in traces, so that no sum of two overflows.
+/// Checks a size, which must stay below 2^48 bytes as in traces, so that no sum of two overflows.
 fn bytes(key: &'static str, size: Option<u64>) -> Result<Option<Bytes>, ConfigError> {
     match size {
         Some(size) if size > 1 << 48 => {
@@ -250,7 +250,7 @@ fn overhead(key: &'static str, text: Option<String>) -> Result<Overhead, ConfigE
     text.parse().map_err(|error: mpi_model::OverheadError| value("mpi", key, error.to_string()))
 }
 
-/// Returns how many threads can run at the same time; 1 where the system does not tell.
+/// Returns the number of threads that can run at the same time; 1 if the system does not report it.
 pub fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! JSON schemas of the files that a user writes, from the types that read them.
+//! JSON schemas of the files that users write, generated from the types that read them.
 
 use std::sync::LazyLock;
 
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::sections::Sections;
 
-/// The schema of configurations, which every configuration is checked with.
+/// Schema that all configurations are checked against.
 pub(crate) static CONFIG: LazyLock<Value> = LazyLock::new(generate::<Sections>);
 
 /// Returns the JSON schema (draft 7) of configurations.
 ///
-/// Beside what JSON schema knows, `x-unit` is the unit of a number, `x-default` a default that is no value, and `x-page` the page of the
-/// documentation that says more.
+/// In addition to the keywords of JSON schema, `x-unit` is the unit of a number, `x-default` a default that is not a value, and `x-page`
+/// the page of the documentation with details.
 ///
 /// ```
 /// let schema = pdes_replay::config_schema();
@@ -33,7 +33,7 @@ pub fn platform_schema() -> Value {
     schema
 }
 
-/// Generates the schema of a type without references, as TOML has it: nothing is `null` there.
+/// Generates the schema of a type, without references and, because TOML has none, without `null`.
 pub(crate) fn generate<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let settings = settings.with_transform(RecursiveTransform(without_null));
@@ -57,7 +57,7 @@ fn without_null(schema: &mut Schema) {
     }
 }
 
-/// Puts the only alternative in the place of the alternatives; what stands beside them stays.
+/// Replaces a list of one alternative by that alternative; keys beside the list take precedence.
 fn replace_alternatives(object: &mut Map<String, Value>, list: &str) {
     match object.remove(list).as_mut().map(|values| values[0].take()) {
         Some(Value::Object(only)) => {

@@ -1,8 +1,8 @@
-//! The sections of a configuration as they stand in the file.
+//! The sections of a configuration file.
 //!
-//! The schema, the reference in `docs/configuration.md` and the names that a typo is compared with all come from these types. Documentation
-//! of a field says what it means; its unit is `x-unit`, a default that is no value `x-default`, the page of the documentation that
-//! says more `x-page`.
+//! The JSON schema, the reference in `docs/configuration.md` and the suggestions for typos are generated from these types. The doc
+//! comment of a field is its description, `x-unit` its unit, `x-default` a default that is not a value, `x-page` the page of the
+//! documentation with details.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,32 +17,32 @@ use serde::Deserialize;
 use super::loggops::LogGopsSection;
 use super::shapes;
 
-/// A run of pdes-replay: which trace, on which machine, how.
+/// Configuration of a run of pdes-replay: the trace, the machine, and the options.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "pdes-replay configuration")]
 pub(super) struct Sections {
-    /// The program.
+    /// The trace of the program.
     pub(super) trace: TraceSection,
-    /// The machine: a file, or the platform itself.
+    /// The machine: a platform file, or an inline platform.
     pub(super) platform: PlatformSection,
-    /// How messages use the machine.
+    /// The network model and its parameters.
     pub(super) network: NetworkSection,
-    /// What the MPI library does.
+    /// The parameters of the MPI library.
     pub(super) mpi: MpiSection,
-    /// What computations of the program take beside the speed of hosts.
+    /// The speeds of computations, relative to those of hosts.
     pub(super) compute: ComputeSection,
-    /// How the replay runs; none of this changes a result.
+    /// Execution of the replay; no effect on results.
     pub(super) engine: EngineSection,
-    /// How ranks are shared out among the workers of a run; changes no result.
+    /// Assignment of ranks to the workers of a run; no effect on results.
     pub(super) parallel: ParallelSection,
-    /// What is found out beside the times; changes no result.
+    /// Additional analyses; no effect on results.
     pub(super) analysis: AnalysisSection,
-    /// From where an interrupted run goes on; changes no result.
+    /// Checkpoints, from which an interrupted run resumes; no effect on results.
     pub(super) checkpoint: CheckpointSection,
-    /// What each rank does when, in a file; changes no result.
+    /// Timeline of the actions of all ranks, in a file; no effect on results.
     pub(super) timeline: TimelineSection,
-    /// What is written.
+    /// Output files.
     pub(super) output: OutputSection,
     /// Parameters of the model `loggops`, for GOAL schedules, which are not replayed as traces.
     #[schemars(with = "LogGopsSection", extend("x-page" = "goal.md"))]
@@ -52,13 +52,13 @@ pub(super) struct Sections {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TraceSection {
-    /// An archive (`.pdt`), a file list, a merged file, or a directory of `rank-N.txt`; text plain, gzip or zstd.
+    /// An archive (`.pdt`), a file list, a merged file, or a directory of `rank-N.txt`; text is plain, gzip or zstd.
     #[schemars(extend("x-default" = "required", "x-page" = "traces.md"))]
     pub(super) path: Option<PathBuf>,
-    /// Ranks of the run; ranks beyond those of the trace do nothing, fewer are an error.
+    /// Number of ranks of the run; ranks beyond those of the trace do nothing, fewer are an error.
     #[schemars(range(min = 1), extend("x-default" = "those of the trace"))]
     pub(super) ranks: Option<u32>,
-    /// Actions kept in memory (16 B each); the rest goes to a temporary file that is mapped.
+    /// Size of actions kept in memory (16 B each); the rest goes to a memory-mapped temporary file.
     #[schemars(extend("x-unit" = "B", "default" = 2_u64 << 30))]
     pub(super) memory_budget_bytes: Option<u64>,
 }
@@ -66,25 +66,25 @@ pub(super) struct TraceSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PlatformSection {
-    /// SimGrid XML or TOML of our own.
+    /// Platform file: SimGrid XML or TOML.
     #[schemars(extend("x-default" = "this or `topology`", "x-page" = "platforms.md"))]
     pub(super) file: Option<PathBuf>,
-    /// The platform itself, as in a TOML file.
+    /// Topology of an inline platform, as in a TOML file.
     #[schemars(with = "TopologyDescription", extend("x-default" = "this or `file`", "x-page" = "platforms.md"))]
     topology: Option<toml::Table>,
-    /// The hosts of a `topology` of the kind `graph`.
+    /// Hosts of a `topology` of the kind `graph`.
     #[schemars(with = "Vec<HostDescription>", extend("x-default" = "none"))]
     host: Option<toml::Value>,
-    /// The links of a `topology` of the kind `graph`.
+    /// Links of a `topology` of the kind `graph`.
     #[schemars(with = "Vec<LinkDescription>", extend("x-default" = "none"))]
     link: Option<toml::Value>,
-    /// The routes of a `topology` of the kind `graph`.
+    /// Routes of a `topology` of the kind `graph`.
     #[schemars(with = "Vec<RouteDescription>", extend("x-default" = "none"))]
     route: Option<toml::Value>,
-    /// A file: rank `i` runs on the host of line `i`, cyclically; `host:4` stands for four lines.
+    /// Hosts file: rank `i` runs on the host of line `i`, cyclically; `host:4` stands for four lines.
     #[schemars(extend("x-default" = "rank `i` on host `i`, cyclically"))]
     pub(super) hosts: Option<PathBuf>,
-    /// The routes of fat trees and dragonflies: with SimGrid's peculiarities (`simgrid`), or without (`textbook`).
+    /// Routing in fat trees and dragonflies: with SimGrid's peculiarities (`simgrid`), or without (`textbook`).
     #[schemars(extend("default" = RoutingRule::default(), "x-page" = "platforms.md"))]
     pub(super) routing: Option<RoutingRule>,
 }
@@ -92,47 +92,49 @@ pub(super) struct PlatformSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct NetworkSection {
-    /// Messages share links and computations share cores (`flow`), or there is no contention (`loggps`); `loggops` is for GOAL schedules.
+    /// Network model: messages share links and computations share cores (`flow`), or there is no contention (`loggps`); `loggops` is for
+    /// GOAL schedules.
     #[schemars(extend("default" = "flow", "x-page" = "model.md"))]
     pub(super) model: Option<ModelName>,
-    /// A set of the parameters below.
+    /// Default values of the parameters below.
     #[schemars(extend("default" = Preset::default()))]
     pub(super) preset: Option<Preset>,
-    /// When rates change: 0: whenever a message begins or ends, exactly; a time: at its multiples only; `auto`: at those of the shortest
-    /// time between a send and the flow of its data. `flow` only.
+    /// Epoch, the interval at which rates change: 0: whenever a message begins or ends, exactly; a time: only at its multiples; `auto`:
+    /// at multiples of the shortest time between a send and the flow of its data. `flow` only.
     #[schemars(schema_with = "shapes::seconds_or_auto", extend("x-unit" = "s", "default" = 0, "x-page" = "epochs.md"))]
     pub(super) epoch_s: Option<toml::Value>,
-    /// How the platform is cut for epochs: `auto`, as its shape suggests; a number, into about so many regions; a file, with the name of a
-    /// host and that of its region in each line.
+    /// Partition of the platform into regions: `auto`, along the structure of the topology; a number, into about so many regions; a file,
+    /// with the name of a host and that of its region in each line.
     #[schemars(schema_with = "shapes::regions", extend("default" = "auto", "x-page" = "epochs.md"))]
     pub(super) regions: Option<toml::Value>,
-    /// Multiplies the latency of a route: a number, or a step function of the message size, `"0:2.0;257:1.9"`: a value holds for sizes
+    /// Factor of the latency of a route: a number, or a step function of the message size, `"0:2.0;257:1.9"`: a value holds for sizes
     /// above its threshold.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) latency_factor: Option<FactorTable>,
-    /// Multiplies the rate of a message, after sharing; written like `latency_factor`.
+    /// Factor of the rate of a message, after sharing; written like `latency_factor`.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) bandwidth_factor: Option<FactorTable>,
-    /// What each link adds to the penalty of a flow, over the link's bandwidth (`network/weight-S`); `flow` only.
+    /// Contribution of each link to the penalty of a flow, divided by the link's bandwidth (`network/weight-S`); `flow` only.
     #[schemars(range(min = 0), extend("x-unit" = "B", "x-default" = "preset"))]
     pub(super) weight_s: Option<f64>,
-    /// TCP window: a message is not faster than window / (2 x latency); 0 lifts the limit.
+    /// TCP window: the rate of a message is at most window / (2 x latency); 0 removes the limit.
     #[schemars(range(min = 0), extend("x-unit" = "B", "x-default" = "preset"))]
     pub(super) tcp_gamma: Option<f64>,
-    /// Whether a message also takes 0.05 of its rate from the links of the way back.
+    /// Cross traffic: a message also takes 0.05 of its rate from the links of the reverse route.
     #[schemars(extend("x-default" = "preset"))]
     pub(super) cross_traffic: Option<bool>,
-    /// `joint`: when its most demanding flow fills a fat pipe, all flows on it stop rising, as in SimGrid; `separate`: each has the
-    /// capacity to itself; `flow` only.
+    /// Sharing of fat pipes. `joint`: when its most demanding flow fills a fat pipe, all flows on it stop rising, as in SimGrid;
+    /// `separate`: each flow has the whole capacity; `flow` only.
     #[schemars(extend("x-default" = "`\"joint\"`, with `raw` `\"separate\"`"))]
     pub(super) fat_pipes: Option<FatPipes>,
-    /// Which links are solved again when flows begin or end: `marked`, as SimGrid does, or `complete`; `flow` only.
+    /// Links that are solved again when flows begin or end: `marked`, as SimGrid does, or `complete`; `flow` only.
     #[schemars(extend("x-default" = "`\"marked\"`, with `raw` `\"complete\"`", "x-page" = "model.md"))]
     pub(super) solve_scope: Option<Scope>,
-    /// Events that lie less than this after another one happen with it, as in SimGrid (`surf/precision`); `flow` only.
+    /// Precision of event times: events within this time after another one happen together with it, as in SimGrid (`surf/precision`);
+    /// `flow` only.
     #[schemars(range(min = 0, max = 1), extend("x-unit" = "s", "x-default" = "1e-9, with `raw` 0"))]
     pub(super) precision_s: Option<f64>,
-    /// Bandwidth of the built-in loopback link of hosts that have no other way to themselves (`network/loopback-bw`).
+    /// Bandwidth of the built-in loopback link of hosts without a route to themselves (`network/loopback-bw`).
     #[schemars(extend("exclusiveMinimum" = 0, "x-unit" = "B/s", "default" = 1e10))]
     pub(super) loopback_bandwidth: Option<f64>,
     /// Latency of the built-in loopback link (`network/loopback-lat`).
@@ -140,7 +142,7 @@ pub(super) struct NetworkSection {
     pub(super) loopback_latency_s: Option<f64>,
 }
 
-/// The name of a model.
+/// Name of a network model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ModelName {
@@ -148,7 +150,7 @@ pub(super) enum ModelName {
     Flow,
     /// No contention.
     LogGps,
-    /// GOAL schedules, as LogGOPSim charges them.
+    /// GOAL schedules with the costs of LogGOPSim.
     LogGops,
 }
 
@@ -156,68 +158,70 @@ pub(super) enum ModelName {
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = shapes::name_algorithms)]
 pub(super) struct MpiSection {
-    /// The selector of collective algorithms; `analytic` has closed forms instead.
+    /// Selector of collective algorithms; `analytic` uses closed formulas instead of messages.
     #[schemars(schema_with = "shapes::selectors", extend("default" = "default", "x-page" = "collectives.md"))]
     pub(super) collectives: Option<String>,
-    /// The algorithm of barriers, by SimGrid's name.
+    /// Algorithm of barriers, by SimGrid's name.
     pub(super) barrier: Option<String>,
-    /// The algorithm of broadcasts.
+    /// Algorithm of broadcasts.
     pub(super) bcast: Option<String>,
-    /// The algorithm of reductions.
+    /// Algorithm of reductions to one rank.
     pub(super) reduce: Option<String>,
-    /// The algorithm of reductions whose result all ranks get.
+    /// Algorithm of reductions to all ranks (allreduce).
     pub(super) allreduce: Option<String>,
-    /// The algorithm of gathers; those with counts have one.
+    /// Algorithm of gathers; those with counts have only one.
     pub(super) gather: Option<String>,
-    /// The algorithm of scatters; those with counts have one.
+    /// Algorithm of scatters; those with counts have only one.
     pub(super) scatter: Option<String>,
-    /// The algorithm of gathers whose result all ranks get.
+    /// Algorithm of gathers to all ranks (allgather).
     pub(super) allgather: Option<String>,
-    /// The same with counts.
+    /// Algorithm of gathers to all ranks with counts (allgatherv).
     pub(super) allgatherv: Option<String>,
-    /// The algorithm of total exchanges.
+    /// Algorithm of total exchanges (alltoall).
     pub(super) alltoall: Option<String>,
-    /// The same with counts.
+    /// Algorithm of total exchanges with counts (alltoallv).
     pub(super) alltoallv: Option<String>,
-    /// The algorithm of reductions of which each rank gets a part.
+    /// Algorithm of reductions whose result is scattered (reduce-scatter).
     pub(super) reduce_scatter: Option<String>,
-    /// For each operation rows `ranks_below`, `bytes_below` (both optional), `algorithm`: the first that holds decides, before all of the above.
+    /// Rows of `ranks_below`, `bytes_below` (both optional) and `algorithm` for each operation: the first that matches decides, before
+    /// all of the above.
     #[schemars(extend("x-default" = "none", "x-page" = "collectives.md"))]
     pub(super) table: BTreeMap<String, Vec<TableRow>>,
-    /// What a message carries beside its payload.
+    /// Size of the envelope that each message carries beside its payload.
     #[schemars(range(max = 281_474_976_710_656_u64), extend("x-unit" = "B", "default" = Parameters::default().envelope.get()))]
     pub(super) envelope_bytes: Option<u64>,
-    /// A smaller message does not make its sender wait (`smpi/send-is-detached-thresh`).
+    /// Limit of detached sends: the sender of a smaller message does not wait for the receive (`smpi/send-is-detached-thresh`).
     #[schemars(range(max = 281_474_976_710_656_u64), extend("x-unit" = "B", "default" = Parameters::default().detached_below.get()))]
     pub(super) detached_below_bytes: Option<u64>,
-    /// The data of a smaller message does not wait for the receive (`smpi/async-small-thresh`); at most `detached_below_bytes`.
+    /// Limit of eager messages: the data of a smaller message does not wait for the receive (`smpi/async-small-thresh`); at most
+    /// `detached_below_bytes`.
     #[schemars(range(max = 281_474_976_710_656_u64), extend("x-unit" = "B", "default" = Parameters::default().eager_below.get()))]
     pub(super) eager_below_bytes: Option<u64>,
-    /// Paid by the sender before a detached blocking send (`smpi/os`): `"size:constant:slope;..."`, times with units or in seconds.
+    /// Cost for the sender before a detached blocking send (`smpi/os`): `"size:constant:slope;..."`, times with units or in seconds.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) send_overhead: Option<String>,
-    /// Paid by the sender before a send that does not block (`smpi/ois`), written like `send_overhead`.
+    /// Cost for the sender before a nonblocking send (`smpi/ois`), written like `send_overhead`.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) isend_overhead: Option<String>,
-    /// Paid by the receiver when it completes a detached message (`smpi/or`), written like `send_overhead`.
+    /// Cost for the receiver when it completes a detached message (`smpi/or`), written like `send_overhead`.
     #[schemars(extend("x-default" = "no cost"))]
     pub(super) receive_overhead: Option<String>,
-    /// Paid before a receive that does not block is posted.
+    /// Cost of posting a nonblocking receive.
     #[schemars(range(min = 0), extend("x-unit" = "s", "default" = 0))]
     pub(super) irecv_s: Option<f64>,
     /// Cost of a test of requests (`smpi/test`).
     #[schemars(range(min = 0), extend("x-unit" = "s", "default" = Parameters::default().test.as_secs_f64()))]
     pub(super) test_s: Option<f64>,
-    /// Whether tests and looks in vain make later ones dearer (`smpi/grow-injected-times`).
+    /// Growth of the costs of tests and probes with each failed one (`smpi/grow-injected-times`).
     #[schemars(extend("default" = Parameters::default().test_grows))]
     pub(super) test_grows: Option<bool>,
-    /// Cost of a look for a message (`smpi/iprobe`).
+    /// Cost of a probe (`smpi/iprobe`).
     #[schemars(range(min = 0), extend("x-unit" = "s", "default" = Parameters::default().iprobe.as_secs_f64()))]
     pub(super) iprobe_s: Option<f64>,
-    /// What depends on time is decided by simulated time (`reenact`), or as the trace says (`recorded`).
+    /// Outcomes that depend on time: decided by simulated time (`reenact`), or as recorded in the trace (`recorded`).
     #[schemars(extend("default" = Outcomes::default().name(), "x-page" = "model.md#what-depends-on-time"))]
     pub(super) outcomes: Option<OutcomesName>,
-    /// Whether making a communicator that the trace uses costs an allgather of 8 bytes.
+    /// Cost of an allgather of 8 bytes for each communicator that the trace creates and uses.
     #[schemars(extend("default" = Parameters::default().communicators_cost))]
     pub(super) communicators_cost: Option<bool>,
 }
@@ -225,45 +229,46 @@ pub(super) struct MpiSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ComputeSection {
-    /// How fast computations are in a region of the program, by its name, as a multiple of the speed of the host, which others have; `""` is
-    /// what comes before any region.
+    /// Speed of computations by region of the program, as a factor of the speed of the host; 1 for regions that are not listed. The
+    /// region `""` is the part before any region.
     #[schemars(extend("x-page" = "calibration.md#computations-by-region"))]
     pub(super) region_speeds: BTreeMap<String, f64>,
 }
 
-/// Whose outcomes calls have that depend on time.
+/// Source of the outcomes that depend on time.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OutcomesName {
-    /// Those of the simulated run.
+    /// The simulated run.
     Reenact,
-    /// Those of the recorded run.
+    /// The recorded run.
     Recorded,
 }
 
-/// A row of a decision table of the user.
+/// A row of a user's decision table.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TableRow {
-    /// Holds for fewer ranks than this.
+    /// Upper bound of the number of ranks, exclusive.
     pub(super) ranks_below: Option<u32>,
-    /// Holds for fewer bytes than this.
+    /// Upper bound of the size, exclusive.
     #[schemars(extend("x-unit" = "B"))]
     pub(super) bytes_below: Option<u64>,
-    /// The algorithm, by SimGrid's name.
+    /// Algorithm, by SimGrid's name.
     pub(super) algorithm: String,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct EngineSection {
-    /// Threads, of which a replay with `flow` uses one unless it has epochs, and one of a GOAL schedule one for each 64 ranks at most; where it is left out, text is read on as many as there are cores.
+    /// Number of threads. A replay with `flow` but without epochs uses one, a GOAL schedule one per 64 ranks at most. If left out, text
+    /// is read on as many threads as there are cores.
     #[schemars(range(min = 1, max = 1024), extend("default" = 1))]
     pub(super) threads: Option<usize>,
-    /// How far ranks may run ahead of the slowest one that can run; changes memory and speed, never the result.
+    /// Bound on how far ranks may run ahead of the slowest runnable one; affects memory and speed, never the result.
     #[schemars(schema_with = "shapes::seconds_or_auto", extend("x-unit" = "s", "default" = "auto"))]
     pub(super) run_ahead_s: Option<toml::Value>,
-    /// Whether iterations whose outcome is known are passed over, exactly; `loggps` on one process, archives only.
+    /// Fast-forwarding: iterations with a known outcome are skipped, exactly; `loggps` on one process, archives only.
     #[schemars(extend("default" = false, "x-page" = "fast-forward.md"))]
     pub(super) fast_forward: Option<bool>,
 }
@@ -271,11 +276,11 @@ pub(super) struct EngineSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ParallelSection {
-    /// Which worker (thread of a process) runs which rank: `blocks`, `auto`, or a file.
+    /// Assignment of ranks to workers (threads of all processes): `blocks`, `auto`, or a file.
     #[schemars(extend("default" = "blocks", "x-page" = "parallel.md#partitions"))]
     pub(super) partition: Option<String>,
-    /// The profile (`output.profile`) of an earlier replay with epochs: regions are put on processes so that those of each took about as
-    /// long; without it, they have about as many actions.
+    /// Profile (`output.profile`) of an earlier replay with epochs: regions are assigned to processes such that those of each took about as
+    /// long; without it, such that they have about as many actions.
     #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#with-contention"))]
     pub(super) region_costs: Option<PathBuf>,
 }
@@ -283,16 +288,16 @@ pub(super) struct ParallelSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct AnalysisSection {
-    /// Whether the report says where the time went and who waited for whom.
+    /// Wait-state analysis: the report shows the causes of lost time and who waited for whom.
     #[schemars(extend("x-default" = "true up to 65,536 ranks", "x-page" = "waits.md"))]
     pub(super) waits: Option<bool>,
-    /// Whether messages and waits are counted by their size and length; needs `analysis.waits`, and nothing is fast-forwarded.
+    /// Histograms of messages by size and of waits by length; needs `analysis.waits`, and nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "waits.md#histograms"))]
     pub(super) histograms: Option<bool>,
-    /// Whether the report says what led to the end of the last rank; nothing is fast-forwarded.
+    /// Critical-path analysis: the report shows the chain of actions that leads to the end of the last rank; nothing is fast-forwarded.
     #[schemars(extend("default" = false, "x-page" = "critical-path.md"))]
     pub(super) critical_path: Option<bool>,
-    /// Whether the report says what links carried, over time, and which held messages back; `flow` only.
+    /// Link analysis: the report shows the loads of links over time, and the links that held messages back; `flow` only.
     #[schemars(extend("x-default" = "true up to 65,536 links", "x-page" = "links.md"))]
     pub(super) links: Option<bool>,
 }
@@ -300,13 +305,13 @@ pub(super) struct AnalysisSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct CheckpointSection {
-    /// Where to write checkpoints (`--checkpoint`); `loggps` on one process.
+    /// Directory of checkpoints (`--checkpoint`); `loggps` on one process.
     #[schemars(extend("x-default" = "none", "x-page" = "checkpoints.md"))]
     pub(super) directory: Option<PathBuf>,
-    /// Time between two checkpoints, such as `"30s"` or `"5m"` (`--every`).
+    /// Wall-clock time between two checkpoints, such as `"30s"` or `"5m"` (`--every`).
     #[schemars(extend("default" = "5m"))]
     pub(super) every: Option<String>,
-    /// Whether to go on from the checkpoint that is there (`--resume`).
+    /// Resume from the existing checkpoint (`--resume`).
     #[schemars(extend("default" = false))]
     pub(super) resume: Option<bool>,
 }
@@ -314,19 +319,19 @@ pub(super) struct CheckpointSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TimelineSection {
-    /// Where to write a timeline (`--timeline`).
+    /// File of the timeline (`--timeline`).
     #[schemars(extend("x-default" = "none", "x-page" = "timelines.md"))]
     pub(super) file: Option<PathBuf>,
-    /// Its format: `chrome`, `paje`, `otf2`, `csv`, `parquet` (`--timeline-format`).
+    /// Format of the timeline: `chrome`, `paje`, `otf2`, `csv`, `parquet` (`--timeline-format`).
     #[schemars(extend("x-default" = "by the end of the file's name"))]
     pub(super) format: Option<String>,
-    /// The simulated time that it shows, such as `"10s..12s"` (`--timeline-window`).
+    /// Interval of simulated time to show, such as `"10s..12s"` (`--timeline-window`).
     #[schemars(extend("x-default" = "all"))]
     pub(super) window: Option<String>,
-    /// The ranks that it shows, such as `"0..64"`, the last one excluded (`--timeline-ranks`).
+    /// Ranks to show, such as `"0..64"`, the last one excluded (`--timeline-ranks`).
     #[schemars(extend("x-default" = "all"))]
     pub(super) ranks: Option<String>,
-    /// Whether it shows messages inside collective operations.
+    /// Show the messages inside collective operations.
     #[schemars(extend("default" = false))]
     pub(super) collectives: Option<bool>,
 }
@@ -334,16 +339,16 @@ pub(super) struct TimelineSection {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OutputSection {
-    /// Where to write the report (JSON).
+    /// File of the report (JSON).
     #[schemars(extend("x-default" = "none", "x-page" = "report.md"))]
     pub(super) report: Option<PathBuf>,
-    /// Where to write the profile of the parallelism (JSON); replays a second time, `loggps` only.
+    /// File of the profile of the parallelism (JSON); the trace is replayed a second time, `loggps` only.
     #[schemars(extend("x-default" = "none", "x-page" = "parallel.md#profile"))]
     pub(super) profile: Option<PathBuf>,
 }
 
 impl PlatformSection {
-    /// The platform that the section describes itself, if it does.
+    /// Returns the inline platform, if the section describes one.
     pub(super) fn inline(&self) -> Result<Option<PlatformDescription>, toml::de::Error> {
         let Some(topology) = &self.topology else { return Ok(None) };
         let mut table = toml::Table::new();

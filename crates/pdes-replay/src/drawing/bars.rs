@@ -1,4 +1,4 @@
-//! Bars of stacked parts, one below the other.
+//! Horizontal stacked bars.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -7,28 +7,28 @@ use super::{
     Area, DrawingError, DrawingResult, INK, LETTER, Legend, Svg, TEXT, TimeUnit, plain, styled, text_width,
 };
 
-/// What a bar takes \[px\].
+/// Height of a bar with its gap \[px\].
 const ROW: u32 = 26;
-/// What is beside a label.
+/// Space beside a label \[px\].
 pub(super) const BESIDE: u32 = 14;
 
-/// A bar.
+/// A stacked bar.
 pub(crate) struct Bar {
-    /// What it is of, beside it.
+    /// Label to the left of the bar.
     pub(crate) label: String,
-    /// Times \[s\], in the order of the parts.
+    /// Times of the parts \[s\], in order.
     pub(crate) parts: Vec<f64>,
-    /// What stands behind it.
+    /// Note to the right of the bar.
     pub(crate) note: String,
 }
 
-/// Bars of times, and what their parts are.
+/// Bars with a common time axis.
 pub(crate) struct Bars {
-    /// What the axis says before the unit.
+    /// Label of the axis, without the unit.
     pub(crate) axis: &'static str,
     /// Names and colours of the parts.
     pub(crate) parts: Vec<(String, RGBColor)>,
-    /// The bars, the first one on top.
+    /// Bars, the first one on top.
     pub(crate) bars: Vec<Bar>,
 }
 
@@ -38,7 +38,7 @@ impl Bars {
         self.draw_with(width, |_, part| self.parts[part].1)
     }
 
-    /// Draws the bars; `colour` has the colour of a part of a bar.
+    /// Draws the bars; `colour` returns the colour of a part of a bar.
     pub(crate) fn draw_with(
         &self,
         width: u32,
@@ -54,7 +54,7 @@ impl Bars {
         below: &Area<'_>,
         colour: impl Fn(usize, usize) -> RGBColor,
     ) -> DrawingResult {
-        // Text is placed on the whole area, as the chart tells its places there.
+        // Text is placed on the whole area, because the chart returns coordinates of that.
         let (width, _) = area.dim_in_pixel();
         let longest = self.bars.iter().map(|bar| bar.parts.iter().sum()).fold(0.0, f64::max);
         let unit = TimeUnit::of(longest);
@@ -104,7 +104,7 @@ impl Bars {
     }
 }
 
-/// Leaves out the middle of a text that is wider than this with what is beside it \[px\].
+/// Removes the middle of a text that, with the space beside it, is wider than `width` \[px\].
 pub(super) fn shortened(text: &str, width: u32) -> String {
     let letters: Vec<char> = text.chars().collect();
     let room = ((f64::from(width.saturating_sub(BESIDE)) / LETTER).round() as usize).max(3);

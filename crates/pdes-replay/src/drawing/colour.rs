@@ -1,15 +1,15 @@
-//! Colours that most people tell apart, on light and on dark paper.
+//! Colours that most people can distinguish, on light and on dark backgrounds.
 
 use plotters::style::RGBColor;
 use plotters::style::colors::colormaps::{ColorMap, ViridisRGB};
 
-/// Text and axes. A page has its own colours in place of this one and the next two (`page/style.css`).
+/// Colour of text and axes. Pages replace this and the next two colours by their own (`page/style.css`).
 pub(crate) const INK: RGBColor = RGBColor(34, 34, 34);
-/// Text that matters less.
+/// Colour of less important text.
 pub(crate) const SOFT_INK: RGBColor = RGBColor(102, 102, 102);
-/// Lines behind a chart.
+/// Colour of grid lines.
 pub(crate) const GRID: RGBColor = RGBColor(221, 221, 221);
-/// Colours of Okabe and Ito, and of Tol's muted set where those end.
+/// Colours of parts: those of Okabe and Ito, then of Tol's muted set.
 pub(crate) const COLOURS: [RGBColor; 11] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -24,19 +24,19 @@ pub(crate) const COLOURS: [RGBColor; 11] = [
     RGBColor(153, 153, 51),
 ];
 
-/// How a value from 0 to 1 becomes a colour.
+/// Colour scale of values from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Viridis: dark for 0, bright for 1.
     Sequential,
-    /// Grey for 0, orange, and red for 1: lines of all of these can be seen on any paper.
+    /// Grey for 0, orange for a half, red for 1: lines of all of these are visible on any background.
     Heat,
     /// Blue for 0, pale for a half, red for 1.
     Diverging,
 }
 
 impl Scale {
-    /// Returns the colour of a value; those outside are those of the ends.
+    /// Returns the colour of a value, which is clamped to 0 to 1.
     pub(crate) fn colour(self, value: f64) -> RGBColor {
         let value = value.clamp(0.0, 1.0);
         let (low, middle, high) = (RGBColor(33, 102, 172), RGBColor(247, 247, 247), RGBColor(178, 24, 43));
@@ -50,7 +50,7 @@ impl Scale {
     }
 }
 
-/// Mixes two colours: 0 is the first one, 1 the other.
+/// Mixes two colours: `part` is 0 for the first one, 1 for the other.
 fn blend(one: RGBColor, other: RGBColor, part: f64) -> RGBColor {
     let mix =
         |one: u8, other: u8| (f64::from(one) + (f64::from(other) - f64::from(one)) * part).round() as u8;

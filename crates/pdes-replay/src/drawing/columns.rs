@@ -1,26 +1,26 @@
-//! Stacked columns side by side: the parts of many things in a row.
+//! Stacked columns: the parts of the times of many items in a row.
 
 use plotters::prelude::*;
 
 use super::{Area, DrawingError, DrawingResult, Legend, Svg, TimeUnit, plain, styled};
 
-/// The most columns; of more things some share one.
+/// Largest number of columns; with more items, several share a column.
 const MOST: usize = 128;
 
-/// Columns of times.
+/// Stacked columns of times.
 pub(crate) struct Columns {
-    /// What is counted from left to right.
+    /// Label of the horizontal axis.
     pub(crate) across: &'static str,
-    /// What the height says before the unit.
+    /// Label of the vertical axis, without the unit.
     pub(crate) axis: &'static str,
     /// Names and colours of the parts, the lowest first.
     pub(crate) parts: Vec<(String, RGBColor)>,
-    /// For each part, the time of each thing \[s\].
+    /// Time of each item \[s\], for each part.
     pub(crate) times: Vec<Vec<f64>>,
 }
 
 impl Columns {
-    /// Returns how many neighbours share a column, as their mean.
+    /// Returns the number of neighbouring items that share a column, which shows their mean.
     pub(crate) fn share(&self) -> usize {
         self.things().div_ceil(MOST).max(1)
     }
@@ -61,7 +61,7 @@ impl Columns {
         for place in 0..columns {
             let from = (place * share) as f64;
             let to = ((place + 1) * share).min(self.things()) as f64;
-            // Without gaps where columns are narrow.
+            // Narrow columns have no gaps.
             let gap = if columns > 64 { 0.0 } else { 0.1 * (to - from) };
             let mut low = 0.0;
             for (part, (_, colour)) in parts.iter().zip(&self.parts) {
@@ -71,7 +71,7 @@ impl Columns {
                         [(from + gap, low), (to - gap, high)],
                         colour.filled(),
                     )])?;
-                    // What is too small to be seen goes to the next one: no gap is left.
+                    // A part that is too small to be seen is merged into the next one, so that no gap is left.
                     low = high;
                 }
             }

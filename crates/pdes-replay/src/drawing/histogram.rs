@@ -1,26 +1,26 @@
-//! How values are distributed: columns over an axis of logarithms.
+//! Histograms over a logarithmic axis.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{COLOURS, DrawingError, SOFT_INK, Svg, TEXT, drawn, plain, styled};
 
-/// Columns to a factor of ten.
+/// Number of bins per decade.
 const PER_DECADE: i32 = 10;
 
-/// Values in bins, ten of them to a factor of ten.
+/// Values in logarithmic bins, ten per decade.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bins {
-    /// Values that are zero have a bin of their own.
+    /// Number of values that are zero, which have a bin of their own.
     zeros: f64,
-    /// The first bin that is not empty: its lower end is 10 to this tenth.
+    /// Index of the first bin that is not empty: bin `i` begins at 10^(i/10).
     first: i32,
-    /// What is in this and the following bins.
+    /// Number of values in this and each following bin.
     counts: Vec<f64>,
 }
 
 impl Bins {
-    /// Puts values and how often they occur into bins. The order of the values does not matter.
+    /// Creates bins from values with their numbers of occurrences, in any order.
     pub(crate) fn new(values: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
         let zeros = values.clone().filter(|&(value, _)| value <= 0.0).map(|(_, count)| count).sum();
         let place = |value: f64| (value.log10() * f64::from(PER_DECADE) + 1e-9).floor() as i32;
@@ -32,8 +32,8 @@ impl Bins {
         Self { zeros, first, counts }
     }
 
-    /// Returns places on the axis with their values: powers of ten, and where there is room 2 and 5 between them, which begin
-    /// bins, too (at 1.995 and 5.012).
+    /// Returns the ticks of the axis, as bins and values: powers of ten, and if there is room 2 and 5 between them, which are close to the
+    /// beginnings of bins (1.995 and 5.012).
     fn ticks(&self, width: u32) -> Vec<(i32, f64)> {
         let ends = self.first..=self.first + self.counts.len() as i32;
         let has_room = self.counts.len() as u32 * 20 < width;
@@ -49,10 +49,10 @@ impl Bins {
         ends.filter_map(value).collect()
     }
 
-    /// Draws the bins; `label` writes a value.
+    /// Draws the bins; `label` formats a value.
     pub(crate) fn draw(&self, width: u32, axis: &str, label: fn(f64) -> String) -> Result<Svg, DrawingError> {
         let end = |bin: usize| f64::from(self.first + bin as i32);
-        // Zeros stand before a gap.
+        // The bin of zeros is separated by a gap.
         let left = if self.zeros > 0.0 { end(0) - 3.0 } else { end(0) };
         let highest = self.counts.iter().copied().fold(self.zeros, f64::max).max(1.0);
         let all = self.zeros + self.counts.iter().sum::<f64>();

@@ -1,22 +1,22 @@
-//! Images of one pixel for each value, as PNG with a palette.
+//! Images with one pixel per value, as PNG with a palette.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Scale;
 
-/// An image of values from 0 to 1, of which some may be missing.
+/// An image of values from 0 to 1; values may be missing.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
     width: u32,
     height: u32,
-    /// Index 0 is nothing, 1 to 255 the scale.
+    /// Palette index of each pixel: 0 for missing values, 1 to 255 for the scale.
     indices: Vec<u8>,
     scale: Scale,
 }
 
 impl Image {
-    /// Makes an image of rows of this width, the last of which may be shorter; what is missing is transparent.
+    /// Creates an image with rows of this width, of which the last may be shorter; missing values are transparent.
     pub(crate) fn new(width: u32, values: Vec<Option<f64>>, scale: &Scale) -> Self {
         let width = width.max(1);
         let height = (values.len() as u32).div_ceil(width).max(1);
@@ -27,7 +27,7 @@ impl Image {
         Self { width, height, indices, scale: *scale }
     }
 
-    /// Returns the colours of the indices, three bytes each.
+    /// Returns the colours of the palette, three bytes each.
     pub(crate) fn palette(scale: Scale) -> Vec<u8> {
         let colour = |index: u32| {
             let colour = scale.colour(f64::from(index.saturating_sub(1)) / 254.0);
@@ -36,7 +36,7 @@ impl Image {
         (0..256).flat_map(colour).collect()
     }
 
-    /// Returns the image as an address that holds all of it.
+    /// Returns the image as a data URI.
     pub(crate) fn data_uri(&self) -> String {
         format!("data:image/png;base64,{}", STANDARD.encode(self.png()))
     }

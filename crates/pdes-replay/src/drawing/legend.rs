@@ -1,4 +1,4 @@
-//! What the colours of a drawing mean, above it.
+//! Legend above a drawing.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -8,16 +8,16 @@ use super::{Area, DrawingError, DrawingResult, INK, Svg, TEXT, drawn, text_width
 const ROW: u32 = 20;
 const SWATCH: i32 = 11;
 
-/// Names with colours, in rows of as many as there is room for.
+/// A legend: names with colours, in as many rows as necessary.
 pub(crate) struct Legend<'a>(pub(crate) &'a [(String, RGBColor)]);
 
 impl Legend<'_> {
-    /// Returns what it takes on a drawing of this width \[px\].
+    /// Returns the height of the legend on a drawing of this width \[px\].
     fn height(&self, width: u32) -> u32 {
         self.places(width).last().map_or(0, |&(_, y)| y as u32 + ROW)
     }
 
-    /// Draws it above what `draw` puts into the area of this size below; that gets the whole drawing, and the area.
+    /// Draws the legend above the area of this size that `draw` fills; `draw` gets the whole drawing, and this area.
     pub(crate) fn above(
         &self,
         (width, height): (u32, u32),
@@ -31,7 +31,7 @@ impl Legend<'_> {
         })
     }
 
-    /// Draws it at the top.
+    /// Draws the legend at the top.
     fn draw(&self, area: &Area<'_>, width: u32) -> DrawingResult {
         let style = ("sans-serif", TEXT).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
         for ((name, colour), (x, y)) in self.0.iter().zip(self.places(width)) {

@@ -1,4 +1,4 @@
-//! Lines over an axis of numbers.
+//! Line charts.
 
 use std::ops::Range;
 
@@ -6,38 +6,38 @@ use plotters::prelude::*;
 
 use super::{Area, DrawingError, DrawingResult, Legend, Svg, plain, styled};
 
-/// A line.
+/// A line of a chart.
 pub(crate) struct Line {
-    /// What it is of.
+    /// Label in the legend.
     pub(crate) label: String,
-    /// Its colour.
+    /// Colour of the line.
     pub(crate) colour: RGBColor,
-    /// Its points, from left to right.
+    /// Points, from left to right.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// What a line says between two points.
+/// The meaning of a line between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// Points were measured, and what is between them is a guess.
+    /// Only the points are known; the line between them is interpolated.
     Points,
-    /// All of it is known.
+    /// The whole line is known.
     Whole,
 }
 
-/// Lines that share axes.
+/// Lines with common axes.
 pub(crate) struct Lines {
-    /// What the axis below says.
+    /// Label of the horizontal axis.
     pub(crate) across: String,
-    /// What the axis at the side says.
+    /// Label of the vertical axis.
     pub(crate) axis: String,
-    /// What the axis below shows.
+    /// Range of the horizontal axis.
     pub(crate) range: Range<f64>,
-    /// What the axis at the side ends with; it begins at 0.
+    /// Upper end of the vertical axis, which begins at 0.
     pub(crate) highest: f64,
-    /// How the lines are to be read.
+    /// Meaning of the lines between points.
     pub(crate) reading: Reading,
-    /// The lines; a single one needs no legend.
+    /// Lines; a single one needs no legend.
     pub(crate) lines: Vec<Line>,
 }
 

@@ -1,4 +1,4 @@
-//! Maps: a small image of colours for each of several things, with one scale.
+//! Maps: small images of coloured pixels with a common scale.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -7,43 +7,44 @@ use super::{
     Area, DrawingError, DrawingResult, INK, Image, Placed, SOFT_INK, Scale, Svg, TEXT, drawn, text_width,
 };
 
-/// The height of the scale of colours with its ends \[px\].
+/// Height of the colour scale with its labels \[px\].
 const KEY: u32 = 30;
-/// The height of a title.
+/// Height of a title \[px\].
 const TITLE: u32 = 22;
-/// The space between maps.
+/// Space between maps \[px\].
 const GAP: u32 = 16;
-/// What a map should be wide at least, and what a value may take at most.
+/// Preferred minimum width of a map \[px\].
 const LEAST_WIDTH: u32 = 165;
+/// Largest size of the pixel of a value \[px\].
 const LARGEST_PIXEL: u32 = 24;
-/// What a map is high at least.
+/// Smallest height of a map \[px\].
 const LEAST_HEIGHT: u32 = 28;
 
 /// A map: rows of values.
 #[derive(Clone, Debug)]
 pub(crate) struct Map {
-    /// What it shows.
+    /// Title.
     pub(crate) title: String,
-    /// Values in a row.
+    /// Number of values in a row.
     pub(crate) columns: u32,
-    /// Values from 0 to 1; what is missing is transparent.
+    /// Values from 0 to 1; missing values are transparent.
     pub(crate) values: Vec<Option<f64>>,
-    /// Attributes that tell a script what a pixel is.
+    /// Attributes that describe the pixels to a script.
     pub(crate) data: String,
 }
 
-/// Maps with one scale.
+/// Maps with a common scale.
 #[derive(Clone, Debug)]
 pub(crate) struct Maps {
-    /// The maps.
+    /// Maps, in drawing order.
     pub(crate) maps: Vec<Map>,
-    /// The colours.
+    /// Colour scale.
     pub(crate) scale: Scale,
-    /// What the ends of the scale stand for.
+    /// Labels of both ends of the scale.
     pub(crate) ends: (String, String),
 }
 
-/// A map with its place \[px\].
+/// A map with its position and size \[px\].
 struct Laid<'a> {
     map: &'a Map,
     corner: (u32, u32),
@@ -55,7 +56,7 @@ impl Map {
         (self.values.len() as u32).div_ceil(self.columns.max(1)).max(1)
     }
 
-    /// Returns the size in which the map fits into this width.
+    /// Returns the size of the map within a width of `room`.
     fn size(&self, room: u32) -> (u32, u32) {
         let (columns, rows) = (self.columns.max(1), self.rows());
         let pixel = f64::from(room.min(columns * LARGEST_PIXEL)) / f64::from(columns);
@@ -65,7 +66,7 @@ impl Map {
 }
 
 impl Maps {
-    /// Draws the maps, side by side where there is room.
+    /// Draws the maps, side by side if there is room.
     pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let (laid, height) = self.lay(width);
         drawn((width, height), |area, images| {
@@ -74,9 +75,9 @@ impl Maps {
         })
     }
 
-    /// Finds a place for each map, and the height of all.
+    /// Determines the position of each map, and the total height.
     fn lay(&self, width: u32) -> (Vec<Laid<'_>>, u32) {
-        // Those that are much wider than high take a line each.
+        // Maps that are much wider than high take a line each.
         let is_band = self.maps.iter().any(|map| map.columns > 8 * map.rows() && map.columns > 24);
         let fitting = (width / (LEAST_WIDTH + GAP)).clamp(1, 4);
         let across = if is_band { 1 } else { fitting.min(self.maps.len().max(1) as u32) };
@@ -111,7 +112,7 @@ impl Laid<'_> {
     }
 }
 
-/// Draws a scale of colours between what its ends stand for.
+/// Draws a colour scale between the labels of its ends.
 pub(super) fn draw_key(
     area: &Area<'_>,
     images: &mut Vec<Placed>,

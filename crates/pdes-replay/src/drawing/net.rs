@@ -1,4 +1,4 @@
-//! Nodes and the edges between them, which are the redder and the wider the larger their values are.
+//! Graphs of nodes and edges; edges of larger values are wider and redder.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -6,10 +6,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::map::draw_key;
 use super::{DrawingError, INK, SOFT_INK, Scale, Svg, TEXT, drawn};
 
-/// The height of the scale of colours \[px\].
+/// Height of the colour scale \[px\].
 const KEY: u32 = 30;
 
-/// A node: its place, from 0 to 1 in both directions, and its size \[px\].
+/// A node with its position, from 0 to 1 in both directions, and its size \[px\].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub(crate) place: (f64, f64),
@@ -23,23 +23,23 @@ pub(crate) struct Edge {
     pub(crate) value: f64,
 }
 
-/// A network.
+/// A graph with its layout.
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Vec<Edge>,
-    /// Names at places from 0 to 1.
+    /// Labels at positions from 0 to 1.
     pub(crate) labels: Vec<(String, (f64, f64))>,
-    /// Its height as a part of its width.
+    /// Height divided by width.
     pub(crate) aspect: f64,
-    /// The most that it is wide \[px\].
+    /// Largest width \[px\].
     pub(crate) widest: u32,
-    /// What the ends of the scale of colours stand for.
+    /// Labels of both ends of the colour scale.
     pub(crate) ends: (String, String),
 }
 
 impl Net {
-    /// Draws the network, edges of large values last.
+    /// Draws the graph, with edges of large values last and thus on top.
     pub(crate) fn draw(&self, width: u32) -> Result<Svg, DrawingError> {
         let wide = width.min(self.widest);
         let high = (f64::from(wide) * self.aspect) as u32;

@@ -1,16 +1,16 @@
-//! Numbers with units, as people read them.
+//! Formatting of quantities with units.
 
 /// A unit of time that leaves one to three digits before the point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TimeUnit {
-    /// The unit in seconds.
+    /// Length of the unit \[s\].
     pub(crate) seconds: f64,
-    /// Its name.
+    /// Symbol of the unit.
     pub(crate) name: &'static str,
 }
 
 impl TimeUnit {
-    /// Returns the unit for times up to this one \[s\].
+    /// Returns the unit for times up to `time` \[s\].
     pub(crate) fn of(time: f64) -> Self {
         let unit = |seconds, name| Self { seconds, name };
         match time.abs() {
@@ -22,7 +22,7 @@ impl TimeUnit {
     }
 }
 
-/// Four digits that count.
+/// Formats a number with four significant digits.
 fn digits(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -31,13 +31,13 @@ fn digits(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// A number on an axis, with the digits that it needs.
+/// Formats a number on an axis, without trailing zeros.
 pub(crate) fn plain(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A time \[s\].
+/// Formats a time \[s\].
 pub(crate) fn seconds(time: f64) -> String {
     let unit = TimeUnit::of(time);
     format!("{} {}", digits(time / unit.seconds), unit.name)
@@ -51,17 +51,17 @@ fn scaled(value: f64, unit: &str) -> String {
     }
 }
 
-/// A number of bytes.
+/// Formats a number of bytes.
 pub(crate) fn bytes(bytes: f64) -> String {
     scaled(bytes, "B")
 }
 
-/// A bandwidth \[B/s\].
+/// Formats a bandwidth \[B/s\].
 pub(crate) fn rate(rate: f64) -> String {
     scaled(rate, "B/s")
 }
 
-/// A number of things, with a narrow space after thousands.
+/// Formats a count, with a narrow space between groups of three digits.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -74,12 +74,12 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A part of a whole, which may be zero.
+/// Formats the ratio of a part to a whole, which may be zero.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole == 0.0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part / whole) }
 }
 
-/// By how much one value is above or below another, which may be zero.
+/// Formats the relative difference of a value from a base, which may be zero.
 pub(crate) fn signed_percent(value: f64, base: f64) -> String {
     match (value, base) {
         (value, base) if value == base => "0 %".to_owned(),

@@ -1,4 +1,4 @@
-//! Strips: a row of colours over time for each of several things.
+//! Strips: a row of coloured pixels over time for each of several items.
 
 use std::ops::Range;
 
@@ -12,21 +12,22 @@ use super::{
     text_width,
 };
 
-/// The height of a strip, and of the scale of colours above all \[px\].
+/// Height of a strip \[px\].
 const ROW: u32 = 17;
+/// Height of the colour scale above the strips \[px\].
 const KEY: u32 = 28;
 
-/// Strips with one axis.
+/// Strips with a common time axis.
 pub(crate) struct Strips {
-    /// What the axis says.
+    /// Label of the axis.
     pub(crate) across: String,
-    /// What it shows.
+    /// Range of the axis.
     pub(crate) range: Range<f64>,
-    /// The strips: names, and values from 0 to 1, as many in each.
+    /// Strips: names, and the same number of values from 0 to 1 in each.
     pub(crate) rows: Vec<(String, Vec<f64>)>,
-    /// What the ends of the scale of colours stand for.
+    /// Labels of both ends of the colour scale.
     pub(crate) ends: (String, String),
-    /// Attributes that tell a script what a pixel is.
+    /// Attributes that describe the pixels to a script.
     pub(crate) data: String,
 }
 

@@ -1,8 +1,8 @@
-//! Cuts a graph in two.
+//! Bisection of graphs.
 //!
-//! Candidates are the vertices in their order, and a part that is grown from a corner of the graph (Karypis and Kumar,
-//! SIAM J. Sci. Comput. 20(1) 1998); both are refined by moving vertices one by one, also uphill for a while
-//! (Fiduccia and Mattheyses, DAC 1982), and the better one is taken. Ties go to the lower number, so that the answer is
+//! There are two candidates: the vertices in their order, and a part grown from a corner of the graph (Karypis and Kumar,
+//! SIAM J. Sci. Comput. 20(1) 1998). Both are refined by moving single vertices, temporarily also to a worse cut
+//! (Fiduccia and Mattheyses, DAC 1982), and the better one is returned. Ties go to the lower number, so that the result is
 //! the same on every host.
 
 use std::cmp::Reverse;
@@ -10,26 +10,25 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::graph::Graph;
 
-/// The most rounds of moves; few cuts gain from the last ones.
+/// Largest number of refinement rounds; few cuts gain from the last ones.
 const ROUNDS: usize = 8;
-/// Moves that a round goes on without finding a better cut, and the part of the vertices for which it does at least.
+/// Number of moves without improvement that end a round: at least the first, or the number of vertices divided by the second.
 const PATIENCE: (usize, usize) = (500, 50);
-/// The part of its load by which a side may miss it.
+/// Quotient of the load of a side and its tolerance.
 const SLACK: u64 = 64;
 
-/// What a cut should be like.
+/// Target of a bisection.
 #[derive(Clone, Copy)]
 struct Goal {
-    /// The load of the first side.
+    /// Load of the first side.
     load: u64,
-    /// By how much it may be missed in the end.
+    /// Tolerance of that load in the result.
     slack: u64,
-    /// By how much it may be missed meanwhile: by a vertex at least, or nothing could move.
+    /// Tolerance of that load during refinement: at least the largest vertex, or nothing could move.
     reach: u64,
 }
 
-/// Returns which vertices are on the second side of a cut where the first side has about `one` of `all` parts of the
-/// load.
+/// Returns for each vertex whether it is on the second side of a cut whose first side has about `one` / `all` of the load.
 pub(super) fn bisect(graph: &Graph, one: u64, all: u64) -> Vec<bool> {
     if graph.len() == 0 {
         return Vec::new();
@@ -42,18 +41,18 @@ pub(super) fn bisect(graph: &Graph, one: u64, all: u64) -> Vec<bool> {
     let refined = |sides| Cut::new(graph, sides, goal).refine();
     let in_order = refined(fill(graph, goal.load, 0..graph.len() as u32));
     let grown = refined(fill(graph, goal.load, grow(graph).into_iter()));
-    // Of two that miss the goal by little, the one with the lesser cut.
+    // First by the excess over the tolerance, then by the weight of the cut.
     let key = |cut: &Cut<'_>| (cut.excess(), cut.weight);
     if key(&grown) < key(&in_order) { grown.sides } else { in_order.sides }
 }
 
-/// Puts vertices on the first side in this order until it has its load.
+/// Assigns vertices to the first side in this order until it has its load.
 fn fill(graph: &Graph, goal: u64, order: impl Iterator<Item = u32>) -> Vec<bool> {
     let mut sides = vec![true; graph.len()];
     let mut sum = 0;
     for vertex in order {
         let load = graph.loads[vertex as usize];
-        // The vertex that crosses the line belongs where more of it lies.
+        // The vertex that crosses the target belongs to the side with the larger part of it.
         if sum + load / 2 >= goal {
             break;
         }
@@ -63,7 +62,7 @@ fn fill(graph: &Graph, goal: u64, order: impl Iterator<Item = u32>) -> Vec<bool>
     sides
 }
 
-/// Returns the vertices in the order in which a part grows that always takes in the one that is tied to it most.
+/// Returns the vertices in the order of greedy growth: next is the vertex with the largest weight of edges into the part.
 fn grow(graph: &Graph) -> Vec<u32> {
     let mut ties = vec![0_u64; graph.len()];
     let mut is_in = vec![false; graph.len()];
@@ -88,7 +87,7 @@ fn grow(graph: &Graph) -> Vec<u32> {
     order
 }
 
-/// Returns a vertex far from others.
+/// Returns a vertex far from the others: a pseudo-peripheral vertex, found by two breadth-first searches.
 fn corner(graph: &Graph) -> u32 {
     (0..2).fold(0, |start, _| farthest(graph, start))
 }
@@ -118,9 +117,9 @@ struct Cut<'a> {
     load: u64,
     /// Weight of the edges that are cut.
     weight: u64,
-    /// How much less would be cut if the vertex were on the other side.
+    /// Decrease of the cut weight if the vertex moved to the other side.
     gains: Vec<i64>,
-    /// Vertices of each side by gain; entries whose gain has changed since are skipped.
+    /// Vertices of each side by gain; entries with an outdated gain are skipped.
     queues: [BinaryHeap<(i64, Reverse<u32>)>; 2],
 }
 
@@ -132,7 +131,7 @@ impl<'a> Cut<'a> {
         Self { graph, goal, sides, load, weight, gains, queues: Default::default() }
     }
 
-    /// By how much the load misses the goal beyond the slack.
+    /// Returns the deviation of the load from its target beyond the tolerance.
     fn excess(&self) -> u64 {
         self.load.abs_diff(self.goal.load).saturating_sub(self.goal.slack)
     }
@@ -148,7 +147,7 @@ impl<'a> Cut<'a> {
         self
     }
 
-    /// Moves vertices, each once, the best first, and takes back what did not help in the end.
+    /// Moves vertices, each at most once and the best first, then undoes the moves after the best cut.
     fn round(&mut self) {
         self.queue_all();
         let patience = PATIENCE.0.max(self.graph.len() / PATIENCE.1);
@@ -181,7 +180,7 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// Returns the vertex whose move gains most, of those that leave the loads near the goal, or bring them nearer.
+    /// Returns the vertex with the largest gain whose move keeps the load within reach of its target, or brings it nearer.
     fn next_move(&mut self, locked: &[bool]) -> Option<u32> {
         let mut best = None;
         for side in [false, true] {

@@ -1,18 +1,18 @@
-//! Graphs with weights: who exchanges how much with whom.
+//! Weighted graphs of the messages between ranks, in compressed sparse rows.
 
 /// An undirected graph whose vertices have loads and whose edges have weights.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
-    /// The edges of vertex `v` are those from `starts[v]`; one entry more than vertices.
+    /// Index of the first edge of each vertex; one entry more than vertices.
     starts: Vec<usize>,
-    /// The vertex at the other end, and the weight.
+    /// Target and weight of each edge.
     edges: Vec<(u32, u64)>,
     pub(super) loads: Vec<u64>,
 }
 
 impl Graph {
-    /// Makes a graph of edges (one end, other end, weight), in any order; those of the same ends are added up, and
-    /// those from a vertex to itself left out.
+    /// Creates a graph from edges (one end, other end, weight) in any order. Weights of parallel edges are added up; loops are
+    /// dropped.
     pub(super) fn new(loads: Vec<u64>, edges: &[(u32, u32, u64)]) -> Self {
         let mut starts = vec![0; loads.len() + 1];
         let both_ways = || {
@@ -51,7 +51,7 @@ impl Graph {
         &self.edges[self.starts[vertex as usize]..self.starts[vertex as usize + 1]]
     }
 
-    /// Returns the graph of some vertices, which are numbered anew in this order, and the edges between them.
+    /// Returns the subgraph of `vertices`, renumbered in this order.
     pub(super) fn part(&self, vertices: &[u32]) -> Self {
         let mut numbers = vec![u32::MAX; self.len()];
         vertices.iter().zip(0..).for_each(|(&vertex, number)| numbers[vertex as usize] = number);
@@ -65,7 +65,7 @@ impl Graph {
         Self { starts, edges, loads }
     }
 
-    /// Adds up the weights of edges between parts.
+    /// Returns the total weight of the edges between different parts.
     pub(super) fn cut(&self, part_of: impl Fn(u32) -> u32) -> u64 {
         let edges = (0..self.len() as u32)
             .flat_map(|from| self.neighbours(from).iter().map(move |&(to, weight)| (from, to, weight)));

@@ -1,4 +1,4 @@
-//! What a replay region by region offers to parallel workers, and what that predicts.
+//! Profile of a replay region by region, and the run times predicted from it.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -13,11 +13,10 @@ use crate::report::write_json;
 use crate::scene::{RunError, Scene};
 
 const FORMAT: &str = "pdes-replay region profile";
-/// The version of the format.
+/// Version of the format.
 const VERSION: u32 = 1;
 
-/// What regions offer to parallel workers, as it is written in JSON; all of it is measured or predicted, nothing exact but the
-/// number of meetings.
+/// The parallelism of regions, as written in JSON. Everything is measured or predicted; only the number of barriers is exact.
 ///
 /// # Stability
 /// As of [`Report`](crate::Report).
@@ -25,27 +24,27 @@ const VERSION: u32 = 1;
 pub struct RegionProfile {
     /// `"pdes-replay region profile"`.
     pub format: &'static str,
-    /// The version of the format.
+    /// Version of the format.
     pub version: u32,
-    /// The length of an epoch \[s\].
+    /// Length of an epoch \[s\].
     pub epoch_s: f64,
-    /// Regions of the platform: no more workers than these have anything to do.
+    /// Number of regions of the platform: more workers than regions do not help.
     pub regions: u32,
-    /// How often all workers meet, a few times at each boundary that matters.
+    /// Number of barriers of all workers: a few at each epoch boundary that matters.
     pub meetings: u64,
-    /// Wall-clock time of a replay on one thread in which regions were timed \[s\].
+    /// Wall-clock time of a replay on one thread, with timing of regions \[s\].
     pub serial_s: f64,
-    /// What regions took of it \[s\].
+    /// Part of that time spent in regions \[s\].
     pub busy_s: f64,
-    /// What each region took \[s\]: how [regions are put on processes](crate::Job::region_costs).
+    /// Time spent in each region \[s\]; used to [assign regions to processes](crate::Job::region_costs).
     pub region_s: Vec<f64>,
-    /// The time of a token from one thread to another that waits for it, measured on this machine \[s\].
+    /// Latency of a token between two threads, of which one waits, measured on this machine \[s\].
     pub hop_s: f64,
-    /// What numbers of workers would take.
+    /// Predictions for several numbers of workers.
     pub predicted: Vec<PredictedRegions>,
 }
 
-/// Why a profile does not tell what regions cost.
+/// The reason why a profile does not provide the costs of regions.
 #[derive(Debug, thiserror::Error)]
 pub enum RegionCostsError {
     /// The file cannot be read.
@@ -53,21 +52,21 @@ pub enum RegionCostsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// It is something else.
+    /// The file is not a region profile.
     #[error(
-        "parallel.region_costs {}: {found}; expected what --profile writes of a replay with contention and epochs",
+        "parallel.region_costs {}: {found}; expected the file that --profile writes in a replay with contention and epochs",
         path.display()
     )]
     Format {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// Description of the content.
         found: String,
     },
-    /// It is the profile of other regions.
+    /// The profile is of other regions.
     #[error(
         "parallel.region_costs {}: found a profile of {found} regions, expected one of {expected}, as the platform has them with network.regions",
         path.display()
@@ -75,14 +74,14 @@ pub enum RegionCostsError {
     Regions {
         /// The file.
         path: PathBuf,
-        /// Regions of the profile.
+        /// Number of regions of the profile.
         found: usize,
-        /// Regions of the platform.
+        /// Number of regions of the platform.
         expected: u32,
     },
 }
 
-/// Reads what each of so many regions took from a profile \[ns\].
+/// Reads the time spent in each of `regions` regions from a profile \[ns\].
 pub(crate) fn read_region_costs(path: &Path, regions: u32) -> Result<Vec<u64>, RegionCostsError> {
     #[derive(Deserialize)]
     struct Costs {
@@ -104,24 +103,24 @@ pub(crate) fn read_region_costs(path: &Path, regions: u32) -> Result<Vec<u64>, R
     Ok(region_s.iter().map(|seconds| (seconds * 1e9) as u64).collect())
 }
 
-/// What a number of workers would take.
+/// Prediction for a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PredictedRegions {
-    /// Workers, each with a contiguous block of regions.
+    /// Number of workers, each with a contiguous block of regions.
     pub workers: u32,
-    /// Workers that are busy on average: what all regions took over what the busiest worker took between meetings.
+    /// Average number of busy workers: the time of all regions over that of the busiest worker between barriers.
     pub parallelism: f64,
-    /// Predicted wall-clock time of the replay \[s\]: where meetings cost nothing, on threads of one process, on hosts with a
-    /// network between them.
+    /// Predicted wall-clock time of the replay \[s\]: with barriers that cost nothing, on threads of one process, and on hosts connected
+    /// by a network.
     pub replay_s: [f64; 3],
 }
 
 impl Scene {
-    /// Replays the trace again on one thread, and takes the time of each region between any two meetings of workers.
+    /// Replays the trace again on one thread, and measures the time of each region between consecutive barriers.
     ///
     /// # Errors
-    /// As [`replay`](Scene::replay); where rates change at every event, where the platform is one region, and where a rank
-    /// asks who comes first.
+    /// As [`replay`](Simulation::replay). Also returns an error if rates change at every event, if the platform is one region, and
+    /// if a rank depends on the global event order.
     pub fn profile_regions(&self, progress: &Progress) -> Result<RegionProfile, RunError> {
         let plan = self.epochs().ok_or(RunError::NoRegions)?;
         let started = Instant::now();
@@ -153,7 +152,7 @@ impl RegionProfile {
     /// Writes the profile as JSON.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         write_json(self, path)
     }
@@ -162,7 +161,7 @@ impl RegionProfile {
 fn predict(level: &RegionalLevel, timing: &RegionalTiming, serial_s: f64, hop_s: f64) -> PredictedRegions {
     let parallelism = timing.busy().as_secs_f64() / level.busiest.as_secs_f64().max(f64::MIN_POSITIVE);
     let shared = serial_s / parallelism;
-    // At a meeting the last worker to come tells all others; between hosts that goes along a tree, and back.
+    // Threads: one hop from the last worker that arrives to all others. Hosts: along a tree and back.
     let met = shared + timing.meetings as f64 * hop_s;
     let steps = f64::from(level.workers.ilog2());
     let across = shared + timing.meetings as f64 * 2.0 * steps * NETWORK_LATENCY_S;

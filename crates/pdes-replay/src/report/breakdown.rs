@@ -1,4 +1,4 @@
-//! Where the time went, as the report tells it.
+//! Breakdown of the time of ranks into computation, library, transfer and wait states, for the report.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,74 +11,74 @@ use trace_mmap::{LocationId, Trace};
 use super::column::Column;
 use crate::scene::Outcome;
 
-/// Where the time of all ranks went: `docs/waits.md` says what the parts are.
+/// Breakdown of the time of all ranks; `docs/waits.md` defines the parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Breakdown {
-    /// The time of all ranks.
+    /// Time of all ranks.
     pub total: Parts,
-    /// The same by kind of action, in the order of `time_by_action`.
+    /// Time by kind of action, in the order of `time_by_action`.
     pub calls: Vec<CallParts>,
-    /// The same by call site, those with most time first; one without a name where the trace names none.
+    /// Time by call site, in descending order; one entry without a name for actions without a call site.
     pub regions: Vec<RegionParts>,
-    /// The parts of each rank's time, which add up to its end.
+    /// Parts of the time of each rank, which add up to its end time.
     pub ranks: RankParts,
-    /// What each rank spent in each kind of action.
+    /// Time of each rank by kind of action.
     pub rank_calls: Vec<RankCall>,
 }
 
 /// Parts of a time \[s\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
-    /// All of it.
+    /// Total time.
     pub time_s: f64,
     /// Computation of the program.
     pub compute_s: f64,
     /// Sleep of the program.
     pub sleep_s: f64,
-    /// What the MPI library does: overheads, looks, reductions.
+    /// Time inside the MPI library: overheads, polls, reductions.
     pub library_s: f64,
-    /// Waiting for data where both sides were there.
+    /// Transfer time: waiting for data while both sides were ready.
     pub transfer_s: f64,
-    /// Waiting for ranks that were not there: the sum of what follows.
+    /// Waiting for ranks that were not ready: the sum of the wait states below.
     pub waiting_s: f64,
-    /// Waiting for a message that had not been sent.
+    /// Late sender: waiting for a message that had not been sent.
     pub late_sender_s: f64,
-    /// Waiting for a receive that had not been posted.
+    /// Late receiver: waiting for a receive that had not been posted.
     pub late_receiver_s: f64,
-    /// Waiting in barriers.
+    /// Wait at barrier.
     pub wait_at_barrier_s: f64,
-    /// Waiting in operations from all to all.
+    /// Wait at NxN: waiting in all-to-all operations.
     pub wait_at_nxn_s: f64,
-    /// Waiting in operations from one to all.
+    /// Late broadcast: waiting for the root in one-to-all operations.
     pub late_broadcast_s: f64,
-    /// Waiting in operations from all to one.
+    /// Early reduce: waiting of the root in all-to-one operations.
     pub early_reduce_s: f64,
-    /// Waiting in scans.
+    /// Early scan: waiting in scans.
     pub early_scan_s: f64,
 }
 
 /// The time of one kind of action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallParts {
-    /// The name of the action in a trace.
+    /// Name of the action in a trace.
     pub action: Cow<'static, str>,
-    /// How many there were.
+    /// Number of actions.
     pub count: u64,
     /// Their time.
     #[serde(flatten)]
     pub parts: Parts,
 }
 
-/// The time at one call site, until the next one that the trace names.
+/// The time at one call site: up to the next call site in the trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegionParts {
-    /// The file and the line, or the path of a region; null for what comes before the trace names any.
+    /// File and line, or path of a region; null for actions before the first call site.
     pub site: Option<String>,
-    /// Ranks that came there.
+    /// Number of ranks with actions at the call site.
     pub ranks: u32,
-    /// By how much the longest computation of a rank exceeds the mean of these ranks, as a part of that.
+    /// Longest computation of a rank divided by the mean of these ranks, minus 1.
     pub imbalance: f64,
-    /// The time.
+    /// Time of these ranks.
     #[serde(flatten)]
     pub parts: Parts,
 }
@@ -86,57 +86,57 @@ pub struct RegionParts {
 /// Parts of each rank's time \[ps\].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankParts {
-    /// The end: the sum of all that follows.
+    /// End time: the sum of all following columns.
     pub end_ps: Column,
-    /// As in [`Parts`], and so on.
+    /// `compute_s` of [`Parts`] by rank.
     pub compute_ps: Column,
-    /// See there.
+    /// `sleep_s` of [`Parts`] by rank.
     pub sleep_ps: Column,
-    /// See there.
+    /// `library_s` of [`Parts`] by rank.
     pub library_ps: Column,
-    /// See there.
+    /// `transfer_s` of [`Parts`] by rank.
     pub transfer_ps: Column,
-    /// See there.
+    /// `late_sender_s` of [`Parts`] by rank.
     pub late_sender_ps: Column,
-    /// See there.
+    /// `late_receiver_s` of [`Parts`] by rank.
     pub late_receiver_ps: Column,
-    /// See there.
+    /// `wait_at_barrier_s` of [`Parts`] by rank.
     pub wait_at_barrier_ps: Column,
-    /// See there.
+    /// `wait_at_nxn_s` of [`Parts`] by rank.
     pub wait_at_nxn_ps: Column,
-    /// See there.
+    /// `late_broadcast_s` of [`Parts`] by rank.
     pub late_broadcast_ps: Column,
-    /// See there.
+    /// `early_reduce_s` of [`Parts`] by rank.
     pub early_reduce_ps: Column,
-    /// See there.
+    /// `early_scan_s` of [`Parts`] by rank.
     pub early_scan_ps: Column,
 }
 
-/// What each rank spent in one kind of action \[ps\].
+/// Time of each rank in one kind of action \[ps\].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankCall {
-    /// The name of the action in a trace.
+    /// Name of the action in a trace.
     pub action: Cow<'static, str>,
-    /// In total.
+    /// Total time.
     pub time_ps: Column,
-    /// Of it, waiting for ranks that were not there.
+    /// Part of it spent waiting for ranks that were not ready.
     pub waiting_ps: Column,
 }
 
-/// How unequal the computations of ranks are.
+/// Load imbalance: differences between the computation times of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Imbalance {
-    /// By how much the longest one exceeds the mean, as a part of that: 0 where all are equal.
+    /// Longest computation time divided by the mean, minus 1: 0 if all are equal.
     pub compute: f64,
-    /// The rank that computes longest; of equals, the lowest.
+    /// Rank with the longest computation time; at a tie, the lowest.
     pub rank: u32,
-    /// Its computation \[s\].
+    /// Computation time of that rank \[s\].
     pub max_s: f64,
-    /// The mean of all ranks \[s\].
+    /// Mean computation time of all ranks \[s\].
     pub mean_s: f64,
 }
 
-/// Sums of picoseconds, of 128 bits: the times of a million ranks leave 64.
+/// Sums of picoseconds with 128 bits: the times of a million ranks overflow 64.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     compute: u128,
@@ -146,7 +146,7 @@ struct Sum {
     waiting: [u128; WaitState::COUNT],
 }
 
-/// What is known of a region.
+/// Sums of a region.
 #[derive(Debug, Default)]
 struct RegionSum {
     sum: Sum,
@@ -155,7 +155,7 @@ struct RegionSum {
 }
 
 impl Breakdown {
-    /// Puts together where the time of a run went; `None` where nobody asked.
+    /// Assembles the breakdown of a run; `None` if ranks have not recorded it.
     pub(super) fn new(trace: &Trace, outcome: &Outcome) -> Option<Self> {
         let ranks: Option<Vec<_>> = outcome.statistics.iter().map(Statistics::breakdown).collect();
         let ranks = ranks?;
@@ -211,7 +211,7 @@ fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
         }
     }
     let mut regions: Vec<_> = sums.into_iter().collect();
-    // Stable: those with as much time keep the order of their names.
+    // The sort is stable: regions with equal times keep the order of their names.
     regions.sort_by_key(|(_, region)| std::cmp::Reverse(region.sum.all()));
     let parts = |(site, RegionSum { sum, ranks, most }): (Option<String>, RegionSum)| RegionParts {
         site,
@@ -222,7 +222,7 @@ fn regions(trace: &Trace, ranks: &[&mpi_model::Breakdown]) -> Vec<RegionParts> {
     regions.into_iter().map(parts).collect()
 }
 
-/// The name of a call site, which the tables of another process's ranks have, too.
+/// Returns the name of a call site; the tables of ranks of other processes are available, too.
 fn name(trace: &Trace, rank: Rank, site: LocationId) -> String {
     let found = trace.look_at(rank, |trace| region_name(trace.location(site)).to_owned());
     found.unwrap_or_else(|error| format!("call site {} of rank {rank}: {error}", site.get()))
@@ -233,7 +233,7 @@ fn imbalance(most: u128, sum: u128, ranks: u32) -> f64 {
 }
 
 impl Imbalance {
-    /// Compares the computations of ranks; `None` where there is none.
+    /// Compares the computation times of ranks; `None` if there are no ranks.
     pub(super) fn of(ranks: &[Statistics]) -> Option<Self> {
         let times = || ranks.iter().map(|rank| u128::from(rank.time(ActionKind::Compute).as_picos()));
         let (rank, most) = times().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)))?;
@@ -323,11 +323,11 @@ impl RankParts {
             (&mut self.early_scan_ps, WaitState::EarlyScan),
         ];
         let states = states.map(|(column, state)| (column, sum.waiting[state as usize]));
-        // A part of a rank's time is not longer than that.
+        // No overflow: a part is not longer than the end time, which fits.
         own.into_iter().chain(states).for_each(|(column, picos)| column.push(picos as u64));
     }
 
-    /// Returns the waiting of each rank for ranks that were not there \[ps\], by state.
+    /// Returns the waiting time of each rank \[ps\], by wait state.
     pub fn waiting(&self) -> [(WaitState, &Column); WaitState::COUNT] {
         WaitState::ALL.map(|state| {
             let column = match state {
@@ -345,7 +345,7 @@ impl RankParts {
 }
 
 impl Parts {
-    /// Returns the parts with their names, which add up to the time.
+    /// Returns the parts with their names; they add up to `time_s`.
     pub fn named(&self) -> [(&'static str, f64); 4 + WaitState::COUNT] {
         [
             ("compute", self.compute_s),

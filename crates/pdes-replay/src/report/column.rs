@@ -1,4 +1,4 @@
-//! Columns of a report: a number of each rank, in one line.
+//! Columns of a report: one number per rank, written as one line of JSON.
 
 use std::ops::Deref;
 
@@ -6,7 +6,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A number of each rank, in their order; an array in one line, however the rest of the report is laid out.
+/// One number per rank, in order; serialized as an array on one line, whatever the layout of the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Column(Vec<u64>);
@@ -31,14 +31,14 @@ impl FromIterator<u64> for Column {
     }
 }
 
-/// Only for JSON, whose text it makes itself.
+/// Supports JSON only, because it generates the text itself.
 impl Serialize for Column {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         in_one_line(&self.0, serializer)
     }
 }
 
-/// Parts of a whole, to six decimal places; an array in one line.
+/// Fractions of a whole, rounded to six decimal places; serialized as an array on one line.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct Fractions(Vec<f64>);
@@ -57,7 +57,7 @@ impl FromIterator<f64> for Fractions {
     }
 }
 
-/// Only for JSON, whose text it makes itself.
+/// Supports JSON only, because it generates the text itself.
 impl Serialize for Fractions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         in_one_line(&self.0, serializer)

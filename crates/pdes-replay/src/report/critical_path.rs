@@ -1,4 +1,4 @@
-//! What led to the end of a run, as the report tells it.
+//! Critical path of a run, for the report.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,53 +6,53 @@ use std::collections::BTreeMap;
 use pdes_core::SimDuration;
 use serde::{Deserialize, Serialize};
 
-/// The most ranks that are listed.
+/// Largest number of ranks that are listed.
 const RANKS: usize = 32;
 
-/// The critical path of a run: `docs/critical-path.md` says what it is.
+/// The critical path of a run; `docs/critical-path.md` defines it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CriticalPath {
-    /// The rank that ends last, where the path ends.
+    /// Rank that ends last, on which the path ends.
     pub rank: u32,
-    /// Its end \[ps\], the simulated time: the sum of the parts, and that of the calls.
+    /// End time of that rank \[ps\], the simulated time: the sum of the parts, and the sum of the calls.
     pub time_ps: u64,
-    /// The same \[s\].
+    /// End time of that rank \[s\].
     pub time_s: f64,
-    /// How often the path goes from one rank to another.
+    /// Number of times that the path passes from one rank to another.
     pub hops: u64,
-    /// What the time is made of.
+    /// Parts of the time.
     pub parts: PathParts,
-    /// The same by kind of action, those with most time first.
+    /// Time by kind of action, in descending order.
     pub calls: Vec<PathCall>,
-    /// The ranks on which the path is longest, as far as the segments tell: at most 32, those with most time first.
+    /// Ranks with most time on the path according to the segments: at most 32, in descending order.
     pub ranks: Vec<PathRank>,
-    /// On which rank the path is when, from the beginning to the end.
+    /// Segments of the path on one rank each, from beginning to end.
     pub segments: Vec<PathSegment>,
 }
 
-/// What the time on a critical path is made of \[ps\].
+/// Parts of the time on a critical path \[ps\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
     /// Computation of the program.
     pub compute_ps: u64,
     /// Sleep of the program.
     pub sleep_ps: u64,
-    /// What the MPI library does in calls.
+    /// Time inside the MPI library.
     pub library_ps: u64,
-    /// The part of the time of messages that does not depend on bandwidths.
+    /// Latency: the part of the time of messages that does not depend on bandwidths.
     pub latency_ps: u64,
-    /// What they take beyond, alone on their way.
+    /// Additional time of messages due to bandwidths, without contention.
     pub bandwidth_ps: u64,
-    /// What they take beyond that, because they share links with others.
+    /// Additional time of messages due to contention.
     pub waiting_ps: u64,
 }
 
 /// The time of one kind of action on a critical path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCall {
-    /// The name of the action in a trace.
+    /// Name of the action in a trace.
     pub call: Cow<'static, str>,
-    /// The time \[ps\].
+    /// Time on the path \[ps\].
     pub time_ps: u64,
 }
 
@@ -61,16 +61,16 @@ pub struct PathCall {
 pub struct PathRank {
     /// The rank.
     pub rank: u32,
-    /// The time \[ps\]: of its segments.
+    /// Time of its segments \[ps\].
     pub time_ps: u64,
 }
 
-/// A time during which a critical path is on one rank.
+/// An interval in which a critical path is on one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathSegment {
-    /// Its beginning \[ps\].
+    /// Beginning \[ps\].
     pub from_ps: u64,
-    /// Its end \[ps\].
+    /// End \[ps\].
     pub to_ps: u64,
     /// The rank.
     pub rank: u32,
@@ -83,7 +83,7 @@ impl From<&mpi_model::CriticalPath> for CriticalPath {
             time_ps: time.as_picos(),
         };
         let mut calls: Vec<PathCall> = path.calls().map(call).collect();
-        // Stable: kinds with as much time keep their order.
+        // The sort is stable: kinds with equal times keep their order.
         calls.sort_by_key(|call| std::cmp::Reverse(call.time_ps));
         let segment = |segment: &mpi_model::Segment| PathSegment {
             from_ps: segment.from.as_picos(),
@@ -130,7 +130,7 @@ impl From<mpi_model::PathParts> for PathParts {
 }
 
 impl PathParts {
-    /// Returns the parts with their names, which add up to the time.
+    /// Returns the parts with their names; they add up to the time.
     pub fn named(&self) -> [(&'static str, u64); 6] {
         [
             ("compute", self.compute_ps),

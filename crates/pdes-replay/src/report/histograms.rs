@@ -1,43 +1,43 @@
-//! How messages and waits were distributed, as the report tells it.
+//! Histograms of messages and waits, for the report.
 
 use mpi_model::Distributions;
 use serde::{Deserialize, Serialize};
 
 use super::column::Column;
 
-/// How messages and waits were distributed.
+/// Histograms of messages and waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histograms {
-    /// The payload of messages that were received, those of collectives included \[B\].
+    /// Payload of received messages, including those of collectives \[B\].
     pub message_bytes: Histogram,
-    /// The time of these from the send to the arrival \[ps\].
+    /// Latency of these messages from send to arrival \[ps\].
     pub latency_ps: Histogram,
-    /// The time that a blocked call waited for another rank, where it did \[ps\].
+    /// Waiting time of calls that waited for another rank \[ps\].
     pub waiting_ps: Histogram,
 }
 
-/// A distribution of values that are known to three decimal digits: an HDR histogram.
+/// A histogram of values with three significant decimal digits (HDR histogram).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// How many values there are.
+    /// Number of values.
     pub count: u64,
-    /// Their mean; 0 where there are none, and so on.
+    /// Mean; all statistics are 0 if there are no values.
     pub mean: f64,
-    /// The smallest one.
+    /// Smallest value.
     pub min: u64,
-    /// Half of all are not above this one.
+    /// Median.
     pub p50: u64,
-    /// Nine in ten are not.
+    /// 90th percentile.
     pub p90: u64,
-    /// 99 in 100 are not.
+    /// 99th percentile.
     pub p99: u64,
-    /// 999 in 1000 are not.
+    /// 99.9th percentile.
     pub p999: u64,
-    /// The largest one.
+    /// Largest value.
     pub max: u64,
-    /// The values that occur, in their order.
+    /// Values that occur, in ascending order.
     pub values: Column,
-    /// How often each of them does.
+    /// Number of occurrences of each of these values.
     pub counts: Column,
 }
 
@@ -51,7 +51,7 @@ impl From<&Distributions> for Histograms {
     }
 }
 
-/// All values are the lowest ones that count as the same.
+/// Reports the lowest value of each HDR bucket.
 impl From<&hdrhistogram::Histogram<u64>> for Histogram {
     fn from(histogram: &hdrhistogram::Histogram<u64>) -> Self {
         let lowest = |value| histogram.lowest_equivalent(value);

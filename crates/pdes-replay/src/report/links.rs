@@ -1,59 +1,59 @@
-//! What links carried, as the report tells it.
+//! Loads of links, for the report.
 
 use netmodel::{LinkLoad, LinkLoads, Platform};
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Fractions};
 
-/// The most links that are listed one by one.
+/// Largest number of links that are listed individually.
 const LISTED: usize = 32;
-/// The most links whose names are all told.
+/// Largest number of links whose names are all listed.
 const NAMED: usize = 4096;
 
-/// What the links of a platform carried: `docs/links.md` says how that is found.
+/// Loads of the links of a platform; `docs/links.md` says how they are determined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Links {
-    /// The length of the bins of time of all series \[ps\].
+    /// Length of the time bins of all series \[ps\].
     pub bin_ps: u64,
-    /// The 32 most contended links: those that held messages back longest, then those with most bytes, then by name.
+    /// The 32 most contended links: by the time that they held messages back, then by bytes, then by name.
     pub top: Vec<ContendedLink>,
     /// All links of the platform.
     pub all: AllLinks,
 }
 
-/// What a link carried.
+/// Load of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContendedLink {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// Its bandwidth [B/s].
+    /// Bandwidth \[B/s\].
     pub capacity_bytes_per_s: f64,
-    /// The bytes on the wire of the messages that crossed it.
+    /// Bytes on the wire of the messages that crossed the link.
     pub bytes: u64,
-    /// Its mean load over the run, as a part of its capacity.
+    /// Mean load over the run, as a fraction of the capacity.
     pub utilisation: f64,
-    /// How long it held messages back \[ps\]: it was full, and they would have gone faster otherwise.
+    /// Time for which the link held messages back \[ps\]: it was saturated, and they would have been faster otherwise.
     pub saturated_ps: u64,
-    /// The most of the series.
+    /// Largest value of the series.
     pub peak: f64,
-    /// Its mean load in each bin, as a part of its capacity.
+    /// Mean load in each bin, as a fraction of the capacity.
     pub series: Fractions,
 }
 
-/// What each link of a platform carried, in the order of the platform.
+/// Loads of all links of a platform, in the order of the platform.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AllLinks {
-    /// Their names, unless they are more than 4096.
+    /// Names of the links; omitted if there are more than 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Vec<String>>,
-    /// As in [`ContendedLink`]; 0 for fat pipes, which are not looked at.
+    /// Bytes as in [`ContendedLink`]; 0 for fat pipes, which are not recorded.
     pub bytes: Column,
-    /// As in [`ContendedLink`], likewise.
+    /// Utilisation as in [`ContendedLink`]; 0 for fat pipes.
     pub utilisation: Fractions,
 }
 
 impl Links {
-    /// Puts together what the links of a platform carried.
+    /// Assembles the loads of the links of a platform.
     pub(super) fn new(platform: &Platform, loads: &LinkLoads) -> Self {
         let name = |load: &LinkLoad| &platform.link(load.link).name;
         let mut most: Vec<&LinkLoad> = loads.links.iter().collect();

@@ -1,4 +1,4 @@
-//! The report as one page of HTML, or as pictures; two reports side by side.
+//! Presentation of reports: one HTML page, or pictures, of one run or of the difference between two.
 
 mod detail;
 mod difference;
@@ -26,12 +26,12 @@ use crate::page::{Page, Section};
 pub use detail::SavedRun;
 pub use timeline::{Timeline, TimelineError};
 
-/// What reads values off maps.
+/// Script that shows the values of map pixels.
 const HINT_SCRIPT: &str = include_str!("page/hint.js");
-/// What zooms the timeline.
+/// Script that zooms the timeline.
 const TIMELINE_SCRIPT: &str = include_str!("page/timeline.js");
 
-/// What a page or pictures are of: a run, or what another one changes.
+/// The presentation of a run, or of the difference between two runs, as a page or as pictures.
 #[derive(Debug)]
 pub struct Portrait {
     run: SavedRun,
@@ -39,16 +39,16 @@ pub struct Portrait {
     timeline: Option<Timeline>,
 }
 
-/// What pictures are written as.
+/// File format of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureFormat {
-    /// Scalable, with text as text.
+    /// Scalable vector graphics, with text as text.
     Svg,
-    /// Pixels, two for each of the drawing in each direction.
+    /// Pixels, two per unit of the drawing in each direction.
     Png,
 }
 
-/// Why a page or pictures cannot be written.
+/// The reason why a page or pictures cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum PortraitError {
     /// A file cannot be written.
@@ -56,44 +56,44 @@ pub enum PortraitError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A figure cannot be drawn.
     #[error("the figure {name}: {source}")]
     Draw {
-        /// Its name.
+        /// Name of the figure.
         name: String,
-        /// What is wrong.
+        /// Cause.
         source: DrawingError,
     },
 }
 
 impl Portrait {
-    /// Shows a run, and a timeline of it where there is one.
+    /// Creates the presentation of a run, with a timeline if there is one.
     pub fn of(run: SavedRun, timeline: Option<Timeline>) -> Self {
         Self { run, other: None, timeline }
     }
 
-    /// Shows what the second run changes.
+    /// Creates the presentation of the changes from the first run to the second.
     pub fn difference(run: SavedRun, other: SavedRun) -> Self {
         Self { run, other: Some(other), timeline: None }
     }
 
-    /// Writes the page.
+    /// Writes the HTML page.
     ///
     /// # Errors
-    /// Where a figure cannot be drawn, or the file cannot be written.
+    /// Returns an error if a figure cannot be drawn, or the file cannot be written.
     pub fn write_page(&self, path: &Path) -> Result<(), PortraitError> {
         let draw = |source| PortraitError::Draw { name: "on the page".to_owned(), source };
         let text = self.page().map_err(draw)?;
         std::fs::write(path, text).map_err(|source| PortraitError::Write { path: path.to_owned(), source })
     }
 
-    /// Writes each figure as a file into a directory, which is made where it does not exist; returns the files.
+    /// Writes each figure to a file in a directory, which is created if necessary; returns the paths of the files.
     ///
     /// # Errors
-    /// Where a figure cannot be drawn, or a file cannot be written.
+    /// Returns an error if a figure cannot be drawn, or a file cannot be written.
     pub fn write_pictures(
         &self,
         directory: &Path,
@@ -144,7 +144,7 @@ impl Portrait {
     }
 }
 
-/// Writes each figure as a file into a directory, which is made where it does not exist; returns the files.
+/// Writes each figure to a file in a directory, which is created if necessary; returns the paths of the files.
 pub(crate) fn write_figures<'a>(
     figures: impl Iterator<Item = &'a Figure>,
     directory: &Path,
@@ -173,7 +173,7 @@ fn picture(figure: &Figure, format: PictureFormat) -> Result<(Vec<u8>, &'static 
     }
 }
 
-/// The colours of maps, by which a script finds the values of pixels again.
+/// Returns the colours of maps, from which a script recovers the values of pixels.
 fn palette() -> String {
     let hex = |scale| Image::palette(scale).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     format!("const palettes=[\"{}\",\"{}\"];", hex(Scale::Sequential), hex(Scale::Diverging))

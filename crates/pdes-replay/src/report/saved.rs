@@ -1,4 +1,4 @@
-//! Reports that were written before.
+//! Reading of reports written by earlier runs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,51 +6,51 @@ use serde::Deserialize;
 
 use super::{Breakdown, CriticalPath, FORMAT, Histograms, Imbalance, Links, VERSION};
 
-/// What a report says of where the time went.
+/// The analyses of a report that was read from a file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SavedReport {
-    /// The end of the last rank \[s\].
+    /// End time of the last rank \[s\].
     pub simulated_time_s: f64,
-    /// Ranks of the run.
+    /// Number of ranks of the run.
     pub ranks: u32,
-    /// What was replayed, and on what.
+    /// Parameters that identify the run.
     pub parameters: SavedParameters,
-    /// How unequal the computations of ranks are.
+    /// Load imbalance of the ranks.
     #[serde(default)]
     pub imbalance: Option<Imbalance>,
-    /// Where the time went; `None` where nobody asked.
+    /// Breakdown of the time; `None` if not requested in the run.
     #[serde(default)]
     pub breakdown: Option<Breakdown>,
-    /// How messages and waits were distributed; `None` where nobody asked.
+    /// Histograms of messages and waits; `None` if not requested in the run.
     #[serde(default)]
     pub histograms: Option<Histograms>,
-    /// What led to the end of the last rank; `None` where nobody asked.
+    /// Critical path to the end of the last rank; `None` if not requested in the run.
     #[serde(default)]
     pub critical_path: Option<CriticalPath>,
-    /// What links carried; `None` where nobody asked.
+    /// Loads of links; `None` if not requested in the run.
     #[serde(default)]
     pub links: Option<Links>,
 }
 
-/// The parameters of a run that name it.
+/// The parameters that identify a run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SavedParameters {
-    /// The trace, as it was named.
+    /// Path of the trace, as given.
     pub trace: String,
-    /// The platform's file, or `"inline"`.
+    /// Path of the platform, or `"inline"`.
     pub platform: String,
     /// The network model.
     pub model: String,
 }
 
-/// What every report says of itself.
+/// The fields that identify the format.
 #[derive(Deserialize)]
 struct Heading {
     format: String,
     version: u32,
 }
 
-/// Why a report cannot be read.
+/// The reason why a report cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The file cannot be read.
@@ -58,15 +58,15 @@ pub enum ReportError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The file is no report of this program.
+    /// The file is not a report of this program.
     #[error("{}: expected a report that pdes-replay wrote (--report FILE): {message}", path.display())]
     Other {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause.
         message: String,
     },
     /// The report has another version of the format.
@@ -74,7 +74,7 @@ pub enum ReportError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the format in the file.
         found: u32,
     },
 }
@@ -83,13 +83,13 @@ impl SavedReport {
     /// Reads a report.
     ///
     /// # Errors
-    /// Where the file cannot be read, or is not a report of this version.
+    /// Returns an error if the file cannot be read, or is not a report of this version.
     pub fn from_path(path: &Path) -> Result<Self, ReportError> {
         read(path)
     }
 }
 
-/// Reads what a report says, as far as somebody asks.
+/// Reads those fields of a report that `T` has.
 pub(super) fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ReportError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ReportError::Read { path: path.to_owned(), source })?;

@@ -12,18 +12,18 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::{Found, Results};
 
-/// A column: a value of each run, or none where the run failed.
+/// A column: one value per run, or none if the run failed.
 enum Cells {
     Text(Vec<Option<String>>),
     Number(Vec<Option<f64>>),
     Count(Vec<Option<u64>>),
 }
 
-/// Writes a row for each run: the columns of the CSV, and `simulated_time_ps`, with their types. Axes of which all values
-/// are numbers are columns of numbers; an axis that is called like another column begins with `axis.`.
+/// Writes a row per run: the columns of the CSV and `simulated_time_ps`, with types. An axis is a numeric column if all of its values
+/// are numbers; an axis with the name of another column gets the prefix `axis.`.
 ///
 /// # Errors
-/// Where the output cannot be written.
+/// Returns an error if the output cannot be written.
 pub fn write_parquet(results: &Results, output: impl Write + Send) -> Result<()> {
     let columns = columns(results);
     let fields = columns.iter().map(|(name, cells)| cells.field(name)).collect::<Result<Vec<_>>>()?;
@@ -101,7 +101,7 @@ impl Cells {
                 write::<ByteArrayType, _>(column, cells, |text| ByteArray::from(text.as_bytes().to_vec()))
             }
             Self::Number(cells) => write::<DoubleType, _>(column, cells, |&number| number),
-            // Picoseconds of more than a hundred days leave the range, and are none here.
+            // Times of more than a hundred days \[ps\] exceed the range, and become null.
             Self::Count(cells) => {
                 let cells: Vec<Option<i64>> =
                     cells.iter().map(|count| count.and_then(|count| i64::try_from(count).ok())).collect();

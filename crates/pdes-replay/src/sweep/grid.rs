@@ -1,4 +1,4 @@
-//! What a sweep varies.
+//! The grid of a sweep: its axes and their values.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::SweepError;
 use super::schema;
 use crate::config::{Config, ConfigError, anchor, names};
 
-/// A sweep as its file has it, with paths that are relative to the working directory.
+/// A sweep file, with paths relative to the working directory.
 pub(super) struct Grid {
     config: Option<PathBuf>,
     axes: Vec<Axis>,
@@ -24,21 +24,21 @@ struct Axis {
 #[derive(Clone)]
 pub(super) struct Setting {
     pub(super) label: String,
-    /// Sections of a configuration.
+    /// Sections of a configuration that the value sets.
     sections: toml::Table,
 }
 
-/// A sweep of pdes-replay: what is varied.
+/// Configuration of a sweep of pdes-replay.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "pdes-replay sweep")]
 pub(super) struct File {
-    /// What all runs have in common: a configuration as of a run.
+    /// Configuration that all runs have in common.
     config: Option<PathBuf>,
-    /// Values with names, each of which sets what it likes.
+    /// Axes with labelled values, each of which sets any keys of the configuration.
     #[serde(default)]
     axis: Vec<AxisSection>,
-    /// Keys of the configuration, each with a list of values.
+    /// Axes that are keys of the configuration, each with a list of values.
     #[serde(default)]
     #[schemars(schema_with = "schema::grid")]
     grid: toml::Table,
@@ -47,9 +47,9 @@ pub(super) struct File {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AxisSection {
-    /// The name of the axis in the results.
+    /// Name of the axis in the results.
     name: String,
-    /// The values, in order.
+    /// Values, in order.
     values: Vec<Labelled>,
 }
 
@@ -107,7 +107,7 @@ impl Grid {
         self.axes.iter().map(|axis| axis.name.clone()).collect()
     }
 
-    /// Returns all combinations, the last axis changing first.
+    /// Returns all combinations; the last axis varies fastest.
     pub(super) fn combinations(&self) -> Vec<Vec<&Setting>> {
         self.axes.iter().fold(vec![Vec::new()], |combinations, axis| {
             let with = |settings: Vec<_>| {
@@ -146,7 +146,7 @@ impl Setting {
                 toml::Value::Table(keys) => {
                     keys.iter().for_each(|(key, value)| config.insert(section, key, value.clone()));
                 }
-                // The configuration says what it expects instead.
+                // Invalid: resolving the configuration reports the expected type.
                 value => config.insert_section(section, value.clone()),
             }
         }

@@ -1,4 +1,4 @@
-//! What has been found, kept from one call of a sweep to the next.
+//! Journal of the results of a sweep, from which an interrupted sweep continues.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::{Found, SweepError};
 use crate::config::Config;
 
-/// The name of the file in the directory of the results.
+/// File name of the journal in the directory of the results.
 const NAME: &str = "runs.jsonl";
 
-/// A file with a line for each run that has ended well.
+/// A file with a line for each successful run.
 pub(super) struct Journal {
     path: PathBuf,
     file: Mutex<File>,
@@ -40,7 +40,7 @@ impl Journal {
             Err(source) if source.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(source) => return Err(error(source)),
         };
-        // A line that was cut off when the program was stopped is a run that is done again.
+        // A truncated last line, from an interrupted write, is dropped: its run is repeated.
         let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).open(&path).map_err(error)?;
@@ -51,7 +51,7 @@ impl Journal {
         Ok(Self { file: Mutex::new(file), known, path })
     }
 
-    /// Returns what a run found in an earlier call.
+    /// Returns the result of a run in an earlier call.
     pub(super) fn find(&self, key: &str) -> Option<Found> {
         self.known.get(key).cloned()
     }
@@ -69,8 +69,8 @@ fn write(file: &mut File, line: &Line) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Returns what stands for a run: the program's version, the configuration but for what cannot change the result, and size and
-/// age of the files that it names.
+/// Returns the key of a run: a hash of the program's version, of the configuration without sections that cannot change the result,
+/// and of the sizes and modification times of the input files.
 pub(super) fn key(config: &Config) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("CARGO_PKG_VERSION").as_bytes());

@@ -1,4 +1,4 @@
-//! The results of a sweep as one page of HTML.
+//! The results of a sweep as one HTML page.
 
 use maud::{Markup, html};
 

@@ -1,13 +1,13 @@
-//! The results of a sweep as drawings.
+//! The results of a sweep as figures.
 
 use super::{Found, Results};
 use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, Lines, Reading, TimeUnit, seconds};
 
-/// More runs than this are not told apart in one drawing.
+/// Largest number of runs in a drawing: more cannot be distinguished.
 const MOST_BARS: usize = 60;
 const MOST_LINES: usize = 12;
 
-/// Draws a bar for each run: its simulated time, and of that the mean time of a rank in computations.
+/// Draws a bar per run: its simulated time, divided into the mean computation time of a rank and the rest.
 pub(super) fn bars(results: &Results) -> Option<Figure> {
     let axes = results.varying();
     let name = |row| Results::name(row, &axes, " · ");
@@ -25,7 +25,7 @@ pub(super) fn bars(results: &Results) -> Option<Figure> {
     Some(Figure::new("runs", "Simulated time", move |width| bars.draw(width)))
 }
 
-/// Draws the simulated time over each axis of numbers, a line for each combination of the values of the other axes.
+/// Draws the simulated time over each numeric axis, with a line per combination of the values of the other axes.
 pub(super) fn lines(results: &Results) -> Vec<Figure> {
     let axes = results.axes.iter().enumerate();
     axes.filter_map(|(axis, name)| line(results, axis, name)).collect()

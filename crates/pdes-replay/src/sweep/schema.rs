@@ -13,7 +13,7 @@ pub fn sweep_schema() -> Value {
     generate::<File>()
 }
 
-/// Each key of a configuration with a list of values.
+/// Returns the schema of the section `[grid]`: each key of a configuration with a list of values.
 pub(super) fn grid(_: &mut SchemaGenerator) -> Schema {
     let mut sections = sections();
     for section in sections.iter_mut().flat_map(|(_, section)| section["properties"].as_object_mut()) {
@@ -25,7 +25,7 @@ pub(super) fn grid(_: &mut SchemaGenerator) -> Schema {
     object(sections, &[])
 }
 
-/// The sections of a configuration, with a label.
+/// The schema of a labelled value: the sections of a configuration, and a label.
 impl JsonSchema for Labelled {
     fn schema_name() -> Cow<'static, str> {
         "Labelled".into()

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use super::Results;
 
-/// Writes a line for each run: its values of the axes, what it found, and the simulated time over that of the first run.
+/// Writes a line per run: its values of the axes, its results, and the simulated time relative to the first run.
 ///
 /// # Errors
-/// Where the output cannot be written.
+/// Returns an error if the output cannot be written.
 pub fn write_csv(results: &Results, output: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(output);
     let found = [

@@ -1,4 +1,4 @@
-//! What the computations of a program were measured to take.
+//! Measured costs of the computations of a program.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use trace_mmap::{Action, RankTrace, Trace, TraceError};
 use super::ValidationError;
 use super::measurement::timed;
 
-/// Returns what the computations of a trace take that was recorded with times, by region of the program, in the order of their names.
+/// Returns the measured costs of the computations of a trace, by region of the program, in the order of the regions' names.
 ///
 /// Linear in the number of actions.
 ///
 /// # Errors
-/// Where no computation has a time, and where the trace is damaged.
+/// Returns an error if no computation has a measured time, or if the trace is damaged.
 pub fn measured_computations(trace: &Trace) -> Result<Vec<Computations>, ValidationError> {
     let mut regions = BTreeMap::new();
     (0..trace.ranks()).for_each(|rank| add(trace.rank(Rank::new(rank)), &mut regions));

@@ -1,4 +1,4 @@
-//! What was measured, and what a replay finds of the same.
+//! Measured times of a trace, and the corresponding times of a replay.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use trace_mmap::{Action, Call, LocationId, RankTrace, Trace};
 use super::ValidationError;
 use crate::scene::Outcome;
 
-/// Times of all ranks added up \[ps\], by kind of action and by call site. Sums have 128 bits: the times of a million ranks leave 64.
+/// Times summed over all ranks \[ps\], by kind of action and by call site, with 128 bits: those of a million ranks overflow 64.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
     pub(super) by_kind: BTreeMap<Class, Sum>,
     pub(super) by_site: BTreeMap<Option<String>, Sum>,
-    /// The time of each rank.
+    /// Time of each rank.
     pub(super) by_rank: Vec<u64>,
 }
 
-/// What actions are compared together.
+/// Class of actions that are compared together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
-    /// Those of a kind.
+    /// Actions of one kind.
     Kind(ActionKind),
     /// Calls that no replay models.
     Unmodelled,
@@ -42,13 +42,13 @@ impl Class {
         }
     }
 
-    /// Sleeps stand for computations where these take the time that was measured: both are the program's own.
+    /// Returns the class of a kind. Sleeps count as computations, because they replace computations that take their measured time.
     fn of_kind(kind: ActionKind) -> Self {
         Self::Kind(if kind == ActionKind::Sleep { ActionKind::Compute } else { kind })
     }
 }
 
-/// Actions and their time \[ps\].
+/// Number of actions and their total time \[ps\].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
     pub(super) count: u64,
@@ -62,7 +62,7 @@ impl Sum {
     }
 }
 
-/// Yields the actions of a rank that have a time, each with its call site, if the trace has named one, and the time.
+/// Iterates over the actions of a rank that have a time, each with its call site, if there is one before it, and its time.
 pub(super) fn timed(
     trace: &RankTrace,
 ) -> impl Iterator<Item = (Option<LocationId>, Action, SimDuration)> + '_ {
@@ -75,7 +75,7 @@ pub(super) fn timed(
     })
 }
 
-/// Returns the times that were measured of the actions of a trace.
+/// Returns the measured times of the actions of a trace.
 pub(super) fn measured(trace: &Trace) -> Result<Times, ValidationError> {
     let mut times = Times::default();
     for rank in (0..trace.ranks()).map(Rank::new) {

@@ -1,4 +1,4 @@
-//! What led to the end of a run, as a table.
+//! The critical path of a run as a table.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What a second run changes, as a table.
+//! Comparison of two reports as a table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 use pdes_replay::{Breakdown, SavedReport};
 
-/// Prints the simulated times of two runs, and, where both know them, their parts and kinds of actions.
+/// Prints the simulated times of two runs, and, if both reports have a breakdown, its parts and kinds of actions.
 pub(super) fn print(first: &Path, second: &Path) -> Result<()> {
     let (one, two) = (SavedReport::from_path(first)?, SavedReport::from_path(second)?);
     let mut text = String::new();

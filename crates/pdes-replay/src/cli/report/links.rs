@@ -1,4 +1,4 @@
-//! The most contended links of a run, as a table.
+//! The most contended links of a run as a table.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use pdes_replay::{ContendedLink, Links};
 
 use super::{LISTED, seconds};
 
-/// Writes the links that held messages back longest, if any carried anything.
+/// Writes the links that held messages back longest, if any link carried a message.
 pub(super) fn table(links: &Links, text: &mut String) -> std::fmt::Result {
     if links.top.is_empty() {
         return Ok(());

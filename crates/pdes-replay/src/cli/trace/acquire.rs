@@ -1,4 +1,4 @@
-//! Traces of programs as they run, and of the shards that they leave.
+//! Acquisition of traces from running programs, and from the shards that they have left.
 
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -14,34 +14,34 @@ use trace_mmap::{ConvertOptions, LoadOptions, Provenance, Settled, Trace, Unmode
 use super::shards::{Run, ShardError, Shards, in_directory};
 use super::{Misuse, convert};
 
-/// The file name of the library to preload.
+/// File name of the library to preload.
 const LIBRARY: &str = "libti_tracer.so";
 
 #[derive(Debug, Args)]
 pub(crate) struct AcquireArguments {
-    /// The archive.
+    /// Archive.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// What counts as computation.
+    /// Measure of computation.
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Counted::Auto)]
     counter: Counted,
-    /// Flops per second of processor time, where instructions are not counted.
+    /// Flops per second of CPU time, if instructions are not counted.
     #[arg(long, value_name = "FLOPS", default_value_t = 1e9)]
     rate: f64,
-    /// Keeps how long each computation and each call took, for validation.
+    /// Records the measured time of each computation and each call, for validation.
     #[arg(long)]
     with_times: bool,
-    /// Directory for the shards of the processes, new or empty, which all nodes see; it is kept. Default: one beside the archive,
-    /// removed in the end.
+    /// Directory for the shards of the processes, new or empty, visible to all nodes; it is kept. Default: a directory beside the
+    /// archive, which is removed at the end.
     #[arg(long, value_name = "DIR")]
     shards: Option<PathBuf>,
-    /// The library to preload; default: beside this program.
+    /// Library to preload; by default the one beside this program.
     #[arg(long, value_name = "FILE")]
     tracer: Option<PathBuf>,
-    /// Threads that make the archive.
+    /// Number of threads that create the archive.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// The command that starts the program, such as `mpirun -np 4 ./app`.
+    /// Command that starts the program, such as `mpirun -np 4 ./app`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -51,24 +51,24 @@ pub(crate) struct GatherArguments {
     /// Shards, or directories of shards, of all ranks of one run.
     #[arg(required = true)]
     shards: Vec<PathBuf>,
-    /// The archive.
+    /// Archive.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Threads.
+    /// Number of threads.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
 }
 
-/// What counts as computation.
+/// Measure of computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Counted {
-    /// Instructions in user mode where the kernel lets them be counted, otherwise processor time.
+    /// Instructions in user mode if the kernel allows counting them, else CPU time.
     Auto,
-    /// Processor time.
+    /// CPU time.
     CpuTime,
 }
 
-/// Why a program leaves no trace.
+/// The reason why a program leaves no trace.
 #[derive(Debug, thiserror::Error)]
 enum AcquireError {
     #[error(
@@ -92,7 +92,7 @@ enum AcquireError {
     Failed { status: String, archive: PathBuf },
 }
 
-/// Runs a program with the tracer, and makes an archive of what its processes did.
+/// Runs a program with the tracer, and creates an archive of the actions of its processes.
 pub(crate) fn acquire(arguments: &AcquireArguments) -> Result<String> {
     if !(arguments.rate.is_finite() && arguments.rate > 0.0) {
         let found = arguments.rate;
@@ -127,7 +127,7 @@ pub(crate) fn acquire(arguments: &AcquireArguments) -> Result<String> {
     }
 }
 
-/// Makes an archive of shards.
+/// Creates an archive from shards.
 pub(crate) fn gather(arguments: &GatherArguments) -> Result<String> {
     gather_shards(&arguments.shards, &arguments.output, arguments.threads)
 }
@@ -137,7 +137,7 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
     let early = shards.ended_early();
     if let [first, ..] = *early {
         tracing::warn!(
-            "{} rank(s) ended without MPI_Finalize, the first is rank {first}: the trace ends where all ranks could go on",
+            "{} rank(s) ended without MPI_Finalize, the first is rank {first}: the trace ends where all ranks could still proceed",
             early.len()
         );
     }
@@ -152,7 +152,7 @@ fn gather_shards(paths: &[PathBuf], output: &Path, threads: usize) -> Result<Str
         let Settled { ranks, actions } = settle(&files, settled.path(), &load)?;
         if actions > 0 {
             tracing::warn!(
-                "{actions} action(s) of {ranks} rank(s) are left out: they wait for what was not recorded"
+                "{actions} action(s) of {ranks} rank(s) are left out: they wait for actions that were not recorded"
             );
         }
         cut_actions = actions;
@@ -177,7 +177,7 @@ fn directory_of(file: &Path) -> PathBuf {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf()
 }
 
-/// Finds the library to preload, by an absolute path: processes may start elsewhere.
+/// Returns the absolute path of the library to preload: processes may start in other directories.
 fn find_library(named: Option<&Path>) -> Result<PathBuf> {
     let file = match named {
         Some(file) => file.to_path_buf(),

@@ -20,19 +20,19 @@ use super::super::progress;
 pub(crate) struct GenerateArguments {
     #[command(subcommand)]
     program: Program,
-    /// The archive.
+    /// Archive.
     #[arg(short, long, value_name = "FILE", global = true)]
     output: Option<PathBuf>,
     /// Multiplies computations by random factors from 1 - JITTER to 1 + JITTER.
     #[arg(long, global = true, value_name = "JITTER")]
     jitter: Option<f64>,
-    /// What has a factor of its own; with actions, loops are unrolled.
+    /// Unit with a random factor of its own; with actions, loops are unrolled.
     #[arg(long, global = true, value_enum, default_value_t = Scope::Rank)]
     jitter_per: Scope,
     /// Seed of the jitter and of random programs.
     #[arg(long, global = true, default_value_t = 1)]
     seed: u64,
-    /// Files of data, each for an equal part of the ranks.
+    /// Number of data files, each for an equal part of the ranks.
     #[arg(long, global = true, default_value_t = 1)]
     shards: u32,
 }
@@ -45,11 +45,11 @@ enum Scope {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Recorded {
-    /// The one between two receives (6 actions per plane of a sweep).
+    /// The computation between two receives (6 actions per plane of a sweep).
     Receives,
-    /// Also the one between two sends (7).
+    /// Also the computation between two sends (7).
     ReceivesAndSends,
-    /// All (8).
+    /// All short computations (8).
     EveryGap,
 }
 
@@ -57,12 +57,12 @@ enum Recorded {
 enum Program {
     /// NPB 3.4 LU: wavefronts through a two-dimensional grid of processes.
     NpbLu {
-        /// Problem class, S W A B C D E F.
+        /// Problem class: S W A B C D E F.
         #[arg(long)]
         class: Class,
         #[arg(long)]
         ranks: u32,
-        /// Time steps; by default those of the class.
+        /// Number of time steps; by default that of the class.
         #[arg(long)]
         steps: Option<u32>,
         /// Computation per inner point of the grid and time step [flop]; by default NPB's count.
@@ -71,19 +71,19 @@ enum Program {
         /// Computation that copies a number into or out of a message [flop].
         #[arg(long)]
         flops_per_value: Option<f64>,
-        /// Which short computations stand in the trace.
+        /// Short computations that are recorded in the trace.
         #[arg(long, value_enum, default_value_t = Recorded::ReceivesAndSends)]
         recording: Recorded,
     },
-    /// Faces between neighbours of a three-dimensional grid (7-point stencil).
+    /// Halo exchange between neighbours of a three-dimensional grid (7-point stencil).
     Halo3d {
         /// Cells of the whole grid, such as 256,256,256.
         #[arg(long, value_parser = triple::<u64>)]
         cells: Option<[u64; 3]>,
-        /// Processes, such as 4,4,4.
+        /// Processes in each dimension, such as 4,4,4.
         #[arg(long, value_parser = triple::<u32>)]
         processes: Option<[u32; 3]>,
-        /// The last process of a dimension is a neighbour of the first one.
+        /// Makes the last process of a dimension a neighbour of the first one.
         #[arg(long)]
         periodic: bool,
         #[arg(long)]
@@ -94,7 +94,7 @@ enum Program {
         #[arg(long)]
         flops_per_cell: Option<f64>,
     },
-    /// Transpositions between all ranks, as of a Fourier transform.
+    /// Transpositions between all ranks, as in a parallel Fourier transform.
     AlltoallFft {
         #[arg(long)]
         ranks: Option<u32>,
@@ -110,7 +110,7 @@ enum Program {
         #[arg(long)]
         flops_per_point: Option<f64>,
     },
-    /// A message to the next rank, round and round.
+    /// A message that circulates from rank to rank.
     Ring {
         #[arg(long)]
         ranks: Option<u32>,
@@ -123,17 +123,17 @@ enum Program {
         #[arg(long)]
         flops: Option<f64>,
     },
-    /// A few random partners per step.
+    /// Messages to a few random partners per step.
     RandomSparse {
         #[arg(long)]
         ranks: Option<u32>,
-        /// Different steps.
+        /// Number of different steps.
         #[arg(long)]
         steps: Option<u32>,
-        /// How often all steps are done.
+        /// Number of repetitions of all steps.
         #[arg(long)]
         rounds: Option<u64>,
-        /// Messages of a rank per step.
+        /// Number of messages of a rank per step.
         #[arg(long)]
         partners: Option<u32>,
         #[arg(long)]
@@ -144,9 +144,9 @@ enum Program {
         #[arg(long)]
         flops: Option<f64>,
     },
-    /// A master that hands out tasks and takes results from any worker.
+    /// A master that distributes tasks and receives results from any worker.
     MasterWorker {
-        /// The master and its workers.
+        /// Number of ranks: the master and its workers.
         #[arg(long)]
         ranks: Option<u32>,
         #[arg(long)]
@@ -161,13 +161,13 @@ enum Program {
         #[arg(long)]
         flops: Option<f64>,
     },
-    /// A reduction to all ranks per iteration.
+    /// An allreduce per iteration.
     AllreduceLoop {
         #[arg(long)]
         ranks: Option<u32>,
         #[arg(long)]
         iterations: Option<u64>,
-        /// Numbers of 8 bytes that are reduced.
+        /// Number of reduced values of 8 bytes.
         #[arg(long)]
         count: Option<u64>,
         /// Computation per iteration [flop].
@@ -179,7 +179,7 @@ enum Program {
     },
 }
 
-/// Writes the archive that the arguments ask for.
+/// Writes the archive that the arguments describe.
 pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
     let Some(output) = &arguments.output else {
         return Err(super::super::Misuse("name the archive to write with --output FILE".to_owned()).into());
@@ -207,7 +207,7 @@ pub(super) fn run(arguments: &GenerateArguments) -> Result<String> {
     Ok(super::written(output, &summary))
 }
 
-/// Sets a parameter that was given.
+/// Sets the parameters that were given.
 macro_rules! set {
     ($parameters:ident, $($field:ident),+) => {
         $(if let Some(value) = *$field {
@@ -216,7 +216,7 @@ macro_rules! set {
     };
 }
 
-/// Reads three numbers, such as `4,4,8`.
+/// Parses three numbers, such as `4,4,8`.
 fn triple<T: FromStr>(text: &str) -> Result<[T; 3], String> {
     let numbers: Option<Vec<T>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());

@@ -1,4 +1,4 @@
-//! Shards: what each process of a recorded program has left.
+//! Shards: the files that the processes of a recorded program have left.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ti_shard::{IS_COMPLETE, ParsedHeader};
 use trace_mmap::Counted;
 
-/// Why shards make no trace.
+/// The reason why shards cannot be combined into a trace.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ShardError {
     /// A file cannot be read.
@@ -16,10 +16,10 @@ pub(crate) enum ShardError {
     Io {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A file is no shard.
+    /// The file is not a shard.
     #[error("{}: found {found:?}, expected the first line of a shard, which the tracer writes", file.display())]
     NoShard {
         /// The file.
@@ -27,64 +27,64 @@ pub(crate) enum ShardError {
         /// Its first line, or the beginning of it.
         found: String,
     },
-    /// A shard of another version.
+    /// The shard has an unknown version.
     #[error("{}: found a shard of version {found}, expected {}; use the tracer that belongs to this program", file.display(), ParsedHeader::VERSION)]
     Version {
         /// The file.
         file: PathBuf,
-        /// Its version.
+        /// Version of the shard.
         found: String,
     },
-    /// A directory without shards.
+    /// The directory contains no shards.
     #[error("{}: found no shard (N.shard)", dir.display())]
     NoShards {
         /// The directory.
         dir: PathBuf,
     },
-    /// Shards of different runs.
+    /// The shards belong to different runs.
     #[error("{} has {key}={found}, but {} has {key}={expected}: they are of different runs", file.display(), first.display())]
     OtherRun {
         /// The file.
         file: PathBuf,
-        /// What differs.
+        /// Name of the differing property.
         key: &'static str,
-        /// What it is there.
+        /// Its value in this shard.
         found: String,
-        /// What it is in the first shard.
+        /// Its value in the first shard.
         expected: String,
-        /// The first shard.
+        /// File of the first shard.
         first: PathBuf,
     },
-    /// Two shards of one rank.
+    /// There are two shards of one rank.
     #[error("{} and {} are both of rank {rank}", first.display(), second.display())]
     Twice {
         /// The rank.
         rank: u32,
-        /// One shard.
+        /// File of one shard.
         first: PathBuf,
-        /// The other.
+        /// File of the other shard.
         second: PathBuf,
     },
-    /// A rank that is not in the run.
+    /// The rank of a shard is out of range.
     #[error("{}: found rank {rank}, expected one below {world}", file.display())]
     NoSuchRank {
         /// The file.
         file: PathBuf,
-        /// Its rank.
+        /// Rank in the shard.
         rank: u32,
-        /// Ranks of the run.
+        /// Number of ranks of the run.
         world: u32,
     },
-    /// Ranks without a shard.
+    /// Some ranks have no shard.
     #[error("found shards of {found} of {world} ranks; {} missing, the first is rank {first}", count(*missing))]
     Missing {
-        /// Ranks that have one.
+        /// Number of ranks with a shard.
         found: usize,
-        /// Ranks of the run.
+        /// Number of ranks of the run.
         world: u32,
-        /// How many have none.
+        /// Number of ranks without a shard.
         missing: u32,
-        /// The first of them.
+        /// The first rank without a shard.
         first: u32,
     },
 }
@@ -93,21 +93,21 @@ fn count(missing: u32) -> String {
     if missing == 1 { "1 is".to_owned() } else { format!("{missing} are") }
 }
 
-/// What a shard says of its run: equal in all shards of the run.
+/// The properties of a run in the header of its shards: equal in all shards of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// The name of the run.
+    /// Name of the run.
     job: String,
-    /// Its ranks.
+    /// Number of its ranks.
     world: u32,
-    /// What was counted: `instructions` or `cpu-time`.
+    /// Measure of computation: `instructions` or `cpu-time`.
     counter: String,
-    /// Flops per second of processor time.
+    /// Flops per second of CPU time.
     rate: String,
 }
 
 impl Run {
-    /// Returns what computations count; `None` where no tracer writes such a header.
+    /// Returns the measure of computation; `None` if the values are invalid.
     pub(crate) fn counted(&self) -> Option<Counted> {
         match (self.counter.as_str(), self.rate.parse()) {
             ("instructions", _) => Some(Counted::Instructions),
@@ -117,18 +117,18 @@ impl Run {
     }
 }
 
-/// What a process has left.
+/// A shard: the recording of one process.
 #[derive(Clone, Debug)]
 pub(crate) struct Shard {
     file: PathBuf,
     run: Run,
     rank: u32,
-    /// Whether the process has left MPI, and all was written.
+    /// Flag: the process has called `MPI_Finalize`, and all was written.
     is_complete: bool,
 }
 
 impl Shard {
-    /// Reads the beginning and the end of a file.
+    /// Reads the first line and the end of a file.
     fn read(file: &Path) -> Result<Self, ShardError> {
         let error = |source| ShardError::Io { file: file.to_path_buf(), source };
         let mut reader = BufReader::new(File::open(file).map_err(error)?);
@@ -141,7 +141,7 @@ impl Shard {
         Ok(Self { file: file.to_path_buf(), run, rank, is_complete })
     }
 
-    /// Puts the file into a folder, where a trace of one file per rank is made; returns it.
+    /// Links the shard into a folder as the file of its rank, so that the folder is a trace; returns the path.
     fn stage(&self, folder: &Path) -> io::Result<PathBuf> {
         let target = folder.join(format!("rank-{}.txt", self.rank));
         std::os::unix::fs::symlink(fs::canonicalize(&self.file)?, &target)?;
@@ -163,7 +163,7 @@ fn parse_head(file: &Path, head: &str) -> Result<(Run, u32), ShardError> {
     }
 }
 
-/// Returns whether a process has left MPI, and all was written: behind its last record a process that died leaves zeros.
+/// Returns whether a process has completed its shard: a process that died leaves zeros behind its last record.
 fn is_complete(file: &mut File) -> io::Result<bool> {
     let mut end = [0; IS_COMPLETE.len()];
     let len = file.seek(SeekFrom::End(0))?;
@@ -180,10 +180,10 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// Reads shards, and directories of shards, and checks that they are those of all ranks of one run.
+    /// Reads shards, and directories of shards, and checks that they are one per rank of one run.
     ///
     /// # Errors
-    /// What cannot be read, is of another run, there twice, or missing.
+    /// Returns an error if a file cannot be read or is of another run, or if the shard of a rank is missing or there twice.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, ShardError> {
         let mut files = Vec::new();
         for path in paths {
@@ -207,10 +207,10 @@ impl Shards {
         }
     }
 
-    /// Makes a folder of these shards a trace of one file per rank; returns the files.
+    /// Links all shards into a folder, which becomes a trace of one file per rank; returns the paths.
     ///
     /// # Errors
-    /// Where the folder cannot be written.
+    /// Returns an error if the folder cannot be written.
     pub(crate) fn stage(&self, folder: &Path) -> Result<Vec<PathBuf>, ShardError> {
         let stage = |shard: &Shard| shard.stage(folder);
         self.by_rank
@@ -220,18 +220,18 @@ impl Shards {
             .map_err(|source| ShardError::Io { file: folder.to_path_buf(), source })
     }
 
-    /// Returns what the shards say of their run.
+    /// Returns the properties of the run.
     pub(crate) fn run(&self) -> Option<&Run> {
         self.by_rank.values().next().map(|shard| &shard.run)
     }
 
-    /// Returns the ranks that did not leave MPI.
+    /// Returns the ranks that did not call `MPI_Finalize`.
     pub(crate) fn ended_early(&self) -> Vec<u32> {
         self.by_rank.values().filter(|shard| !shard.is_complete).map(|shard| shard.rank).collect()
     }
 }
 
-/// Finds the shards in a directory.
+/// Lists the shards in a directory.
 pub(crate) fn in_directory(dir: &Path) -> Result<Vec<PathBuf>, ShardError> {
     let error = |source| ShardError::Io { file: dir.to_path_buf(), source };
     let mut files = Vec::new();

@@ -8,9 +8,9 @@ use crate::config::ConfigError;
 use crate::config::sections::CheckpointSection;
 use crate::job::Model;
 
-/// The time between two checkpoints where none is given.
+/// Default interval between two checkpoints.
 const EVERY: Duration = Duration::from_secs(300);
-/// Where there is less time between them, a run does little else.
+/// Shortest interval: with a shorter one a run would do little but write checkpoints.
 const LEAST: Duration = Duration::from_millis(1);
 
 pub(super) fn checkpoints(section: CheckpointSection) -> Result<Option<Checkpoints>, ConfigError> {
@@ -41,20 +41,20 @@ fn refuse(message: &str) -> Result<(), ConfigError> {
     Err(value("checkpoint", "directory", message))
 }
 
-/// Refuses models that cannot be gone on with.
+/// Refuses models and modes whose state cannot be saved.
 pub(super) fn check_model(model: Model, fast_forward: bool) -> Result<(), ConfigError> {
     if model == Model::Flow {
         refuse(
             "the state of a shared network is not saved: take network.model = \"loggps\", or no checkpoints",
         )
     } else if fast_forward {
-        refuse("heads of iterations are not saved: leave engine.fast_forward out, or checkpoints")
+        refuse("the state of fast-forwarding is not saved: leave engine.fast_forward out, or checkpoints")
     } else {
         Ok(())
     }
 }
 
-/// Refuses analyses that cannot be gone on with.
+/// Refuses analyses whose state cannot be saved.
 pub(super) fn check_analyses(
     profile: bool,
     histograms: bool,

@@ -1,11 +1,11 @@
-//! Which algorithms collective operations use.
+//! Selection of the algorithms of collective operations.
 
 use mpi_model::collective::{Bounds, Operation, Selection, SelectionError, Selector};
 
 use super::{ConfigError, value};
 use crate::config::sections::MpiSection;
 
-/// The selector, then what is chosen for single operations.
+/// Returns the selection: the selector, overridden by the choices for single operations and by the rows of tables.
 pub(super) fn selection(section: &MpiSection) -> Result<Selection, ConfigError> {
     let mut selection = Selection::new(selector(section.collectives.as_deref())?);
     for operation in Operation::ALL {

@@ -1,4 +1,4 @@
-//! When rates change, and how the platform is cut for that.
+//! Parsing of epochs and regions.
 
 use pdes_core::SimDuration;
 
@@ -7,7 +7,7 @@ use crate::config::ConfigError;
 use crate::config::sections::NetworkSection;
 use crate::job::{Epoch, Model, RegionSource};
 
-/// Reads `epoch_s`.
+/// Parses `epoch_s`.
 pub(super) fn epoch(section: &NetworkSection, model: Model) -> Result<Epoch, ConfigError> {
     let found = match &section.epoch_s {
         None => return Ok(Epoch::Exact),
@@ -37,7 +37,7 @@ pub(super) fn epoch(section: &NetworkSection, model: Model) -> Result<Epoch, Con
     }
 }
 
-/// Reads `regions`, which mean nothing without epochs.
+/// Parses `regions`, which have no meaning without epochs.
 pub(super) fn regions(section: &NetworkSection, epoch: Epoch) -> Result<RegionSource, ConfigError> {
     let Some(found) = &section.regions else { return Ok(RegionSource::Natural) };
     let regions = match found {

@@ -12,7 +12,7 @@ use crate::config::ConfigError;
 use crate::config::sections::TimelineSection;
 use crate::timeline::TimelinePlan;
 
-/// Units of time, in picoseconds; those that end like others come first.
+/// Units of time \[ps\]; a unit comes before those that are its suffixes.
 const UNITS: [(&str, f64); 5] = [("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0), ("s", 1e12)];
 
 pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>, ConfigError> {
@@ -36,10 +36,10 @@ pub(super) fn timeline(section: TimelineSection) -> Result<Option<TimelinePlan>,
     Ok(Some(TimelinePlan { format, path, excerpt }))
 }
 
-/// Refuses what does not go together with a timeline.
+/// Refuses combinations with a timeline that are not supported.
 pub(super) fn check(checkpoints: bool) -> Result<(), ConfigError> {
     if checkpoints {
-        let message = "what was recorded is not saved: leave checkpoint.directory out, or the timeline";
+        let message = "recorded events are not saved: leave checkpoint.directory out, or the timeline";
         return Err(value("timeline", "file", message));
     }
     Ok(())
@@ -65,7 +65,7 @@ fn find_format(name: Option<&str>, path: &Path) -> Result<Format, ConfigError> {
     }
 }
 
-/// Reads `A..B`, where either may be missing.
+/// Splits `A..B`, of which either part may be missing.
 fn ends(text: &str) -> Option<(Option<&str>, Option<&str>)> {
     let (start, end) = text.split_once("..")?;
     let given = |part: &str| !part.trim().is_empty();

@@ -1,4 +1,4 @@
-//! A report as a page shows it. What a report does not have is left out.
+//! The part of a report that a page shows; missing fields are left out.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::super::saved::{self, ReportError};
 use super::super::{Breakdown, CriticalPath, Histograms, Imbalance, Links};
 
-/// All that a page shows of a run.
+/// The data of a run that a page shows.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SavedRun {
     pub(super) simulated_time_s: f64,
@@ -30,7 +30,7 @@ pub struct SavedRun {
     pub(super) links: Option<Links>,
     #[serde(default)]
     pub(super) topology: Option<Layout>,
-    /// Everything that can change the result, as far as this version knows it or not.
+    /// All parameters that can change the result, including those unknown to this version.
     pub(super) parameters: serde_json::Value,
     #[serde(default)]
     pub(super) warnings: Vec<String>,
@@ -48,17 +48,17 @@ impl SavedRun {
     /// Reads a report.
     ///
     /// # Errors
-    /// Where the file cannot be read, or is not a report of this version.
+    /// Returns an error if the file cannot be read, or is not a report of this version.
     pub fn from_path(path: &Path) -> Result<Self, ReportError> {
         saved::read(path)
     }
 
-    /// Returns a parameter that names the run, such as its trace.
+    /// Returns a parameter that identifies the run, such as its trace.
     pub(super) fn named(&self, name: &str) -> &str {
         self.parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or("-")
     }
 
-    /// Returns the last part of the path of the trace or the platform, which tells runs apart at a glance.
+    /// Returns the file name of the trace or the platform, which distinguishes runs at a glance.
     pub(super) fn short(&self, name: &str) -> String {
         let whole = self.named(name);
         Path::new(whole).file_name().map_or(whole.to_owned(), |last| last.to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! Two runs side by side: what the second one changes.
+//! Comparison of two runs.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,10 +15,11 @@ use crate::drawing::{
 };
 use crate::page::{Section, table};
 
-/// The most kinds of calls in the drawing, and ranks in the table.
+/// Largest number of kinds of calls in the drawing.
 const DRAWN: usize = 10;
+/// Largest number of ranks in the table.
 const LISTED: usize = 10;
-/// What the two runs are called, and their colours.
+/// Labels of the two runs.
 const A: &str = "A";
 const B: &str = "B";
 
@@ -123,7 +124,7 @@ fn parts(one: &Parts, two: &Parts) -> Section {
     section
 }
 
-/// Kinds of calls, those that change most first.
+/// Compares kinds of calls, the largest changes first.
 fn calls(one: &Breakdown, two: &Breakdown) -> Section {
     let mut section = Section::new("calls", "Calls");
     let mut times: BTreeMap<&str, [Parts; 2]> = BTreeMap::new();
@@ -166,7 +167,7 @@ fn calls(one: &Breakdown, two: &Breakdown) -> Section {
     section
 }
 
-/// Ends and waiting of each rank.
+/// Compares the end and the waiting time of each rank.
 fn ranks(one: &Breakdown, two: &Breakdown) -> Section {
     let mut section = Section::new("ranks", "Ranks");
     let waited = |breakdown: &Breakdown, rank: usize| -> u64 {
@@ -207,7 +208,7 @@ fn signed(time: f64) -> String {
     if time > 0.0 { format!("+{}", seconds(time)) } else { seconds(time) }
 }
 
-/// Changes between the largest one down and the same up.
+/// Returns a map of changes, on a symmetric scale from `-most` to `most`.
 fn change_map(name: &str, changes: &[f64], most: f64) -> Map {
     let means = grid::means(changes);
     let place = |change: &f64| if most > 0.0 { 0.5 + change / most / 2.0 } else { 0.5 };
@@ -237,7 +238,7 @@ fn path(run: &SavedRun, other: &SavedRun) -> Option<Section> {
     Some(section)
 }
 
-/// The parameters that one has and the other has not, or has with another value.
+/// Lists the parameters that only one run has, or that have different values.
 fn parameters(run: &SavedRun, other: &SavedRun) -> Section {
     let mut section = Section::new("parameters", "Parameters that differ");
     let [a, b]: [BTreeMap<String, String>; 2] =

@@ -1,22 +1,22 @@
-//! Many ranks as pixels.
+//! Maps with a pixel per rank.
 
-/// The most pixels of a map; of more ranks some share one.
+/// Largest number of pixels of a map; with more ranks, several share a pixel.
 pub(super) const MOST: usize = 1 << 16;
 
-/// Returns the means of neighbours, so many that there are pixels enough.
+/// Returns the means of groups of neighbours, at most one value per pixel.
 pub(super) fn means(times: &[f64]) -> Vec<f64> {
     let share = times.len().div_ceil(MOST).max(1);
     times.chunks(share).map(|times| times.iter().sum::<f64>() / times.len() as f64).collect()
 }
 
-/// Returns pixels in a line: the divisor that comes next to a square, as grids of processes have them, or else the root.
+/// Returns the number of pixels per line: the divisor closest to a square, as in process grids, or else the root.
 pub(super) fn width(pixels: usize) -> u32 {
     let root = (pixels as f64).sqrt().ceil() as usize;
     let divisors = (root..=2 * root).filter(|&width| width > 0 && pixels.is_multiple_of(width));
     divisors.min().unwrap_or(root.max(1)) as u32
 }
 
-/// Tells the script what a pixel is: a part of ranks, from the least to the most \[s\].
+/// Returns the attributes from which the script derives the ranks and the value of a pixel, between `least` and `most` \[s\].
 pub(super) fn data(name: &str, ranks: usize, pixels: usize, (least, most): (f64, f64)) -> String {
     let (share, width) = (ranks.div_ceil(MOST).max(1), width(pixels));
     let name = name.replace('_', " ");

@@ -1,4 +1,4 @@
-// Reads values off maps: each pixel has a colour of a palette, whose place is the value between the ends of the map.
+// Shows the values of map pixels: the position of a pixel's colour in its palette is its value between the ends of the map.
 "use strict";
 {
   const hint = document.createElement("div");
@@ -11,7 +11,7 @@
       places.set(parseInt(palette.substr(6 * place, 6), 16), (place - 1) / 254);
 
   const known = new WeakMap();
-  // The pixels of an image, once it is decoded.
+  // Returns the pixels of an image, once it is decoded.
   async function pixels(image) {
     if (!known.has(image)) {
       known.set(image, (async () => {

@@ -1,4 +1,4 @@
-//! How messages and waits are distributed.
+//! Histograms of messages and waits.
 
 use super::super::Histogram;
 use super::SavedRun;
@@ -57,7 +57,7 @@ fn figure(
     })
 }
 
-/// A value on an axis of powers of ten, with the digits that it has.
+/// Shortens a value on an axis of powers of ten to its significant digits.
 fn shortened(text: String) -> String {
     let Some((number, unit)) = text.split_once(' ') else { return text };
     match number.contains('.') {

@@ -1,4 +1,4 @@
-//! The most contended links, and how all are used.
+//! Links: the most contended ones over time, and the distribution of the utilisation of all.
 
 use std::rc::Rc;
 
@@ -10,10 +10,11 @@ use super::share::from_picos;
 use crate::drawing::{Bins, Figure, Strips, TimeUnit, bytes, rate, seconds};
 use crate::page::{Section, table};
 
-/// What is used less than this is shown as this: a single small message is no reason for ten more decades on the axis.
+/// Lowest utilisation that is distinguished: a single small message does not justify ten more decades on the axis.
 const LEAST: f64 = 1e-5;
-/// The most links in the drawing and in the table.
+/// Largest number of links in the drawing.
 const DRAWN: usize = 32;
+/// Largest number of links in the table.
 const LISTED: usize = 10;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
@@ -43,7 +44,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
     Some(section)
 }
 
-/// A part of a capacity.
+/// Formats a fraction of a capacity.
 pub(super) fn share(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
@@ -57,7 +58,7 @@ fn over_time(links: Rc<Links>, end: f64) -> Figure {
             series.resize(bins, 0.0);
             (link.name.clone(), series)
         };
-        // The last bin may go on after the end.
+        // The last bin may extend beyond the end of the run.
         let whole = from_picos(links.bin_ps) * bins as f64;
         Strips {
             across: format!("simulated time [{}]", unit.name),

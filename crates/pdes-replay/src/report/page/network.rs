@@ -1,4 +1,4 @@
-//! The links on a drawing of the network.
+//! Link loads on a drawing of the network topology.
 
 mod dragonfly;
 mod torus;
@@ -12,12 +12,12 @@ use super::links::share;
 use crate::drawing::{Figure, Map, Maps, Scale};
 use crate::page::Section;
 
-/// The most cables that are drawn as lines.
+/// Largest number of cables drawn as lines.
 const LINES: usize = 450;
-/// The most pixels in a line of a map.
+/// Largest number of pixels in a line of a map.
 const ACROSS: usize = 1024;
 
-/// A cable and how much of its capacity was used, in the direction where that was more, and in each.
+/// A cable between two nodes and its utilisation in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cable {
     lower: u64,
@@ -30,7 +30,7 @@ struct Cable {
 #[derive(Clone, Debug)]
 struct Network {
     cables: Vec<Cable>,
-    /// The most that is used of any.
+    /// Largest utilisation of a cable in either direction.
     highest: f64,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
 }
 
 impl Network {
-    /// Puts together the cables of a run and how they were used; `None` where one of both is not known.
+    /// Collects the cables of a run and their utilisation; `None` if either is unknown.
     fn of(run: &SavedRun) -> Option<Self> {
         let used = &run.links.as_ref()?.all.utilisation;
         let cables = run.topology.as_ref()?.cables()?.into_iter().map(|cable| {
@@ -63,12 +63,12 @@ impl Network {
         (highest > 0.0).then_some(Self { cables, highest })
     }
 
-    /// Returns the ends of the scale of colours.
+    /// Returns the labels of both ends of the colour scale.
     fn ends(&self) -> (String, String) {
         ("unused".to_owned(), share(self.highest))
     }
 
-    /// Returns a map of values of which each is the most of its cables; where there is none, nothing.
+    /// Returns a map of utilisations; pixels without cables are empty.
     fn map(&self, title: String, columns: usize, values: &[Option<f64>]) -> Map {
         let values = values.iter().map(|value| value.map(|value| value / self.highest)).collect();
         Map { title, columns: columns as u32, values, data: String::new() }
@@ -85,12 +85,12 @@ impl Cable {
     }
 }
 
-/// Notes a value where it is the most so far.
+/// Raises `place` to `value` if that is larger.
 fn raise(place: &mut Option<f64>, value: f64) {
     *place = Some(place.map_or(value, |most| most.max(value)));
 }
 
-/// Joins neighbours so that there are no more than fit into a line.
+/// Joins neighbours into their maximum, so that at most [`MAX_LINE_PIXELS`] values remain.
 fn narrowed(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let share = values.len().div_ceil(ACROSS).max(1);
     let most = |values: &[Option<f64>]| values.iter().copied().flatten().reduce(f64::max);

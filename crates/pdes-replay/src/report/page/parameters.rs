@@ -1,4 +1,4 @@
-//! Everything that can change the result, key by key.
+//! Table of all parameters that can change the result.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(super) fn section(run: &SavedRun) -> Section {
     section
 }
 
-/// Returns the values with the path of keys to each, in the order of the report.
+/// Flattens a JSON value to rows of the path of keys and the value, in the order of the report.
 pub(super) fn flat(value: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     collect(value, String::new(), &mut rows);

@@ -1,4 +1,4 @@
-//! What the time of all ranks was for, and in which calls.
+//! Breakdown of the time of all ranks by part, and by kind of call.
 
 use maud::html;
 
@@ -8,7 +8,7 @@ use super::share::{Part, legend};
 use crate::drawing::{Bar, Bars, COLOURS, Figure, count, percent, seconds};
 use crate::page::{Section, table};
 
-/// The most kinds of calls in the drawing; the table has all.
+/// Largest number of kinds of calls in the drawing; the table has all.
 const DRAWN: usize = 12;
 
 pub(super) fn section(run: &SavedRun) -> Section {
@@ -30,7 +30,7 @@ pub(super) fn section(run: &SavedRun) -> Section {
 
 fn by_time(calls: &[CallParts]) -> Vec<CallParts> {
     let mut calls: Vec<CallParts> = calls.iter().filter(|call| call.parts.time_s > 0.0).cloned().collect();
-    // Stable: kinds that take equally long keep their order.
+    // The sort is stable: kinds with equal times keep their order.
     calls.sort_by(|one, other| other.parts.time_s.total_cmp(&one.parts.time_s));
     calls
 }
@@ -82,7 +82,7 @@ fn rest(calls: &[CallParts], total: &Parts) -> maud::Markup {
     table(&["call", "count", "time of all ranks", "share", "own", "transfer", "waiting"], 1, &rows)
 }
 
-/// What is known without the breakdown.
+/// Shows the times by kind of call, if the report has no breakdown.
 fn without(run: &SavedRun, section: &mut Section) {
     section.lead = html! { p.note {
         "Replay with " code { "analysis.waits = true" } " to see what ranks wait for, and each rank by itself."

@@ -1,4 +1,4 @@
-//! The critical path: what the run would have to do faster to end earlier.
+//! Critical path: the chain of causes that must get faster for the run to end earlier.
 
 use maud::html;
 
@@ -8,7 +8,7 @@ use super::share::from_picos;
 use crate::drawing::{Bar, Bars, COLOURS, Figure, Line, Lines, Reading, TimeUnit, count, percent, seconds};
 use crate::page::{Section, table};
 
-/// The most ranks in the table.
+/// Largest number of ranks in the table.
 const LISTED: usize = 10;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
@@ -34,7 +34,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
     Some(section)
 }
 
-/// Names, times \[s\] and colours of the parts.
+/// Returns the names, times \[s\] and colours of the parts.
 pub(super) fn named(parts: &PathParts) -> [(&'static str, f64, usize); 6] {
     let colours = [0, 6, 4, 1, 2, 5];
     std::array::from_fn(|part| {
@@ -72,7 +72,7 @@ fn calls(path: &CriticalPath) -> Figure {
     })
 }
 
-/// On which rank the path is at what time.
+/// Draws the rank of the path over time.
 fn way(path: &CriticalPath, ranks: u32) -> Figure {
     let (segments, end) = (path.segments.clone(), path.time_s);
     Figure::new("path-way", "Where the path is", move |width| {

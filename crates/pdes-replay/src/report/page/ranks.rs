@@ -1,4 +1,4 @@
-//! Each rank: bars of few, columns and maps of many.
+//! Breakdown of the time of each rank: bars for few ranks, columns and maps for many.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::{SavedRun, grid};
 use crate::drawing::{Bar, Bars, Columns, Figure, Map, Maps, Scale, seconds};
 use crate::page::{Section, table};
 
-/// The most ranks with a bar each.
+/// Largest number of ranks with a bar each.
 const BARS: usize = 32;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
@@ -61,7 +61,7 @@ fn maps(breakdown: Rc<Breakdown>) -> Figure {
     })
 }
 
-/// Times of all ranks from the least to the most.
+/// Returns a map of the times of all ranks, on a scale from the smallest to the largest.
 fn map(name: &str, column: &[u64]) -> Map {
     let times = grid::means(&times(column));
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
@@ -76,7 +76,7 @@ fn map(name: &str, column: &[u64]) -> Map {
     }
 }
 
-/// Who has least and most of each part.
+/// Lists the ranks with the smallest and the largest time of each part.
 fn extremes(breakdown: &Breakdown) -> maud::Markup {
     let row = |name: &str, column: &[u64]| -> Option<Vec<String>> {
         let most = (0..column.len()).max_by_key(|&rank| (column[rank], std::cmp::Reverse(rank)))?;

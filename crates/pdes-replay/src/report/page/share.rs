@@ -1,24 +1,24 @@
-//! The parts of a time with their colours, the same in all drawings.
+//! The parts of a breakdown with their colours, the same in all drawings.
 
 use plotters::style::RGBColor;
 
 use super::super::{Parts, RankParts};
 use crate::drawing::COLOURS;
 
-/// The colours of the parts, in the order of [`Parts::named`].
+/// Index of the colour of each part, in the order of [`Parts::named`].
 const PLACES: [usize; 11] = [0, 6, 4, 2, 1, 5, 3, 7, 8, 10, 9];
 
-/// A part that occurs.
+/// A part of a breakdown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Its place in the order of [`Parts::named`].
+    /// Index in the order of [`Parts::named`].
     pub(super) place: usize,
     pub(super) name: &'static str,
     pub(super) colour: RGBColor,
 }
 
 impl Part {
-    /// Returns the parts that take time in one of these totals.
+    /// Returns the parts that are above zero in any of these totals.
     pub(super) fn occurring(totals: &[&Parts]) -> Vec<Self> {
         let names = Parts::default().named();
         let parts = names.into_iter().zip(PLACES).enumerate();
@@ -30,12 +30,12 @@ impl Part {
         parts.map(part).filter(|part| totals.iter().any(|total| part.of(total) > 0.0)).collect()
     }
 
-    /// Returns its time \[s\].
+    /// Returns the time of this part \[s\].
     pub(super) fn of(&self, parts: &Parts) -> f64 {
         parts.named()[self.place].1
     }
 
-    /// Returns its time on each rank \[ps\].
+    /// Returns the time of this part on each rank \[ps\].
     pub(super) fn column<'a>(&self, ranks: &'a RankParts) -> &'a [u64] {
         let own = [&ranks.compute_ps, &ranks.sleep_ps, &ranks.library_ps, &ranks.transfer_ps];
         match own.get(self.place) {
@@ -50,23 +50,23 @@ impl Part {
     }
 }
 
-/// Returns the colour of a part of this name.
+/// Returns the colour of the part `name`.
 pub(super) fn colour(name: &str) -> Option<RGBColor> {
     let place = Parts::default().named().iter().position(|&(part, _)| part == name)?;
     Some(COLOURS[PLACES[place]])
 }
 
-/// Names and colours, as drawings want them.
+/// Returns names and colours, in the form that drawings need.
 pub(super) fn legend(parts: &[Part]) -> Vec<(String, RGBColor)> {
     parts.iter().map(|part| (part.name.replace('_', " "), part.colour)).collect()
 }
 
-/// Times of a column \[s\].
+/// Converts a column to \[s\].
 pub(super) fn times(column: &[u64]) -> Vec<f64> {
     column.iter().map(|&picos| from_picos(picos)).collect()
 }
 
-/// Picoseconds as seconds.
+/// Converts picoseconds to seconds.
 pub(super) fn from_picos(picos: u64) -> f64 {
     picos as f64 / 1e12
 }

@@ -1,4 +1,4 @@
-//! Call sites: what their time is for, and how equal ranks are there.
+//! Breakdown of the time at call sites, and the load imbalance there.
 
 use super::super::RegionParts;
 use super::SavedRun;
@@ -6,7 +6,7 @@ use super::share::{Part, legend};
 use crate::drawing::{Bar, Bars, Figure, percent, seconds};
 use crate::page::{Section, table};
 
-/// The most call sites that are shown.
+/// Largest number of call sites that are shown.
 const LISTED: usize = 15;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {

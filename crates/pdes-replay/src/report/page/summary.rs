@@ -1,4 +1,4 @@
-//! The first look: how long, of what, and on what.
+//! Summary of a run: its length, its size, and what was replayed on what.
 
 use maud::{Markup, html};
 

@@ -6,7 +6,7 @@
   const canvas = box.querySelector("canvas");
   const told = box.querySelector("output");
   const rows = data.rows;
-  // Room for labels at the left, and for the axis below.
+  // Room for labels on the left, and for the axis below.
   const [left, below] = [76, 26];
   const mostMessages = 4000;
 
@@ -29,7 +29,7 @@
   const y = (row) => (row - view.first) * rowHeight();
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 
-  // The first state that ends after a time: states of a row are in order.
+  // Returns the index of the first state that ends at or after a time, by binary search: the states of a row are in order.
   function firstAfter(states, at) {
     let [low, high] = [0, states.length];
     while (low < high) {
@@ -49,7 +49,7 @@
       for (let place = firstAfter(states, view.from); place < states.length && states[place][0] <= view.to; place++) {
         const [begin, length, name] = states[place];
         const [start, stop] = [Math.max(left, x(begin)), x(begin + length)];
-        // What is narrower than a pixel is drawn once per pixel.
+        // States narrower than a pixel are drawn once per pixel.
         if (stop < drawn + 0.5) continue;
         context.fillStyle = data.colours[name];
         context.fillRect(start, y(row) + gap, Math.max(0.5, stop - start), Math.max(0.5, high - 2 * gap));
@@ -136,7 +136,7 @@
     draw();
   }
 
-  // Zooms around a place between 0 and 1.
+  // Zooms around a position between 0 and 1.
   const zoomTime = (factor, at = 0.5) => {
     const middle = view.from + at * (view.to - view.from);
     show({ ...view, from: middle - (middle - view.from) * factor, to: middle + (view.to - middle) * factor });

@@ -1,4 +1,4 @@
-//! A timeline in Chrome's trace-event form, as a page zooms it.
+//! Zoomable timeline on a page, from a file in Chrome's trace-event format.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -12,10 +12,10 @@ use super::share;
 use crate::drawing::{COLOURS, count};
 use crate::page::Section;
 
-/// The most states and messages on a page: what comes later in time is left out.
+/// Largest number of states, and of messages, on a page: later ones are left out.
 const MOST: usize = 200_000;
 
-/// Why a timeline cannot be shown.
+/// The reason why a timeline cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum TimelineError {
     /// The file cannot be read.
@@ -23,18 +23,18 @@ pub enum TimelineError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The file is no timeline.
+    /// The file is not a timeline.
     #[error("the timeline {}: expected trace events in JSON (--timeline FILE.json): {message}", path.display())]
     Form {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with its line and column.
+        /// Error message, with line and column.
         message: String,
     },
-    /// Nothing is in the file that could be drawn.
+    /// The file contains no state of a rank.
     #[error("the timeline {} has no state of a rank (events of phase \"X\")", path.display())]
     Empty {
         /// The file.
@@ -42,8 +42,8 @@ pub enum TimelineError {
     },
 }
 
-/// Events as [the format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU) has them, in an
-/// object; or they are an array.
+/// A file in the object form of [the format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU);
+/// the other form is an array of events.
 #[derive(Deserialize)]
 struct Document {
     #[serde(rename = "traceEvents")]
@@ -59,7 +59,7 @@ struct Event {
     pid: u64,
     #[serde(default)]
     tid: u64,
-    /// Microseconds, and so on.
+    /// Time stamp \[us\]; `dur` is in microseconds, too.
     #[serde(default)]
     ts: f64,
     #[serde(default)]
@@ -76,18 +76,18 @@ struct Arguments {
     name: Option<serde_json::Value>,
 }
 
-/// States of ranks, and messages between them, as the page's script takes them. Times are in nanoseconds from the first one.
+/// States of ranks and messages between them, as the script of the page reads them. Times are in nanoseconds since `origin`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeline {
-    /// The first time \[ns\].
+    /// Time of the first state \[ns\].
     origin: f64,
-    /// What states are called.
+    /// Names of states.
     names: Vec<String>,
     colours: Vec<String>,
     rows: Vec<Row>,
-    /// The sender's row and time, the receiver's row and time.
+    /// Sender's row and time, receiver's row and time.
     messages: Vec<(usize, f64, usize, f64)>,
-    /// States and messages that are not here.
+    /// Number of states and messages left out.
     #[serde(skip)]
     left_out: usize,
 }
@@ -96,14 +96,14 @@ pub struct Timeline {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Row {
     label: String,
-    /// Begin and length in nanoseconds, and the place of the name.
+    /// Begin \[ns\], length \[ns\] and index of the name of each state.
     states: Vec<(f64, f64, usize)>,
 }
 
-/// A row by its process and thread.
+/// Process and thread of an event.
 type Place = (u64, u64);
 
-/// What is found in a file.
+/// Contents of a file, before they are laid out in rows.
 #[derive(Default)]
 struct Draft {
     processes: BTreeMap<u64, String>,
@@ -113,10 +113,10 @@ struct Draft {
 }
 
 impl Timeline {
-    /// Reads trace events, plain or compressed (`.gz`). All of them are in memory meanwhile.
+    /// Reads trace events, plain or compressed (`.gz`). All of them are in memory while they are read.
     ///
     /// # Errors
-    /// Where the file cannot be read, or has no trace events in it.
+    /// Returns an error if the file cannot be read, or contains no trace events.
     pub fn from_path(path: &Path) -> Result<Self, TimelineError> {
         let text = text(path).map_err(|source| TimelineError::Read { path: path.to_owned(), source })?;
         let is_array = text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
@@ -130,9 +130,9 @@ impl Timeline {
         Self::new(Draft::of(events)).ok_or_else(|| TimelineError::Empty { path: path.to_owned() })
     }
 
-    /// Lays out what was found; `None` where there is no state.
+    /// Lays out the contents of a file; `None` if there is no state.
     fn new(mut draft: Draft) -> Option<Self> {
-        // Of states that begin together, the longer one has the other in it.
+        // Of states that begin together, the longer one encloses the other: [`flatten`] relies on this order.
         draft.states.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.total_cmp(&one.1)));
         draft.messages.sort_by(|one, other| one.1.total_cmp(&other.1));
         let origin = draft.states.first()?.0;
@@ -159,7 +159,7 @@ impl Timeline {
     }
 }
 
-/// The rows of a timeline: processes where there are several, else threads.
+/// The rows of a timeline: one per process if there are several processes, else one per thread.
 struct Rows {
     by_process: bool,
     places: Vec<Place>,
@@ -176,8 +176,8 @@ impl Rows {
     }
 }
 
-/// Cuts states, given by begin and end, where others lie in them: what is left does not overlap. Those that begin first come
-/// first, and of these the longer ones. Returns begins and lengths.
+/// Flattens nested states, given by begin and end: a state is cut where others lie in it, so that the result does not overlap. The input
+/// is sorted by begin, longer states first. Returns begins and lengths.
 fn flat(states: &[(f64, f64, usize)]) -> Vec<(f64, f64, usize)> {
     let mut flat = Vec::new();
     let mut put = |from: f64, to: f64, name: usize| {
@@ -217,7 +217,7 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 impl Draft {
-    /// Finds the rows, in the order of processes and threads.
+    /// Determines the rows, in the order of processes and threads.
     fn rows(&self) -> Rows {
         let states = self.states.iter().map(|state| state.2);
         let ends = self.messages.iter().flat_map(|&(from, _, to, _)| [from, to]);
@@ -245,7 +245,7 @@ impl Draft {
             let (place, time) = ((event.pid, event.tid), event.ts * 1e3);
             let flow = event.id.as_ref().map(ToString::to_string);
             match (event.ph.as_str(), flow) {
-                // What does not last cannot be seen.
+                // Events without duration are invisible.
                 ("X", _) if event.dur > 0.0 => {
                     let name = event.name.unwrap_or_default();
                     draft.states.push((time, event.dur * 1e3, place, name));
@@ -273,12 +273,12 @@ impl Draft {
     }
 }
 
-/// To a thousandth of a nanosecond, which is a picosecond.
+/// Rounds to a picosecond.
 fn rounded(nanos: f64) -> f64 {
     (nanos * 1e3).round() / 1e3
 }
 
-/// Parts of the time have the colours that they have in all drawings; other states take all in turn.
+/// Returns the colours of states: those of parts of a breakdown are the same in all drawings, other states take all colours in turn.
 fn colours(names: &[String]) -> Vec<String> {
     let mut others = COLOURS.iter().cycle();
     let colour = |name: &String| {
@@ -290,7 +290,7 @@ fn colours(names: &[String]) -> Vec<String> {
 
 pub(super) fn section(timeline: &Timeline) -> Section {
     let mut section = Section::new("timeline", "Timeline");
-    // What stands in a script must not end it.
+    // The data must not contain a tag that ends the script element.
     let data = serde_json::to_string(timeline).unwrap_or_default().replace('<', "\\u003c");
     let states: usize = timeline.rows.iter().map(|row| row.states.len()).sum();
     section.lead = html! {
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(markup.matches("</script>").count(), 1, "{markup}");
     }
 
-    /// As ours are: a rank is a process, with its states in one thread and the ends of messages in another.
+    /// Our own files have a process per rank, with its states in one thread and the ends of messages in another.
     #[test]
     fn ranks_are_processes_where_there_are_several() {
         let text = r#"{"traceEvents":[

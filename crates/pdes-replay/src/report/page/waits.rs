@@ -1,4 +1,4 @@
-//! Who waits how long for what.
+//! Wait states by kind of call, and the ranks that wait longest.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use super::share::{Part, from_picos};
 use crate::drawing::{Scale, percent, seconds};
 use crate::page::{Section, table};
 
-/// The most ranks in the table.
+/// Largest number of ranks in the table.
 const LISTED: usize = 10;
 
 pub(super) fn section(run: &SavedRun) -> Option<Section> {
@@ -27,7 +27,7 @@ pub(super) fn section(run: &SavedRun) -> Option<Section> {
     Some(section)
 }
 
-/// Calls by wait states; the more of all waiting a cell has, the more colour.
+/// Returns a table of calls by wait states; the colour of a cell grows with its share of all waiting.
 fn by_call(breakdown: &Breakdown, states: &[Part]) -> Markup {
     let all = breakdown.total.waiting_s;
     let calls = breakdown.calls.iter().filter(|call| call.parts.waiting_s > 0.0);

@@ -1,4 +1,4 @@
-//! A dragonfly: a ring of routers where they are few, else groups as maps.
+//! Dragonfly: a ring of routers if there are few, else maps of groups.
 
 use std::f64::consts::TAU;
 
@@ -10,7 +10,7 @@ use crate::drawing::{Edge, Figure, Map, Net, Node};
 pub(super) const NOTE: &str = "Few routers stand on a ring, group by group, with their hosts outside. Of more there are maps: the cables from a group (line) to \
     another (column), and, a line for each group and a pixel for each of its routers, the cables to others of the group and those of hosts. Of several cables, and of the two directions, the one that is used most counts.";
 
-/// The sizes of a dragonfly.
+/// Numbers of elements of a dragonfly.
 #[derive(Clone, Copy)]
 struct Sizes {
     hosts: usize,
@@ -43,7 +43,7 @@ impl Sizes {
         Self { hosts: routers * nodes, routers, groups, per_group, nodes }
     }
 
-    /// Returns where a part of the ring is, with gaps between groups; 0 is its beginning.
+    /// Returns the position of a point of a group on the ring, with gaps between groups; `inside` runs from 0 to 1.
     fn on_ring(&self, group: usize, inside: f64, radius: f64) -> (f64, f64) {
         let angle = TAU * (group as f64 + 0.08 + 0.84 * inside) / self.groups as f64 - TAU / 4.0;
         (0.5 + radius * angle.cos(), 0.5 + radius * angle.sin())

@@ -1,4 +1,4 @@
-//! A torus: a woven grid for each of its planes.
+//! Torus: a grid of hosts and cables for each plane.
 
 use super::{Network, raise};
 use crate::drawing::{Figure, Map};
@@ -6,10 +6,10 @@ use crate::drawing::{Figure, Map};
 pub(super) const NOTE: &str = "Each plane is a woven grid: hosts stand where lines and columns cross, in the colour of the cables that lead \
     out of the plane; between two hosts is the cable that joins them, the last ones closing the ring. Of the two directions of a cable, and of several cables, the one that is used more counts.";
 
-/// The planes of a torus.
+/// The planes of a torus, spanned by two of its dimensions.
 struct Planes {
     dims: Vec<u32>,
-    /// The dimensions from left to right and from top to bottom.
+    /// Horizontal and vertical dimension.
     across: usize,
     down: usize,
 }
@@ -22,7 +22,7 @@ pub(super) fn figure(network: Network, dims: &[u32]) -> Figure {
 }
 
 impl Planes {
-    /// Lays the two largest dimensions into the plane: so there are fewest planes.
+    /// Spans the planes by the two largest dimensions, which gives the fewest planes.
     fn new(dims: &[u32]) -> Self {
         let mut order: Vec<usize> = (0..dims.len()).collect();
         order.sort_by_key(|&dimension| std::cmp::Reverse(dims[dimension]));
@@ -46,7 +46,7 @@ impl Planes {
         self.dims.iter().map(&mut next).collect()
     }
 
-    /// Returns the number of the plane that a host is in, and its name.
+    /// Returns the index of a host's plane, and its name.
     fn plane(&self, coordinates: &[u32]) -> (usize, String) {
         let (mut number, mut stride, mut names) = (0, 1, Vec::new());
         for (dimension, (&coordinate, &size)) in coordinates.iter().zip(&self.dims).enumerate() {
@@ -59,7 +59,7 @@ impl Planes {
         (number, names.join(", "))
     }
 
-    /// Columns and rows of the grid: two for each host.
+    /// Returns the number of columns and of rows of the grid: two per host.
     fn grid(&self) -> (usize, usize) {
         let down = if self.down == self.across { 1 } else { 2 * self.dims[self.down] as usize };
         (2 * self.dims[self.across] as usize, down)

@@ -1,4 +1,4 @@
-//! A fat tree: lines between its switches where they are few, else a band of pixels for each level.
+//! Fat tree: lines between its switches if there are few cables, else a band of pixels per level.
 
 use netmodel::FatTreeLevel;
 
@@ -8,7 +8,7 @@ use crate::drawing::{Edge, Figure, Map, Net, Node};
 pub(super) const NOTE: &str = "Hosts are below, the top switches above. Where cables are too many to be lines, each level is a band with a pixel for each node at \
     their lower ends: above what they carry up, below what they carry down. Of several cables the one that is used most counts.";
 
-/// Where the stations of each level begin, the hosts first, and where the last ends.
+/// First node of each level, hosts first, and the total number of nodes.
 struct Levels(Vec<u64>);
 
 pub(super) fn figure(network: Network, levels: &[FatTreeLevel]) -> Figure {
@@ -47,7 +47,7 @@ impl Levels {
         sizes.join(" and ")
     }
 
-    /// Returns the level of a station, and its place there.
+    /// Returns the level of a node, and its index in that level.
     fn find(&self, station: u64) -> (usize, u64) {
         let level = self.0.iter().rposition(|&start| start <= station).unwrap_or_default().min(self.last());
         (level, station - self.0[level])
@@ -75,7 +75,7 @@ impl Levels {
         }
     }
 
-    /// A band for each level that cables lead up from, the highest first.
+    /// Returns a band for each level with cables upwards, the highest first.
     fn bands(&self, network: &Network) -> Vec<Map> {
         let empty = |level: usize| vec![None; self.count(level) as usize];
         let mut bands: Vec<_> = (0..self.last()).map(|level| [empty(level), empty(level)]).collect();
