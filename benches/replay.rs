@@ -25,13 +25,13 @@ fn scene(trace: &Path, threads: usize) -> Scene {
     Scene::load(&config.resolve().expect("the configuration is complete")).expect("the trace is right")
 }
 
-/// Replays a scene again and again, and counts actions.
+/// Replays a simulation repeatedly, and counts actions.
 fn replay(bencher: Bencher<'_, '_>, scene: &Scene) {
     let run = || scene.replay(&Progress::new(scene.job().threads)).expect("the trace replays");
     bencher.counter(ItemsCount::new(scene.trace().actions())).bench(|| black_box(run()));
 }
 
-/// Replays a trace of `../shared/traces`, or says that it is absent.
+/// Replays a trace of `../shared/traces`, or prints that it is absent.
 #[expect(clippy::print_stderr, reason = "a benchmark that does not run must say so")]
 fn replay_shared(bencher: Bencher<'_, '_>, name: &str, threads: usize) {
     let archive = repository().join("../shared/traces").join(format!("{name}.tar.gz"));

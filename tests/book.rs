@@ -1,4 +1,4 @@
-//! Tests of the documentation: its examples run, its links lead somewhere, and its reference is that of the program.
+//! Tests of the documentation: its examples run, its links are valid, and its reference is generated from the program.
 
 #[path = "book/examples.rs"]
 mod examples;

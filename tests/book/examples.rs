@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crate::{pages, read, repository};
 
-/// Blocks of `console` are run, those of `console,ignore` not: what needs other programs, other machines or minutes. `...` stands for any
-/// lines, `[..]` for anything in a line.
+/// Blocks of `console` are run, those of `console,ignore` are not: they need other programs, other machines or minutes. `...` stands for any
+/// lines, `[..]` for any text in a line.
 #[test]
 fn commands_print_what_the_pages_say() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // Configurations name files relative to themselves, and so have to lie where the examples write.
+    // Configurations name files relative to themselves, and so have to be where the examples write.
     copy(&repository().join("configs"), &folder.join("configs"));
     std::os::unix::fs::symlink(repository().join("crates"), folder.join("crates")).unwrap();
     for name in ["target", "pages", "pages/docs"] {
@@ -30,7 +30,7 @@ fn commands_print_what_the_pages_say() {
     cases.run();
 }
 
-/// Ends what a command prints with an empty line: without one, `trycmd` takes the last line for one without an end.
+/// Terminates the expected output with an empty line: otherwise `trycmd` takes the last line for one without an end.
 fn with_ends_of_lines(page: &str) -> String {
     let is_command = |line: &str| line.starts_with("$ ") || line.starts_with("? ");
     let is_end = |line: &str| line.starts_with("$ ") || line.starts_with("```");

@@ -1,4 +1,4 @@
-//! Every page is in the book, and every link leads to a page and a heading that are there.
+//! Every page is in the book, and every link leads to an existing page and heading.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn links_lead_to_pages_and_headings() {
     }
 }
 
-/// Pages of the book link to each other only: a file beside the book would be missing in what mdBook makes of it.
+/// Pages of the book link only to each other: a file beside the book would be missing in the output of mdBook.
 #[test]
 fn links_of_the_book_stay_in_the_book() {
     for page in pages() {
@@ -60,7 +60,7 @@ fn links(text: &str) -> Vec<String> {
     links.collect()
 }
 
-/// The names by which mdBook and forges know the headings of a page: small letters, `-` for a space, and no punctuation.
+/// Returns the anchors that mdBook and forges generate for the headings of a page: lower case, `-` for a space, and no punctuation.
 fn anchors(text: &str) -> Vec<String> {
     let (mut anchors, mut heading) = (Vec::new(), None::<String>);
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {

@@ -1,4 +1,4 @@
-//! The tables of keys in the book come from the types that read the files.
+//! The tables of keys in the book are generated from the types that read the files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -39,11 +39,11 @@ fn the_fields_of_platforms_are_those_of_the_program() {
     page.check(&text);
 }
 
-/// A page with tables that are made.
+/// A page with generated tables.
 struct Page(&'static str);
 
 impl Page {
-    /// Compares the tables in the page with those made now, or puts these in their place.
+    /// Compares the tables in the page with generated ones, or replaces them.
     fn check(&self, made: &str) {
         let path = repository().join("docs").join(self.0);
         let text = read(&path);
@@ -85,7 +85,7 @@ impl Page {
     }
 }
 
-/// What a value is: its choices where they are few, otherwise its type; and the unit of a number.
+/// Returns the form of a value: its choices if they are few, otherwise its type; and the unit of a number.
 fn value(schema: &Value) -> String {
     let unit = schema["x-unit"].as_str().map_or(String::new(), |unit| format!(" [{unit}]"));
     let mut kinds = kinds(schema);
@@ -107,7 +107,7 @@ fn kinds(schema: &Value) -> Vec<String> {
     }
 }
 
-/// The name of a type in TOML.
+/// Returns the name of a type in TOML.
 fn kind(name: &str) -> &str {
     match name {
         "object" => "table",
@@ -125,7 +125,7 @@ fn default(schema: &Value) -> String {
     }
 }
 
-/// The description as one line of a table.
+/// Returns the description as one line of a table.
 fn sentence(schema: &Value) -> &str {
     schema["description"].as_str().unwrap_or_else(|| panic!("no description: {schema}"))
 }

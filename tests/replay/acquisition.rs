@@ -1,4 +1,4 @@
-//! From MPI programs to traces: what they are known to do is what is recorded.
+//! From MPI programs to traces: programs with known behaviour are recorded exactly.
 
 #[path = "acquisition/programs.rs"]
 mod programs;
@@ -112,7 +112,7 @@ fn communicators_have_one_number_for_all_and_ranks_of_the_world() {
         ),
     );
     let of_rank_3 = run.calls(3);
-    // Whoever gets none has the line without a number; it is the first of its row.
+    // A rank that is in no part has the line without a number; it is the first of its row.
     for line in [
         "comm_split comm=0 new=4 members=3,2",
         "comm_split comm=0",
@@ -306,7 +306,7 @@ fn a_program_that_dies_leaves_what_it_did() {
     run.check();
 }
 
-/// Checks and replays the archive of a program that was ended; returns how many actions were cut.
+/// Checks and replays the archive of a program that was killed; returns the number of actions that were cut.
 fn replay_what_is_left(folder: &Folder, archive: &Path) -> u64 {
     command().args(["trace", "check"]).arg(archive).assert().code(DONE);
     let info = command().args(["trace", "info"]).arg(archive).assert().code(DONE).get_output().stdout.clone();
@@ -340,7 +340,7 @@ fn a_program_that_is_killed_at_any_time_leaves_a_trace_that_replays() {
         });
         let shards: Vec<PathBuf> = shards.collect();
         let gathered = gather(&folder, &shards.iter().collect::<Vec<_>>()).code(DONE);
-        // Ranks that only ask again and again whether a request has completed may end anywhere.
+        // Ranks that only poll whether a request has completed may end anywhere.
         let cut = replay_what_is_left(&folder, &folder.path("run.pdt"));
         gathered.stderr(contains("are left out").count(usize::from(cut > 0)));
     }
@@ -457,7 +457,7 @@ fn a_shard_is_recovered_up_to_its_last_whole_record() {
     let whole = shard(&folder, "0.shard", "a", 0, &calls, true);
     let killed =
         shard(&folder, "1.shard", "a", 1, &["init", "compute 50", "recv 0 7 8", "send 0 7 8"], false);
-    // As a process leaves it that is killed: a record without its first word, then zeros.
+    // The state that a killed process leaves: a record without its first word, then zeros.
     let mut bytes = std::fs::read(&killed).unwrap();
     let last = bytes.len() - UNIT;
     bytes[last..last + 8].fill(0);

@@ -5,8 +5,7 @@ use std::path::Path;
 use crate::reference::{self, Verdict, compare, rows, shared, unpack};
 use pdes_replay::Config;
 
-/// Cases where we refuse a trace that SimGrid replays, and why. They are checked to be refused, so that the list stays
-/// true.
+/// Cases that SimGrid replays and we refuse, with the reason. The test checks that they are refused, so that the list stays true.
 const REFUSED: &[(&str, &str)] = &[
     ("wait-no-match-tag", "SimGrid passes over a wait without a request"),
     ("wait-twice", "SimGrid passes over a wait without a request"),
@@ -14,7 +13,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("count-scientific", "SimGrid cuts 99.9 elements off to 99"),
 ];
 
-/// Cases with another answer without contention, and why. They are checked to differ.
+/// Cases with other times without contention, with the reason. The test checks that they differ.
 const DIFFERENT: &[(&str, &str)] =
     &[("compute-two-on-one-host", "the model has no contention: each rank has a core of its own")];
 
@@ -31,8 +30,8 @@ fn config(model: &str, trace: &Path, platform: &Path) -> Config {
     config
 }
 
-/// Replays the cases of a table of merged traces and compares every rank's end. Where nothing is shared, both models
-/// give SimGrid's answer.
+/// Replays the cases of a table of merged traces and compares the end of every rank. If nothing is shared, both models
+/// give SimGrid's times.
 fn check_cases(model: &str, table: &str) {
     let folder = reference::data("uncontended");
     let temporary = tempfile::tempdir().unwrap();
@@ -117,7 +116,7 @@ fn npb_and_tesh_traces() {
     }
 }
 
-/// Our own descriptions of the platforms are the same machines.
+/// Checks that our own descriptions of the platforms are the same machines.
 #[test]
 fn our_platforms_equal_the_xml() {
     let Some(oracle) = shared("oracle") else { return };

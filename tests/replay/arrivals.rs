@@ -8,7 +8,7 @@ use pdes_replay::Config;
 use crate::collectives::{ORDER, call, calls_on_layouts, is_listed};
 use crate::reference::{self, Row, rows};
 
-/// Calls with another answer here, and why. They are checked to differ. As in the tests of all collectives.
+/// Calls with other times here, with the reason. The test checks that they differ, as that of all collectives does.
 const DIFFERENT: &[(&str, &str)] = &[
     ("reduce automatic one-2 100000", STATE),
     ("reduce automatic one-3|one-4|one-6|one-8|one-16|two-8|four-16|uneven-7 *", STATE),

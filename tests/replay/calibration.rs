@@ -10,7 +10,7 @@ use predicates::str::contains;
 
 use crate::command_line::{DONE, FAILED, Folder, MISUSE, command};
 
-/// Where sends begin to wait.
+/// Size above which sends wait for the receive.
 const WAITS_FROM: u64 = 4097;
 
 fn send(bytes: u64) -> f64 {
@@ -21,7 +21,7 @@ fn receive(bytes: u64) -> f64 {
     if bytes <= 512 { 1e-7 } else { 1.5e-7 + bytes as f64 * 4e-11 }
 }
 
-/// What a message takes on the way.
+/// Transfer time of a message.
 fn network(bytes: u64) -> f64 {
     let size = bytes as f64;
     match bytes {
@@ -60,7 +60,7 @@ fn observations() -> String {
     text
 }
 
-/// What a run of a trace on the machine finds, with a model and other assignments.
+/// Runs a trace on the machine, with a model and further settings, and returns the result.
 fn run(machine: &Path, trace: &Path, assignments: &[&str]) -> Outcome {
     let mut config = Config::from_path(machine).unwrap();
     config.set_path("trace", "path", trace);
@@ -153,7 +153,7 @@ fn regions_have_the_speeds_that_were_measured() {
     let mut validate = command();
     validate.arg("validate").arg(&trace).arg("--config").arg(&machine).args(["--within", "0.01%"]);
     validate.assert().code(DONE);
-    // Iterations that are passed over are as fast as the others.
+    // Iterations that are fast-forwarded are as fast as the others.
     let archive = folder.path("regions.pdt");
     command().args(["trace", "convert"]).arg(&trace).arg("-o").arg(&archive).assert().code(DONE);
     let [all, skipped] = ["false", "true"].map(|skips| {
@@ -188,7 +188,7 @@ fn files_of_several_benchmarks_together() {
     }
     let page = std::fs::read_to_string(folder.path("machine.html")).unwrap();
     assert!(page.contains("Streams in one direction"), "{page}");
-    // Streams alone say nothing of a message.
+    // Streams alone do not determine the latency of a message.
     let mut streams = command();
     streams.args(["calibrate", "-o"]).arg(&machine).arg("--from").arg(&files[1]);
     streams.assert().code(FAILED).stderr(contains("found stream, expected ping-pong"));
@@ -215,7 +215,7 @@ fn what_is_wrong_is_named() {
     assert!(!machine.exists());
 }
 
-/// Who wants to measure is told what that takes.
+/// Without MPI, the command says what measurements need.
 #[test]
 #[cfg_attr(feature = "mpi", ignore = "the program has MPI")]
 fn a_program_without_mpi_cannot_measure() {

@@ -1,4 +1,4 @@
-//! Runs that end with a checkpoint, and others that go on from there: the results are those of the run that nobody stopped.
+//! Runs that end with a checkpoint, and runs that resume from it: the results are those of an uninterrupted run.
 
 #[path = "checkpoints/killed.rs"]
 mod killed;
@@ -50,8 +50,8 @@ fn config(trace: &Path, platform: &Path, settings: &[&str]) -> Config {
     config
 }
 
-/// Replays in as many runs as it takes where each of them is to stop as soon as it can; returns how the last one ended, and how
-/// many were stopped before.
+/// Replays in as many runs as necessary, each stopped as soon as possible; returns the outcome of the last one, and the number of runs
+/// that were stopped before.
 fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunError>, u64) {
     config.set_path("checkpoint", "directory", &folder.path("checkpoints"));
     config.insert("checkpoint", "resume", true.into());
@@ -60,7 +60,7 @@ fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunE
     let mut scene = Scene::load(&config.resolve().unwrap()).unwrap().with_stop(stop);
     let mut last = None;
     for run in 0.. {
-        // With a disturbed schedule turns are short; without, programs get on.
+        // With a perturbed schedule activations are short; without, programs make progress.
         let jitter = (run < 12 || run % 5 == 0).then_some(run);
         scene = scene.with_threads([1, 3, 2][run as usize % 3]).with_jitter(jitter);
         match scene.replay(&Progress::new(3)) {
@@ -81,7 +81,7 @@ fn replay_in_parts(mut config: Config, folder: &Folder) -> (Result<Outcome, RunE
     unreachable!("each run comes further")
 }
 
-/// Replays at once and in parts, and expects one result; returns how many runs were stopped.
+/// Replays at once and in parts, and expects one result; returns the number of runs that were stopped.
 fn check(trace: &Path, platform: &Path, settings: &[&str]) -> u64 {
     let whole = Scene::load(&config(trace, platform, settings).resolve().unwrap()).unwrap();
     let expected = whole.replay(&Progress::new(1)).unwrap();
@@ -114,7 +114,7 @@ fn text_goes_on_in_the_middle() {
     assert!(check(&trace, &committed_platform("torus-5g.toml"), &[]) > 10);
 }
 
-/// All calls, with communicators, persistent and cancelled requests, and looks whose price depends on those of all ranks.
+/// All calls, with communicators, persistent and cancelled requests, and polls whose cost depends on those of all ranks.
 #[test]
 fn calls_that_depend_on_time() {
     let folder = Folder::new();
@@ -128,7 +128,7 @@ fn calls_that_depend_on_time() {
     }
 }
 
-/// Every algorithm in the middle of its steps, also those that ask who is there.
+/// Every algorithm in the middle of its steps, including those that depend on the arrival of ranks.
 #[test]
 fn every_collective_algorithm() {
     let folder = Folder::new();
@@ -147,7 +147,7 @@ fn every_collective_algorithm() {
             let trace = folder.write("trace.txt", &(0..8).map(program).collect::<String>());
             let setting = format!("mpi.{}={algorithm}", operation.name());
             let config = config(&trace, &platform, &[&setting]);
-            // Some algorithms are for other numbers of ranks.
+            // Some algorithms require other numbers of ranks.
             let Ok(_) = Scene::load(&config.resolve().unwrap()) else { continue };
             stopped += check(&trace, &platform, &[&setting]);
             checked += 1;
@@ -180,7 +180,7 @@ proptest! {
     }
 }
 
-/// A failure and a deadlock are told as they are by a run that nobody stops.
+/// A failure and a deadlock are reported as in an uninterrupted run.
 #[test]
 fn failures_are_those_of_the_whole_run() {
     let compute = "0 compute 1e6\n1 compute 2e6\n2 compute 3e6\n".repeat(200);

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::reference::{self, Row, rows, shared};
 use pdes_replay::Config;
 
-/// Calls with another answer here, and why. They are checked to differ. The fields are those of the tables; `*` stands for
-/// any, and `|` separates alternatives.
+/// Calls with other times here, with the reason. The test checks that they differ. The fields are those of the tables; `*` matches
+/// anything, and `|` separates alternatives.
 const DIFFERENT: &[(&str, &str)] = &[
     (
         "gather mvapich2 4|6|8|16 *",
@@ -22,7 +22,7 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("alltoall 3dmesh 2 *", "SimGrid sends nothing between two ranks"),
 ];
 
-/// As [`DIFFERENT`], of calls from programs.
+/// Like [`DIFFERENT`], for calls from programs.
 const DIFFERENT_IN_PROGRAMS: &[(&str, &str)] = &[
     (
         "bcast mvapich2_inter_node two-8|four-16|four-12|uneven-7|uneven-11|cyclic-8|all-6|four-64 * *",
@@ -45,10 +45,10 @@ const DIFFERENT_IN_PROGRAMS: &[(&str, &str)] = &[
     ("reduce ompi_binary four-64 * *", ORDER),
 ];
 
-/// Traces have no displacements, by which SimGrid knows how much there is to broadcast after an allgatherv's gather.
+/// Traces have no displacements, from which SimGrid derives the size of the broadcast after an allgatherv's gather.
 const LARGEST: &str = "SimGrid broadcasts as much as the largest block";
 
-/// Flows that begin at one instant do so in the order in which their ranks go on, which is that of the ranks here, and in
+/// Flows that begin at one instant do so in the order in which their ranks resume: the order of ranks here, and in
 /// SimGrid that in which the messages before them ended.
 pub(crate) const ORDER: &str = "flows that begin at one instant begin in another order";
 
@@ -63,7 +63,7 @@ fn is_close(ours: f64, theirs: f64) -> bool {
     (ours - theirs).abs() <= 1.5e-6 + 1e-5 * theirs
 }
 
-/// The call of a rank; all vectors have equal blocks.
+/// Returns the call of a rank; all vectors have equal blocks.
 pub(crate) fn call(collective: &str, ranks: usize, bytes: &str, root: &str) -> String {
     let vector = vec![bytes; ranks].join(" ");
     match collective {
@@ -145,7 +145,7 @@ pub(crate) fn calls_on_layouts(
     rows(&folder.join(table)).into_iter().map(replay).collect()
 }
 
-/// Calls from programs, for what SimGrid's replay cannot do: two-level algorithms with several ranks per node, and selectors.
+/// Calls from programs, for features that SimGrid's replay lacks: two-level algorithms with several ranks per node, and selectors.
 #[test]
 fn calls_of_programs() {
     let (mut checked, mut failures) = (0, Vec::new());

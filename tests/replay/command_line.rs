@@ -11,7 +11,7 @@ pub(crate) const DONE: i32 = 0;
 pub(crate) const FAILED: i32 = 1;
 pub(crate) const MISUSE: i32 = 2;
 
-/// A folder with traces and platforms that are right and wrong.
+/// A folder with valid and invalid traces and platforms.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -44,7 +44,7 @@ fn replay(trace: &Path) -> Command {
     command
 }
 
-/// Replays a merged trace that is wrong and expects these words.
+/// Replays an invalid merged trace and expects an error with these words.
 fn expect_failure(text: &str, words: &[&str]) {
     let folder = Folder::new();
     let trace = folder.write("trace.txt", text);
@@ -446,7 +446,7 @@ fn platform_check_fails_where_routes_are_missing() {
         .stderr(contains("2 pair(s) of hosts have no route"));
 }
 
-/// Each computation alone would end in time; the two share a core.
+/// Each computation alone would end before the end of time; the two share a core.
 #[test]
 fn what_contention_makes_endless_is_an_error() {
     let folder = Folder::new();

@@ -4,7 +4,7 @@ use pdes_replay::Config;
 
 use crate::reference::{Row, Verdict, compare, data, rows, set_mpi_option, shared, unpack};
 
-/// What rounding and the last printed digit may add up to.
+/// Sum of rounding errors and the last printed digit.
 const SMALL_S: f64 = 1e-9;
 const RELATIVE: f64 = 1e-7;
 
@@ -71,7 +71,7 @@ fn without_merging_events() {
     check_cases("1e-12");
 }
 
-/// Every rank's end on the real traces and platforms.
+/// The end of every rank on the real traces and platforms.
 #[test]
 fn npb_traces() {
     let (Some(oracle), Some(traces)) = (shared("oracle"), shared("traces")) else { return };
@@ -82,8 +82,8 @@ fn npb_traces() {
         config.set_path("platform", "file", &oracle.join(format!("{}.xml", row["platform"])));
         config.set_path("platform", "hosts", &oracle.join("hosts.txt"));
         config.insert("network", "precision_s", decimal(&row["precision_s"]).into());
-        // Where millions of events follow each other, pairs of them lie so close to the precision that rounding decides
-        // whether SimGrid merges them, and with whom a flow begins.
+        // Among millions of events some pairs are so close to the precision that rounding decides
+        // whether SimGrid merges them, and together with which others a flow begins.
         let relative = if row["precision_s"] == "1e-9" { 1e-5 } else { 3e-7 };
         let verdict = compare(config, &row, SMALL_S, relative);
         assert_eq!(verdict, Verdict::Equal, "{} on {}", row["trace"], row["platform"]);

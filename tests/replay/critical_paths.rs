@@ -1,4 +1,4 @@
-//! The critical path of a run: the same however the run is divided, as long as the run, and in the report.
+//! The critical path of a run: independent of the division of the run, as long as the run, and in the report.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn replay(scene: &Scene) -> Outcome {
     scene.replay(&Progress::new(scene.job().threads)).unwrap()
 }
 
-/// The path of a run, which must be as long as that.
+/// Returns the critical path of a run, which must be as long as the run.
 fn path_of(outcome: &Outcome) -> &mpi_model::CriticalPath {
     let path = outcome.critical_path.as_ref().expect("it is asked for");
     let (slowest, _) = outcome.slowest_and_fastest().unwrap();
@@ -85,7 +85,7 @@ fn the_report_says_what_led_to_the_end() {
         assert_eq!(parts.named(), expected);
         let calls: Vec<_> = calls.iter().map(|call| (&*call.call, call.time_ps)).collect();
         assert_eq!(calls, [("compute", 1_500_000_000), ("send", 1_002_000_000), ("recv", 3_000_000)]);
-        // Bins of 2^25 ps. The way of the large message is time of rank 0, which waits for it.
+        // Bins of 2^25 ps. The transfer of the large message is time of rank 0, which waits for it.
         let bin = 1 << 25;
         let [first, second, last] = segments[..] else { panic!("{segments:?}") };
         assert_eq!((first.from_ps, first.to_ps, first.rank), (0, 29 * bin, 0));

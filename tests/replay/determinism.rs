@@ -1,5 +1,5 @@
-//! One answer, however the work is divided: the digest is the same for any number of threads, any bound on run-ahead,
-//! and with the schedule disturbed at random.
+//! Determinism: the digest is the same for any number of threads and any bound on run-ahead,
+//! and with schedules that are perturbed at random.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use pdes_replay::{Config, Digest, Scene};
 use crate::matrix::results;
 use crate::reference;
 
-/// The digest, and all that is known of each rank.
+/// Returns the digest and all results of each rank.
 fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64>) -> (Digest, Vec<u8>) {
     let mut config = Config::default();
     config.set_path("trace", "path", trace);
@@ -24,7 +24,7 @@ fn digest(trace: &Path, platform: &Path, settings: &[String], jitter: Option<u64
     results(&scene.replay(&Progress::new(scene.job().threads)).unwrap())
 }
 
-/// Replays in many ways, with and without contention, and expects one digest of each.
+/// Replays in many configurations, with and without contention, and expects one digest of each.
 fn check(trace: &Path, platform: &Path) {
     check_with(trace, platform, &[]);
 }
@@ -80,7 +80,7 @@ fn random_programs() {
     }
 }
 
-/// Tests look at simulated time, and share a counter.
+/// Tests depend on simulated time, and share a counter.
 #[test]
 fn programs_that_test_requests() {
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ pub(crate) fn tests_of_requests() -> String {
     text
 }
 
-/// Every call that depends on time or goes on beside the program, with outcomes that differ from the trace.
+/// Every call that depends on time or proceeds beside the program, with outcomes that differ from the trace.
 #[test]
 fn programs_of_all_calls() {
     let folder = tempfile::tempdir().unwrap();
@@ -121,8 +121,8 @@ fn programs_of_all_calls() {
     }
 }
 
-/// Collective operations that look who is there, on the world and in two halves at once, beside the program, and among
-/// probes of the program, which share their price with them.
+/// Collective operations that depend on the arrival of ranks, on the world and in two halves at once, beside the program, and among
+/// probes of the program, which share their cost with them.
 pub(crate) fn operations_among_probes() -> String {
     let mut text = String::new();
     for rank in 0..6_u32 {
@@ -164,7 +164,7 @@ fn operations_that_serve_ranks_as_they_arrive() {
     }
 }
 
-/// A master takes results as they come, by all ways of waiting for them; six ranks in two halves work beside.
+/// A master receives results as they arrive, with all kinds of waits; six ranks in two halves work beside it.
 pub(crate) fn all_calls(master: u32) -> String {
     let mut text = String::new();
     for rank in 0..6_u32 {
@@ -244,7 +244,7 @@ fn take_results(master: u32, round: u32, line: &mut impl FnMut(String)) {
     }
 }
 
-/// Two ranks fail: the one that fails first in simulated time is reported, whichever the engine meets first.
+/// Two ranks fail: the one that fails first in simulated time is reported, whichever fails first in the engine.
 #[test]
 fn the_first_failure() {
     let text = "0 init\n1 init\n2 init\n0 irecv 1 1 10\n0 compute 1000\n0 send 2 2 100\n0 wait 1 0 1\n\

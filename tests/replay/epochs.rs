@@ -1,6 +1,6 @@
-//! Contention in epochs: one answer on any number of threads and processes, near that of the exact model.
+//! Contention in epochs: one result on any number of threads and processes, close to that of the exact model.
 //!
-//! Processes are threads here; the module `processes` has those of `mpirun`.
+//! Processes are emulated by threads here; the module `processes` uses those of `mpirun`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) const TORUS: &str = "kind = 'torus', dims = [4, 4, 4]";
 pub(crate) const DRAGONFLY: &str =
     "kind = 'dragonfly', groups = 4, blue = 1, chassis = 1, black = 1, blades = 4, green = 1, nodes = 4";
 
-/// The setting of a platform of this shape.
+/// Returns the setting of a platform of this shape.
 pub(crate) fn platform(topology: &str) -> String {
     format!("platform.topology={{ {topology}, speed = '10Gf', bandwidth = '10GBps', latency = '500ns' }}")
 }
@@ -40,7 +40,7 @@ fn replay(scene: &Scene) -> Outcome {
     scene.replay(&Progress::new(scene.job().threads)).unwrap()
 }
 
-/// Replays on so many processes; returns what each gets.
+/// Replays on this number of processes; returns the outcome of each.
 fn replay_on(processes: usize, scene: &Scene) -> Vec<Result<Option<Outcome>, RunError>> {
     let outcomes = Cluster::in_memory(processes, |mut cluster| {
         scene.replay_across(&mut cluster, &Progress::new(scene.job().threads))
@@ -48,7 +48,7 @@ fn replay_on(processes: usize, scene: &Scene) -> Vec<Result<Option<Outcome>, Run
     outcomes.into_iter().map(|outcome| outcome.expect("no process panics")).collect()
 }
 
-/// The outcome of a replay on so many processes, which the first one gets.
+/// Returns the outcome of the first process of a replay on this number of processes.
 fn outcome_on(processes: usize, scene: &Scene) -> Outcome {
     let mut outcomes: Vec<Outcome> =
         replay_on(processes, scene).into_iter().filter_map(Result::unwrap).collect();
@@ -56,7 +56,7 @@ fn outcome_on(processes: usize, scene: &Scene) -> Outcome {
     outcomes.remove(0)
 }
 
-/// Replays on any number of threads and processes, and with disturbed schedules; returns the outcome, which must be one.
+/// Replays on any number of threads and processes, and with perturbed schedules; returns the outcome, which must be the same.
 fn check(trace: &Path, topology: &str, settings: &[&str]) -> Outcome {
     let settings = [settings, &["network.epoch_s='auto'"]].concat();
     let mut scene = scene(trace, topology, &settings);
@@ -105,7 +105,7 @@ fn the_profile_tells_how_regions_share_the_work() {
     for (level, fewer) in
         profile.predicted.iter().zip(std::iter::once(&profile.predicted[0]).chain(&profile.predicted))
     {
-        // Workers beyond the regions have nothing to do, and nobody is busier for having fewer regions.
+        // Workers beyond the number of regions are idle, and no worker is busier for having fewer regions.
         assert!(level.parallelism >= fewer.parallelism && level.parallelism <= 4.0 + 1e-9, "{level:?}");
         assert!(level.replay_s[0] <= level.replay_s[1], "{level:?}");
     }
@@ -131,7 +131,7 @@ fn programs_on_many_regions() {
     ];
     for trace in &traces {
         for (topology, regions) in [(TREE, 4), (TORUS, 4), (DRAGONFLY, 4)] {
-            // Neighbouring ranks on hosts that lie apart, so that most messages cross regions.
+            // Neighbouring ranks are on distant hosts, so that most messages cross regions.
             let hosts: String = (0..64).map(|rank| format!("node-{}\n", rank * 29 % 64)).collect();
             let hosts = folder.write("hosts.txt", &hosts);
             let hosts = format!("platform.hosts={hosts:?}");
@@ -163,7 +163,7 @@ fn several_ranks_on_a_host() {
     }
 }
 
-/// A ring of 32 ranks that compute unequal amounts, and as many idle ones as are wanted.
+/// A ring of 32 ranks that compute unequal amounts, and any number of idle ones.
 fn ring(idle: u32) -> String {
     let of_rank = |rank: u32| {
         let (next, before) = ((rank + 1) % 32, (rank + 31) % 32);
@@ -182,7 +182,7 @@ fn ring(idle: u32) -> String {
     (0..32).map(of_rank).chain(others).collect()
 }
 
-/// Those that have a host for themselves go on at once when they compute; others share it, in the order of time.
+/// Ranks with a host of their own compute ahead; others share a host, in time order.
 #[test]
 fn ranks_that_go_ahead_end_when_those_do_that_wait() {
     let folder = Folder::new();
@@ -197,7 +197,7 @@ fn ranks_that_go_ahead_end_when_those_do_that_wait() {
     assert_eq!(ends("alone", 0), ends("beside", 32));
 }
 
-/// A rank that only computes and sends goes ahead again and again.
+/// A rank that only computes and sends runs ahead again and again.
 #[test]
 fn a_rank_that_waits_for_nobody_gets_to_its_end() {
     let folder = Folder::new();
@@ -213,7 +213,7 @@ fn a_rank_that_waits_for_nobody_gets_to_its_end() {
     );
 }
 
-/// A report, without what depends on the machine and on how a run is divided.
+/// Returns a report without the fields that depend on the machine and on the division of the run.
 fn report(scene: &Scene, outcome: &Outcome) -> serde_json::Value {
     let mut report = serde_json::to_value(Report::new(scene, outcome)).unwrap();
     let fields = report.as_object_mut().unwrap();
@@ -263,7 +263,7 @@ fn the_report_of_several_processes_is_that_of_one() {
     }
 }
 
-/// Of more processes than regions some have nothing to do.
+/// With more processes than regions some are idle.
 #[test]
 fn fewer_regions_than_processes() {
     let folder = Folder::new();
@@ -276,7 +276,7 @@ fn fewer_regions_than_processes() {
     }
 }
 
-/// What asks who comes first runs on one thread, with one answer all the same.
+/// A program that depends on the global event order runs on one thread, with the same result.
 #[test]
 fn programs_that_ask_who_comes_first() {
     let folder = Folder::new();
@@ -311,7 +311,7 @@ fn errors_are_those_of_one_thread() {
     }
 }
 
-/// Makes sure that one process has this error, and the others know that it has one.
+/// Checks that one process has this error, and that the others know that it failed.
 fn told_once(results: Vec<Result<Option<Outcome>, RunError>>, error: &str) {
     let told = |result: Result<Option<Outcome>, RunError>| match result {
         Err(RunError::Elsewhere { .. }) => None,

@@ -1,4 +1,4 @@
-//! Allgather, alltoall and reduce-scatter in programs: `tests/data/exchanges` has SimGrid's answers.
+//! Allgather, alltoall and reduce-scatter in programs: `tests/data/exchanges` has SimGrid's times.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use pdes_replay::Config;
 
 use crate::reference::{Row, data, rows, simulated_time};
 
-/// Two answers of SimGrid at different precisions are farther apart.
+/// Largest difference of SimGrid's times at different precisions.
 const SMALL_S: f64 = 2e-9;
 const RELATIVE: f64 = 5e-5;
 
@@ -14,7 +14,7 @@ fn number(row: &Row, column: &str) -> u64 {
     row[column].parse().unwrap()
 }
 
-/// The host of each rank: so many ranks on each, `c3` for round robin on three, `u` for one, two, three in turn.
+/// Returns the host of each rank: a number of ranks on each, `c3` for round robin on three, `u` for one, two, three in turn.
 fn hosts(placement: &str, ranks: u64) -> Vec<u64> {
     match (placement, placement.strip_prefix('c')) {
         (_, Some(number)) => (0..ranks).map(|rank| rank % number.parse::<u64>().unwrap()).collect(),

@@ -1,4 +1,4 @@
-//! Iterations that are passed over: the results are those of the replay that does them all.
+//! Fast-forwarding: the results are those of the complete replay.
 
 #[path = "forward/programs.rs"]
 pub(crate) mod programs;
@@ -17,7 +17,7 @@ use crate::command_line::{DONE, Folder, command};
 use crate::determinism::committed_platform;
 use programs::{Phase, message, phase, program};
 
-/// Eager messages, so that senders and receivers need not meet: their delays go round in circles.
+/// Eager messages, so that senders and receivers need not meet: their delays circulate.
 const EAGER: &str = "mpi.eager_below_bytes=65536";
 
 fn replay(trace: &Path, settings: &[&str]) -> Outcome {
@@ -34,7 +34,7 @@ fn digest(outcome: &Outcome) -> Digest {
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
 }
 
-/// Replays with and without fast-forward, and expects one result; returns what was passed over.
+/// Replays with and without fast-forwarding, and expects one result; returns the summary of the iterations skipped.
 fn check(trace: &Path, settings: &[&str]) -> FastForward {
     let expected = replay(trace, settings);
     let mut found = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn write(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathB
     path
 }
 
-/// The same trace by way of its text, which is folded anew: loops may begin at any place of their bodies.
+/// Converts a trace to text and back, which folds it again: loops may begin anywhere in their bodies.
 pub(crate) fn fold(folder: &Folder, programs: &[Vec<Item>]) -> std::path::PathBuf {
     let mut text = String::new();
     for (rank, program) in (0..).map(Rank::new).zip(programs) {
@@ -108,8 +108,8 @@ proptest! {
     }
 }
 
-/// Bodies of each kind in which ranks wait for each other, alone and long enough that transients end. Where they do not, each
-/// goes at a pace of its own; where two are slowest, by almost the same, it takes long until one of them decides.
+/// Bodies of each kind in which ranks wait for each other, alone and long enough that transients end. Without waits each rank
+/// has its own pace; if two are slowest by almost the same, it takes long until one of them dominates.
 #[test]
 fn each_pattern_is_passed_over() {
     for phase in Phase::COUPLED {
@@ -124,8 +124,8 @@ fn each_pattern_is_passed_over() {
     }
 }
 
-/// In a ring of eager messages that take longer than a computation, what a rank does depends on what its neighbour did one
-/// iteration ago: after as many iterations as there are ranks, everybody's start has come round.
+/// In a ring of eager messages that take longer than a computation, a rank depends on its neighbour's previous
+/// iteration: after as many iterations as ranks, the effect of every start has passed around the ring.
 #[test]
 fn periods_of_several_iterations() {
     for ranks in [2, 3, 5, 8] {
@@ -143,7 +143,7 @@ fn periods_of_several_iterations() {
     }
 }
 
-/// An iteration of one rank may be two of another.
+/// One iteration of a rank may correspond to two of another.
 #[test]
 fn loops_of_different_counts_go_together() {
     let folder = Folder::new();
@@ -158,7 +158,7 @@ fn loops_of_different_counts_go_together() {
     assert_eq!(found.skipped_actions % 2, 0);
 }
 
-/// Messages and receives that wait at the heads of iterations.
+/// Messages and receives that are pending at iteration boundaries.
 #[test]
 fn what_is_under_way_between_iterations() {
     for is_posted in [false, true] {
@@ -187,7 +187,7 @@ fn noise_is_never_passed_over() {
     assert_eq!(check(&fold(&folder, &programs), &[]), FastForward::default());
 }
 
-/// What depends on simulated time is replayed, all of it.
+/// A program that depends on simulated time is replayed completely.
 #[test]
 fn what_depends_on_time_is_never_passed_over() {
     let folder = Folder::new();
@@ -198,7 +198,7 @@ fn what_depends_on_time_is_never_passed_over() {
     assert_eq!(found.skipped_iterations, 0);
 }
 
-/// A failure and a deadlock behind many iterations are told as they are without.
+/// A failure and a deadlock after many iterations are reported as without fast-forwarding.
 #[test]
 fn errors_are_the_same() {
     for rest in ["0 send 1 7 100\n1 recv 0 7 10\n", "0 recv 1 7 10\n1 recv 0 7 10\n"] {
@@ -249,7 +249,7 @@ fn the_summary_and_the_report_say_what_was_passed_over() {
         (&1.into(), true),
         "{found}"
     );
-    // The same trace as text has no loops, and says so.
+    // The same trace as text has no loops, which a warning says.
     let text = folder.write("ring.txt", "0 init\n0 compute 5\n");
     let mut run = command();
     run.arg("--trace").arg(text).arg("--platform").arg(committed_platform("torus-5g.toml"));

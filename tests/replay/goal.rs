@@ -6,7 +6,7 @@ use predicates::str::{contains, ends_with};
 
 use super::command_line::command;
 
-/// A schedule of the crate that reads them.
+/// Returns the path of a schedule of the crate that reads them.
 fn schedule(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../goal/tests/data").join(name)
 }

@@ -1,4 +1,4 @@
-//! What links carried: in the report, on the terminal, and without a trace in the result.
+//! Link loads: in the report, on the terminal, and without effect on the result.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ fn the_report_names_the_link_that_holds_messages_back() {
         assert_eq!((shared.bytes, one.bytes, other.bytes), (2_000_000, 1_000_000, 1_000_000));
         assert_eq!(links.all.bytes[..6], [1_000_000, 0, 1_000_000, 0, 0, 2_000_000]);
         assert_eq!(links.all.utilisation[5], (shared.utilisation * 1e6).round() / 1e6);
-        // Both take two milliseconds, after 2 us of latency; in epochs, of 2 us, but for the first and the last one.
+        // Both take two milliseconds after 2 us of latency, in epochs of 2 us without the first and the last one.
         assert!(shared.saturated_ps.abs_diff(2_000_000_000) <= 4_000_000, "{settings:?}: {shared:?}");
         assert_eq!((one.saturated_ps, other.saturated_ps), (0, 0));
         assert!((shared.utilisation - 2000.0 / 2002.0).abs() < 1e-3 && (shared.peak - 1.0).abs() < 1e-3);

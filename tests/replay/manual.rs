@@ -14,7 +14,7 @@ fn completions_know_commands_flags_and_values() {
     command().args(["completions", "csh"]).assert().code(MISUSE).stderr(contains("bash"));
 }
 
-/// The script is one that bash takes, and completes with it.
+/// The script is valid for bash, and completes commands.
 #[test]
 fn bash_completes_with_the_script() {
     let script = command().args(["completions", "bash"]).assert().code(DONE).get_output().stdout.clone();

@@ -1,7 +1,7 @@
-//! One digest, however a replay without contention is divided: over threads and processes, in blocks or anyhow, with any
-//! bound on run-ahead and any size of batches, and with workers held up at random.
+//! One digest for any division of a replay without contention: threads and processes, any partition, any bound on run-ahead
+//! and size of batches, and workers that are delayed at random.
 //!
-//! Processes are threads here; the module `processes` has those of `mpirun`.
+//! Processes are emulated by threads here; the module `processes` uses those of `mpirun`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::determinism::{all_calls, committed_platform, operations_among_probes,
 use crate::reference;
 use crate::trace_commands::trace;
 
-/// A way to divide a replay.
+/// A division of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) threads: usize,
@@ -32,8 +32,8 @@ pub(crate) enum Kind {
 }
 
 impl Way {
-    /// Returns 1,296 ways: 4 numbers of threads, 4 of processes, 3 partitions, 3 bounds on run-ahead, 3 sizes of
-    /// batches, and 3 kinds of disturbance.
+    /// Returns 1,296 divisions: 4 numbers of threads, 4 of processes, 3 partitions, 3 bounds on run-ahead, 3 sizes of
+    /// batches, and 3 kinds of perturbation.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let window = |picos| RunAhead::Window(SimDuration::from_picos(picos));
         let run_aheads = [RunAhead::Auto, window(0), window(1 << 50)];
@@ -55,7 +55,7 @@ impl Way {
         })
     }
 
-    /// Writes the file of a partition, where it is one.
+    /// Writes the file of the partition, if it is one.
     pub(crate) fn partition(&self, ranks: u32, folder: &Folder) -> PartitionSource {
         let workers = (self.threads * self.processes) as u32;
         let shuffled = |rank: u32| (rank.wrapping_mul(0x9E37_79B9) >> 16) % workers;
@@ -69,7 +69,7 @@ impl Way {
         }
     }
 
-    /// Sets what changes the order of things but not who does them.
+    /// Sets the options that change the order of execution but not the assignment of ranks.
     pub(crate) fn apply(&self, scene: Scene) -> Scene {
         scene.with_run_ahead(self.run_ahead).with_batch(self.batch).with_jitter(self.jitter)
     }
@@ -101,7 +101,7 @@ pub(crate) fn digest(outcome: &Outcome) -> Digest {
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
 }
 
-/// The digest, and all that is known of each rank; makes sure that the parts of a rank's time add up to its end.
+/// Returns the digest and all results of each rank; checks that the parts of a rank's time add up to its end.
 pub(crate) fn results(outcome: &Outcome) -> (Digest, Vec<u8>) {
     let mut bytes = Vec::new();
     for (rank, (end, statistics)) in outcome.ends.iter().zip(&outcome.statistics).enumerate() {
@@ -113,7 +113,7 @@ pub(crate) fn results(outcome: &Outcome) -> (Digest, Vec<u8>) {
     (digest(outcome), bytes)
 }
 
-/// Replays in every so many of all ways.
+/// Replays in every n-th division.
 fn check(trace: &Path, every: usize) {
     check_scene(scene(trace, "loggps"), every);
 }
@@ -135,7 +135,7 @@ fn generated(arguments: &[&str], folder: &Folder) -> PathBuf {
     path
 }
 
-/// Tests of traces, each in every so many of all ways: numbers that share no factor with 1,296, so that all choices meet.
+/// Tests of traces, each in every n-th division: strides that are coprime to 1,296, so that all choices meet.
 macro_rules! one_digest {
     ($($name:ident: every $every:literal of |$folder:ident| $trace:expr;)*) => {$(
         #[test]

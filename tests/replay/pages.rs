@@ -1,4 +1,4 @@
-//! Pages and pictures of reports, in a browser where there is one.
+//! Pages and pictures of reports, in a browser if there is one.
 
 #[path = "pages/browser.rs"]
 mod browser;
@@ -26,7 +26,7 @@ const TIMELINE: &str = r#"{"traceEvents":[
     {"ph":"s","name":"message","id":1,"pid":0,"tid":0,"ts":1000},
     {"ph":"f","name":"message","id":1,"bp":"e","pid":0,"tid":1,"ts":1003}]}"#;
 
-/// Replays a trace and returns the report's file.
+/// Replays a trace and returns the path of the report.
 fn report(folder: &Folder, name: &str, trace: &Path, settings: &[&str]) -> PathBuf {
     let path = folder.path(name);
     let mut replay = command();
@@ -52,7 +52,7 @@ fn full_report(folder: &Folder, name: &str, topology: &str) -> PathBuf {
         "calls": [{ "call": "recv", "time_ps": 2_000_000 }], "ranks": [{ "rank": 7, "time_ps": 3_000_000 }],
         "segments": [{ "from_ps": 0, "to_ps": 1_000_000, "rank": 3 }, { "from_ps": 1_000_000, "to_ps": 4_000_000, "rank": 7 }],
     });
-    // As many as there are cables and loopbacks, at most: two for each cable.
+    // As many as there are cables and loopbacks, at most: two per cable.
     let used: Vec<f64> = (0..2000).map(|link| f64::from(link % 17) / 20.0).collect();
     text["links"] = json!({
         "bin_ps": 1_000_000,
@@ -69,12 +69,12 @@ fn page(folder: &Folder, name: &str, arguments: &[&Path]) -> PathBuf {
     path
 }
 
-/// The identities of the sections.
+/// Returns the identifiers of the sections.
 fn sections(text: &str) -> Vec<&str> {
     text.split("<section id=\"").skip(1).map(|part| part.split('"').next().unwrap()).collect()
 }
 
-/// Nothing is fetched: every address is a place on the page, or holds what it is the address of.
+/// Checks that nothing is fetched: every address is an anchor on the page, or a data URI.
 fn assert_self_contained(text: &str) {
     for name in [" src=\"", " href=\""] {
         for address in text.split(name).skip(1) {
@@ -246,14 +246,14 @@ fn scripts_run_and_timelines_zoom() {
     assert_eq!(hint, "rank 0: compute, 1 ms from 0 s");
 }
 
-/// Points at rank 9 of each map, whose values the report has.
+/// Points at rank 9 of each map, whose values are in the report.
 #[test]
 fn maps_tell_what_they_show() {
     let Some(browser) = Browser::find() else { return };
     let folder = Folder::new();
     let full = full_report(&folder, "full.json", TREE);
     let path = page(&folder, "page.html", &[&full]);
-    // What a map shows is read when its picture has been decoded, which takes its time.
+    // The values of a map are read asynchronously, when its picture has been decoded.
     let probe = r#"
         const hint = () => document.getElementById("hint").textContent;
         const point = async (image, right, down, is_told) => {

@@ -1,4 +1,4 @@
-//! Processes that hold their own ranks of an archive only.
+//! Processes that load only their own ranks of an archive.
 
 #[path = "../../crates/trace-mmap/tests/hostile/seal.rs"]
 mod seal;
@@ -33,7 +33,7 @@ fn job(trace: &Path, settings: &[&str]) -> Job {
     config.resolve().unwrap()
 }
 
-/// Loads and replays on all processes; returns how many ranks each held, and the outcome of the first one.
+/// Loads and replays on all processes; returns the number of ranks that each loaded, and the outcome of the first one.
 fn replay(job: &Job) -> Vec<Result<(usize, Option<Outcome>), RunError>> {
     let replayed = Cluster::in_memory(PROCESSES, |mut cluster| {
         let scene = Scene::load_across(job, &AtomicU64::new(0), &mut cluster)?;
@@ -54,7 +54,7 @@ fn each_process_holds_its_own_ranks() {
     let folder = Folder::new();
     let halo = halo(&folder);
     let expected = digest(&scene(&halo, "loggps").replay(&Progress::new(1)).unwrap());
-    // The first three of these ways have the three partitions.
+    // The first three of these divisions have the three partitions.
     for way in Way::all().filter(|way| (way.threads, way.processes) == (1, PROCESSES)).take(3) {
         let partition = format!("parallel.partition={:?}", way.partition(27, &folder).name());
         let (held, outcome) = succeed(&job(&halo, &["network.model='loggps'", &partition]));
@@ -103,7 +103,7 @@ fn processes_hold_regions_that_cost_as_much() {
     let uneven = uneven(&folder);
     let (held, outcome) = succeed(&region_job(&uneven, &[]));
     assert_eq!(held, [16, 16, 32], "as many actions");
-    // Another machine than that of the actions.
+    // Other costs than the numbers of actions.
     let profile =
         r#"{"format": "pdes-replay region profile", "version": 1, "region_s": [0.1, 0.1, 0.1, 0.6]}"#;
     let measured = costs_setting(&folder.write("profile.json", profile));
@@ -139,7 +139,7 @@ fn what_does_not_say_the_costs_of_the_regions_is_refused() {
     assert!(missing.starts_with("parallel.region_costs costs.json: No such file"), "{missing}");
     let other = told(Some(r#"{"format": "pdes-replay parallel profile", "region_s": []}"#));
     assert!(
-        other.contains("found a \"pdes-replay parallel profile\"; expected what --profile writes"),
+        other.contains("found a \"pdes-replay parallel profile\"; expected the file that --profile writes"),
         "{other}"
     );
     let damaged = told(Some(r#"{"format": "pdes-replay region profile"}"#));
@@ -148,7 +148,7 @@ fn what_does_not_say_the_costs_of_the_regions_is_refused() {
     assert!(fewer.contains("found a profile of 2 regions, expected one of 4"), "{fewer}");
 }
 
-/// What the processes say of an archive that was changed, with checksums that are right.
+/// Returns the errors of the processes for an archive that was changed, with valid checksums.
 fn with_change(change: impl Fn(&mut [u8])) -> Vec<RunError> {
     let folder = Folder::new();
     let halo = halo(&folder);
@@ -175,7 +175,7 @@ fn a_wrong_entry_is_told_by_the_process_whose_rank_it_is() {
     assert!(errors[2].to_string().contains("number of ports"), "{}", errors[2]);
 }
 
-/// The header has the number of actions in bytes 40 to 47: no process alone can see that it is another.
+/// The header has the number of actions in bytes 40 to 47: no process alone can detect a change.
 #[test]
 fn a_wrong_sum_is_told_by_the_first_process() {
     let errors = with_change(|bytes| bytes[40] ^= 1);

@@ -1,4 +1,4 @@
-//! The command under `mpirun`, or what the variable `MPIRUN` says.
+//! The command under `mpirun`, or under the launcher that the variable `MPIRUN` names.
 
 #[path = "processes/calibration.rs"]
 mod calibration;
@@ -17,7 +17,7 @@ use crate::epochs;
 use crate::matrix::{Way, digest, scene};
 use crate::reference::repository;
 
-/// For Open MPI: more processes than processors, as any user.
+/// Options for Open MPI: more processes than cores, as any user.
 pub(crate) const OVERSUBSCRIBED: [(&str, &str); 4] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -25,7 +25,7 @@ pub(crate) const OVERSUBSCRIBED: [(&str, &str); 4] = [
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
 ];
 
-/// Runs the command on this many processes; `None` where there is no `mpirun`.
+/// Runs the command on this many processes; `None` if there is no `mpirun`.
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 fn try_mpirun(processes: usize, arguments: &[&str]) -> Option<Assert> {
     let launcher = std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
@@ -52,7 +52,7 @@ fn platform() -> String {
     text(&repository().join("configs/platforms/fattree-hdr.toml"))
 }
 
-/// What a process that was started alone says of the launcher's variables.
+/// Returns the error of a process that was started alone with the launcher's variables.
 #[test]
 #[cfg_attr(feature = "mpi", ignore = "the program has MPI")]
 fn a_program_without_mpi_says_so_under_mpirun() {
@@ -67,7 +67,7 @@ fn a_program_without_mpi_says_so_under_mpirun() {
     }
 }
 
-/// A diagonal of the matrix of ways to divide a replay.
+/// A diagonal of the matrix of divisions of a replay.
 #[test]
 #[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
 fn one_digest() {
@@ -105,7 +105,7 @@ fn one_digest() {
     }
 }
 
-/// The arguments of a replay with contention, in epochs, on a platform of this shape.
+/// Returns the arguments of a replay with contention, in epochs, on a platform of this shape.
 fn in_epochs(trace: &Path, topology: &str, more: &[String]) -> Vec<String> {
     let settings =
         [epochs::platform(topology), "network.preset='raw'".into(), "network.epoch_s='auto'".into()];
@@ -113,7 +113,7 @@ fn in_epochs(trace: &Path, topology: &str, more: &[String]) -> Vec<String> {
     [format!("--trace={}", text(trace))].into_iter().chain(settings).chain(more.iter().cloned()).collect()
 }
 
-/// Each process has regions of its own.
+/// Each process runs regions of its own.
 #[test]
 #[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
 fn one_digest_of_regions() {
@@ -122,7 +122,7 @@ fn one_digest_of_regions() {
     let lu = generated("lu", &["npb-lu", "--class=S", "--ranks=16", "--steps=2"]);
     let halo = generated("halo", &["halo3d", "--cells=64,64,64", "--processes=4,4,4", "--iterations=3"]);
     let fft = generated("fft", &["alltoall-fft", "--ranks=32", "--grid=32,32,32", "--steps=2"]);
-    // Neighbouring ranks on hosts that lie apart, so that most messages cross regions, and all regions have ranks.
+    // Neighbouring ranks are on distant hosts, so that most messages cross regions, and all regions have ranks.
     let hosts: String = (0..64).map(|rank| format!("node-{}\n", rank * 29 % 64)).collect();
     let hosts = format!("platform.hosts={:?}", folder.write("hosts.txt", &hosts));
     for (trace, topology, way) in [
@@ -182,7 +182,7 @@ fn failures_in_regions_are_told_once() {
     expect(&cycle, "6 ranks wait for each other\n  rank 0 waits in action 1 at ");
 }
 
-/// What asks who comes first is replayed by the first process.
+/// A program that depends on the global event order is replayed by the first process.
 #[test]
 #[cfg_attr(not(feature = "mpi"), ignore = "needs the feature mpi")]
 fn regions_of_programs_that_ask_who_comes_first() {
@@ -200,11 +200,11 @@ fn regions_of_programs_that_ask_who_comes_first() {
         let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(stdout.contains(&expected), "{stdout}");
-        assert_eq!(stderr.matches("who comes first, which needs one thread").count(), 1, "{stderr}");
+        assert_eq!(stderr.matches("which needs one thread for all regions").count(), 1, "{stderr}");
     }
 }
 
-/// Fails on three processes with this status, and says these words once.
+/// Fails on three processes with this status, and reports these words once.
 fn expect_failure(arguments: &[&str], status: i32, words: &str) {
     let Some(assert) = try_mpirun(3, arguments) else { return };
     let assert = assert.code(status).stdout("");

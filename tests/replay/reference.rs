@@ -1,4 +1,4 @@
-//! Reading the reference answers and comparing with them.
+//! Reading of the reference times, and comparison with them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ impl Row {
         self.0.get(column)
     }
 
-    /// The merged trace: `;` separates lines, and a line of `R` stands for one of each rank.
+    /// The merged trace: `;` separates lines, and a line of `R` is replicated for each rank.
     pub(crate) fn merged_trace(&self) -> String {
         let ranks: u32 = self["ranks"].parse().unwrap();
         let mut text = String::new();
@@ -46,7 +46,7 @@ impl Row {
         text
     }
 
-    /// Sets SimGrid's options of the case, or returns `None` where one has no equal here.
+    /// Sets SimGrid's options of the case, or returns `None` if one has no equivalent here.
     pub(crate) fn apply_options(&self, config: &mut Config) -> Option<()> {
         let Some(options) = self.get("options").filter(|options| *options != "-") else { return Some(()) };
         for option in options.split(' ') {
@@ -86,18 +86,18 @@ pub(crate) fn rows(path: &Path) -> Vec<Row> {
     reader.records().map(|record| row(record.unwrap())).collect()
 }
 
-/// How a replay compares with its reference.
+/// The result of a comparison with a reference.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Verdict {
     Equal,
     Differs(String),
     /// We do not replay this trace.
     Refused(String),
-    /// SimGrid gives no answer, or we refuse by name what depends on time: neither is wrong.
+    /// SimGrid has no time, or we refuse by name a call that depends on time: neither is wrong.
     Unanswered,
 }
 
-/// Replays and compares the end of every rank, or of the last one where only that is known.
+/// Replays and compares the end of every rank, or of the last one if only that is known.
 pub(crate) fn compare(config: Config, row: &Row, tolerance_s: f64, relative: f64) -> Verdict {
     let scene = Scene::load(&config.resolve().unwrap());
     let outcome = scene.and_then(|scene| scene.replay(&Progress::new(scene.job().threads)));
@@ -127,7 +127,7 @@ pub(crate) fn compare(config: Config, row: &Row, tolerance_s: f64, relative: f64
     }
 }
 
-/// What depends on time is refused by name in this version.
+/// Returns whether the error is the refusal of a call that depends on time, by name.
 fn is_refused_by_name(error: &trace_mmap::TraceError) -> bool {
     matches!(error, trace_mmap::TraceError::Text { kind: trace_mmap::TextError::Unsupported { .. }, .. })
 }
@@ -138,12 +138,12 @@ pub(crate) fn digest(config: Config) -> Digest {
     Digest::of(outcome.ends.iter().copied().zip(&outcome.statistics))
 }
 
-/// The end of the last rank in seconds.
+/// Returns the end of the last rank in seconds.
 pub(crate) fn simulated_time(config: Config) -> f64 {
     try_simulated_time(config).unwrap()
 }
 
-/// The end of the last rank in seconds, or what is wrong.
+/// Returns the end of the last rank in seconds, or the error.
 pub(crate) fn try_simulated_time(config: Config) -> Result<f64, String> {
     let job = config.resolve().map_err(|error| error.to_string())?;
     let scene = Scene::load(&job).map_err(|error| error.to_string())?;
@@ -159,7 +159,7 @@ pub(crate) fn data(folder: &str) -> PathBuf {
     repository().join("tests/data").join(folder)
 }
 
-/// The folder `../shared/NAME` beside the repository; says so where it is absent.
+/// Returns the folder `../shared/NAME` beside the repository; prints a note if it is absent.
 #[expect(clippy::print_stderr, reason = "a test that does not run must say so")]
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let folder = repository().join("../shared").join(name);

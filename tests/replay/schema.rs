@@ -1,4 +1,4 @@
-//! The JSON schemas: of all files that users write, and against mistakes.
+//! The JSON schemas: all files that users write are valid, and mistakes are not.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn validator(document: &str) -> Validator {
     jsonschema::draft7::new(&schema).unwrap()
 }
 
-/// The schema that a file of `configs` follows.
+/// Returns the schema that a file of `configs` follows.
 fn document(path: &Path, table: &toml::Table) -> &'static str {
     if path.parent().unwrap().ends_with("platforms") {
         "platform"
@@ -79,8 +79,8 @@ fn what_a_run_refuses_its_schema_refuses() {
     assert_eq!(errors(&validator("platform"), graph).len(), 2);
 }
 
-/// Every key can be written in a file: a schema with a key that the program does not read would lead editors astray, and the other way
-/// round.
+/// Every key can be written in a file: a schema with a key that the program does not read would mislead editors, and the reverse
+/// would hide a key.
 #[test]
 fn every_key_has_a_meaning() {
     fn descend(schema: &Value, place: &str) {
@@ -97,7 +97,7 @@ fn every_key_has_a_meaning() {
     }
 }
 
-/// Where the schema names a default that is a value, to write it changes nothing: the schema and the program agree.
+/// A default in the schema that is a value can be written without a change: the schema and the program agree.
 #[test]
 fn defaults_are_valid_values() {
     let schema = pdes_replay::config_schema();

@@ -46,7 +46,7 @@ fn every_combination_is_a_run() {
          [grid]\nnetwork.latency_factor = [1, 1000]\nnetwork.preset = ['raw']\n",
     );
     let assert = sweep(&folder).args(["--jobs", "2", "--pictures", "svg"]).assert().code(DONE);
-    // What is the same in all runs is not told for each.
+    // Labels that are the same in all runs are not repeated.
     assert.stdout(contains("fast   1000").and(contains("raw").not())).stderr(contains("4 runs"));
     let table = table(&folder.path("results/sweep.csv"));
     assert_eq!(column(&table, "speed"), ["slow", "slow", "fast", "fast"]);

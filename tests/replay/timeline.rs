@@ -1,4 +1,4 @@
-//! Timelines: the same bytes however a replay is divided, and what they say.
+//! Timelines: the same bytes for any division of a replay, and their content.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn replay(scene: &Scene) -> Outcome {
     scene.replay(&Progress::new(scene.job().threads)).unwrap()
 }
 
-/// The files of a folder whose names begin so, with what they hold.
+/// Returns the files of a folder whose names have this prefix, with their contents.
 fn files(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap());
     let named = entries.filter_map(|entry| {
@@ -36,7 +36,7 @@ fn files(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
     named.collect()
 }
 
-/// Runs a program on a file; `None` where there is no such program.
+/// Runs a program on a file; `None` if there is no such program.
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 fn read_with(program: &str, arguments: &[&str], file: &Path) -> Option<String> {
     let Ok(output) = std::process::Command::new(program).args(arguments).arg(file).output() else {
@@ -48,7 +48,7 @@ fn read_with(program: &str, arguments: &[&str], file: &Path) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// In every so many of all ways, on threads and on processes that are threads.
+/// In every n-th division, on threads and on processes emulated by threads.
 #[test]
 fn the_bytes_are_the_same_however_the_work_is_divided() {
     let folder = Folder::new();
@@ -77,7 +77,7 @@ fn the_bytes_are_the_same_however_the_work_is_divided() {
     }
 }
 
-/// With contention, in the order of time and region by region.
+/// With contention, in time order and region by region.
 #[test]
 fn the_bytes_are_the_same_with_contention() {
     let folder = Folder::new();
@@ -106,7 +106,7 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
     row[column].parse().unwrap()
 }
 
-/// States of all ranks sum up to their time, by kind; waits to what they wait; messages are those that the report counts.
+/// States of all ranks sum up to their time, by kind; waits to their waiting time; messages are those that the report counts.
 #[test]
 fn a_timeline_agrees_with_the_report() {
     let folder = Folder::new();
@@ -211,7 +211,7 @@ fn the_command_writes_a_timeline() {
         (&["--timeline=run.json", "--timeline-window=2s..1s"], "[timeline] window: found \"2s..1s\""),
         (&["--timeline=run.json", "--timeline-ranks=3..3"], "[timeline] ranks: found \"3..3\""),
         (&["--timeline-ranks=0..3"], "[timeline] file: is missing"),
-        (&["--timeline=run.json", "--model=loggps", "--checkpoint=c"], "what was recorded is not saved"),
+        (&["--timeline=run.json", "--model=loggps", "--checkpoint=c"], "recorded events are not saved"),
     ] {
         run(arguments).code(MISUSE).stderr(contains(words));
     }

@@ -1,4 +1,4 @@
-//! The commands that make, convert and look at traces.
+//! The commands that create, convert and inspect traces.
 
 use std::path::{Path, PathBuf};
 
@@ -133,10 +133,10 @@ fn a_failed_conversion_leaves_nothing() {
         .stderr(contains("no/such/folder"));
 }
 
-/// Runs a command of which no file may become larger than 64 KiB, as on a drive that is full.
+/// Runs a command that cannot write files larger than 64 KiB, as on a full drive.
 fn on_a_full_drive(arguments: &[&str], paths: &[&Path]) -> assert_cmd::assert::Assert {
     let mut shell = assert_cmd::Command::new("bash");
-    // The limit counts units of 1024 bytes. Without the trap the signal would end the command instead of an error.
+    // The limit is in units of 1024 bytes. Without the trap the signal would end the command instead of causing an error.
     shell.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" trace \"$@\""]);
     shell.arg(assert_cmd::cargo::cargo_bin("pdes-replay")).args(arguments).args(paths);
     shell.assert()
@@ -154,7 +154,7 @@ fn names(folder: &Folder) -> Vec<String> {
 #[test]
 fn a_full_drive_is_an_error_that_leaves_nothing() {
     let folder = Folder::new();
-    // Amounts that no packing shortens: more than 64 KiB in each form.
+    // Amounts that no encoding compresses: more than 64 KiB in each form.
     let amount = |index: u64| index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
     let lines: String = (1..30_000).map(|index| format!("0 compute {}\n", amount(index))).collect();
     let text = folder.write("trace.txt", &("0 init\n".to_owned() + &lines));
@@ -179,14 +179,14 @@ fn a_full_drive_is_an_error_that_leaves_nothing() {
             .stderr(contains("File too large"));
         assert_eq!(names(&folder), ["trace.txt", "whole.pdt"], "{arguments:?}");
     }
-    // What stood there before stays.
+    // The previous file remains.
     std::fs::copy(&whole, &part).unwrap();
     on_a_full_drive(&["convert", "--output"], &[&part, &text]).code(FAILED);
     trace(&["check"], &[&part]).code(DONE);
 }
 
-/// Killed at some moment, a conversion leaves no file of the archive's name, and none that opens; the name of what it leaves
-/// tells what it was to be.
+/// A conversion that is killed at any moment leaves no file with the archive's name, and none that opens; the name of the remains
+/// shows their purpose.
 #[test]
 fn a_killed_conversion_leaves_no_archive() {
     let folder = Folder::new();
@@ -201,7 +201,7 @@ fn a_killed_conversion_leaves_no_archive() {
         std::thread::sleep(std::time::Duration::from_millis(milliseconds));
         child.kill().unwrap();
         let finished = child.wait().unwrap().success();
-        // Killed at the very end it may have its name, and is then complete.
+        // A conversion that is killed at the very end may have renamed its file, which is then complete.
         if archive.exists() {
             trace(&["check"], &[&archive]).code(DONE);
             std::fs::remove_file(&archive).unwrap();

@@ -1,4 +1,4 @@
-//! Replays beside what was measured: times that are known by hand.
+//! Validation: comparison with measured times that are known by hand.
 
 use predicates::str::contains;
 use serde_json::Value;

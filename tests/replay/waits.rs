@@ -1,4 +1,4 @@
-//! Where the time went: in the report, on the terminal, and without a trace in the result.
+//! Breakdowns: in the report, on the terminal, and without effect on the result.
 
 use std::path::Path;
 
@@ -84,7 +84,7 @@ fn imbalance_compares_with_the_mean() {
     assert_eq!((imbalance.rank, imbalance.compute), (1, 0.5));
 }
 
-/// What is asked changes no result, whatever a program does.
+/// Analyses change no result, for any program.
 #[test]
 fn nothing_depends_on_it() {
     let folder = Folder::new();
@@ -146,7 +146,7 @@ fn messages_and_waits_are_counted() {
     }
 }
 
-/// Also eager messages, whose data come before their receives, and those of operations beside the program.
+/// Includes eager messages, whose data arrive before their receives, and those of operations beside the program.
 #[test]
 fn counts_do_not_depend_on_who_counts() {
     let folder = Folder::new();

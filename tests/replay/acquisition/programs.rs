@@ -12,7 +12,7 @@ use crate::command_line::{DONE, Folder, command};
 use crate::processes::OVERSUBSCRIBED;
 use crate::reference::repository;
 
-/// What compiles and starts programs: the variables `MPICC`, `MPIFORT` and `MPIRUN`, or the usual names.
+/// Commands that compile and start programs: the variables `MPICC`, `MPIFORT` and `MPIRUN`, or the usual names.
 fn tool(variable: &str, name: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| name.to_owned())
 }
@@ -22,7 +22,7 @@ fn skip(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
 
-/// Whether programs run with Open MPI, where `mpi_f08` goes through functions that can be interposed.
+/// Returns whether programs run with Open MPI, where `mpi_f08` calls functions that can be interposed.
 pub(super) fn is_open_mpi() -> bool {
     let version = Command::new(tool("MPIRUN", "mpirun")).arg("--version").output();
     let is_it = version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Open MPI"));
@@ -32,7 +32,7 @@ pub(super) fn is_open_mpi() -> bool {
     is_it
 }
 
-/// The library to preload: what the variable `TI_TRACER` names, as for another MPI library, or the one beside the command.
+/// Returns the library to preload: that of the variable `TI_TRACER`, for example for another MPI library, or the one beside the command.
 fn tracer() -> PathBuf {
     let beside = || Path::new(command().get_program()).with_file_name("libti_tracer.so");
     std::env::var_os("TI_TRACER").map_or_else(beside, PathBuf::from)
@@ -45,7 +45,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Compiles a program; `None` where no compiler, no launcher or no tracer is there.
+    /// Compiles a program; `None` if there is no compiler, no launcher or no tracer.
     pub(super) fn compile(source: &str) -> Option<Self> {
         let tracer = tracer();
         if !tracer.exists() {
@@ -75,7 +75,7 @@ impl Program {
         Some(Self { folder, file })
     }
 
-    /// Records a run with arguments of the program, and returns what the command did.
+    /// Records a run with arguments of the program, and returns the result of the command.
     pub(super) fn acquire(&self, name: &str, processes: u32, arguments: &[&str]) -> (Assert, Run<'_>) {
         self.acquire_with(&[], name, processes, arguments)
     }
@@ -97,7 +97,7 @@ impl Program {
         (acquire.assert(), run)
     }
 
-    /// Records a run that goes well, and checks and replays its trace.
+    /// Records a run that must succeed, and checks and replays its trace.
     pub(super) fn record(&self, name: &str, processes: u32, arguments: &[&str]) -> Run<'_> {
         let (assert, run) = self.acquire(name, processes, arguments);
         assert.code(DONE);
@@ -137,8 +137,8 @@ impl Run<'_> {
         assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Returns the lines of a rank, without its number: all calls, but not what is between them, nor tests that found nothing,
-    /// of which there may be any number.
+    /// Returns the lines of a rank, without its number: all calls, but not the computations between them, nor failed tests, of which
+    /// there may be any number.
     pub(super) fn calls(&self, rank: u32) -> Vec<String> {
         let text = text(&self.shards().join(format!("{rank}.shard")));
         let prefix = format!("{rank} ");

@@ -9,7 +9,7 @@ use super::generate;
 use crate::command_line::{DONE, FAILED, Folder};
 use crate::determinism::committed_platform;
 
-/// Times that a run is killed at most, so that it ends at last.
+/// Largest number of times that a run is killed, so that it ends eventually.
 const KILLS: u32 = 5;
 
 /// Programs that are replayed for some hundred checkpoints.
@@ -57,7 +57,7 @@ fn wait_for_another(checkpoint: &Path, before: Option<&Vec<u8>>, process: &mut C
     }
 }
 
-/// What the result says, without what the wall clock says.
+/// Returns the result without wall-clock times.
 fn result(report: &serde_json::Value) -> [&serde_json::Value; 5] {
     ["digest", "simulated_time_ps", "messages", "time_by_action", "outcomes"].map(|field| &report[field])
 }
@@ -80,7 +80,7 @@ fn runs_that_are_killed_at_any_moment() {
             let mut process = replay(&trace, &arguments, &paths).spawn().unwrap();
             if kills < KILLS && wait_for_another(&checkpoint, before.as_ref(), &mut process) {
                 std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(kills) % 20_000));
-                // A process that has ended meanwhile cannot be killed, and is as good.
+                // A process that has ended meanwhile cannot be killed, which is equivalent.
                 let _ = process.kill();
             }
             let output = process.wait_with_output().unwrap();
@@ -101,7 +101,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Ctrl-C and its kin: one more checkpoint, and the exit status of a failure.
+/// Ctrl-C and SIGTERM: one more checkpoint, and the exit status of a failure.
 #[cfg(unix)]
 #[test]
 fn a_run_that_is_interrupted_writes_a_last_checkpoint() {
@@ -117,9 +117,9 @@ fn a_run_that_is_interrupted_writes_a_last_checkpoint() {
     assert!(signalled.success());
     let output = process.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(FAILED));
-    assert!(text(&output).contains("--resume goes on from"), "{}", text(&output));
+    assert!(text(&output).contains("--resume continues from"), "{}", text(&output));
     assert!(checkpoint.is_file() && !first.exists());
-    // Without --resume the next run starts anew, and says so.
+    // Without --resume the next run starts from the beginning, with a warning.
     let output = replay(&trace, &[], &paths).output().unwrap();
     assert_eq!(output.status.code(), Some(DONE), "{}", text(&output));
     assert!(text(&output).contains("starting from the beginning"), "{}", text(&output));

@@ -1,4 +1,4 @@
-//! Checkpoints that no run goes on from, and runs that write none.
+//! Checkpoints that cannot be resumed from, and runs that write none.
 
 use pdes_core::Progress;
 use pdes_replay::{CheckpointError, Config, RunError, Scene, Stop};
@@ -9,7 +9,7 @@ use super::{GENERATED, config, generate};
 use crate::command_line::{DONE, Folder, MISUSE, command};
 use crate::determinism::committed_platform;
 
-/// A checkpoint of a run, and what the run was configured with.
+/// A checkpoint of a run, and the configuration of the run.
 struct Stopped {
     folder: Folder,
     config: Config,
@@ -87,7 +87,7 @@ fn of_another_run() {
     stopped.go_on(&["engine.threads=3", "engine.run_ahead_s=1e-3", "parallel.partition=auto"]).unwrap();
 }
 
-/// Of another version, cut at any place, longer, something else.
+/// Files of another version, truncated anywhere, extended, or of another format.
 #[test]
 fn that_are_none() {
     let stopped = Stopped::new();
@@ -110,7 +110,7 @@ fn that_are_none() {
     stopped.go_on(&[]).unwrap();
 }
 
-/// Lengths that somebody has changed, with a hash that is right again, ask for no more memory than the file has bytes.
+/// Lengths that were changed, with a valid hash, must not allocate more memory than the size of the file.
 #[test]
 fn that_are_sealed_with_another_number_of_ranks() {
     let stopped = Stopped::new();
@@ -169,7 +169,7 @@ fn what_writes_no_checkpoints_says_so() {
     assert!(!directory.exists());
 }
 
-/// What a nightly job asks for the first time.
+/// The first call of a nightly job.
 #[test]
 fn without_a_checkpoint_a_run_starts_from_the_beginning() {
     let folder = Folder::new();

@@ -6,10 +6,10 @@ use trace_mmap::{
     CallOp, Collective, CommId, Datatype, Direction, Item, Op, Peer, RecvFrom, Request, RequestName, Tag,
 };
 
-/// Something that all ranks do.
+/// A phase of all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Phase {
-    /// Each computes as one of three.
+    /// Each rank computes one of three amounts.
     Compute([f64; 3]),
     /// Each posts a receive from the rank before, sends to the one after, and waits.
     Ring {
@@ -40,7 +40,7 @@ pub(crate) enum Phase {
         count: u64,
         root: u32,
     },
-    /// A collective operation that does not block, beside a computation.
+    /// A nonblocking collective operation, beside a computation.
     Beside {
         count: u64,
     },
@@ -75,7 +75,7 @@ pub(crate) fn phase() -> impl Strategy<Value = Phase> {
     ]
 }
 
-/// What a rank does: some phases, a loop, and others.
+/// Returns the program of a rank: some phases, a loop, and others.
 pub(crate) fn program(
     me: u32,
     ranks: u32,
@@ -150,7 +150,7 @@ fn wave(me: u32, ranks: u32, bytes: u64) -> Vec<Op> {
     ops
 }
 
-/// A message between two ranks, as rank `me` sees it.
+/// Returns a message between two ranks, as rank `me` sees it.
 pub(crate) fn message(from: u32, to: u32, me: u32, tag: i32, bytes: u64) -> Vec<Item> {
     let (tag, bytes) = (Tag::new(tag), Bytes::new(bytes));
     let mut ops = Vec::new();
@@ -189,8 +189,8 @@ fn beside(count: u64, flops: f64) -> Vec<Item> {
     [Op::Call(begin), Op::Compute { flops }, Op::Call(wait)].map(Item::Act).into()
 }
 
-/// Each rank sends a message in one iteration that the next one takes in the following; the receive is posted by then, or
-/// not. Ranks compute differently.
+/// Each rank sends a message in one iteration that the next rank receives in the following one; the receive may or may not be posted
+/// before. Ranks compute unequal amounts.
 pub(crate) fn ahead(ranks: u32, count: u64, bytes: u64, is_posted: bool) -> Vec<Vec<Item>> {
     let of_rank = |me: u32| {
         let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
@@ -211,7 +211,7 @@ pub(crate) fn ahead(ranks: u32, count: u64, bytes: u64, is_posted: bool) -> Vec<
     (0..ranks).map(of_rank).collect()
 }
 
-/// Two ranks exchange messages, and one of them looks whether its message is there.
+/// Two ranks exchange messages, and one of them polls for its message.
 pub(crate) fn with_tests(count: u64) -> Vec<Vec<Item>> {
     let of_rank = |me: u32| {
         let other = 1 - me;
@@ -224,7 +224,7 @@ pub(crate) fn with_tests(count: u64) -> Vec<Vec<Item>> {
     (0..2).map(of_rank).collect()
 }
 
-/// Two ranks send to a third, which takes messages from any of them.
+/// Two ranks send to a third, which receives messages from any of them.
 pub(crate) fn from_any(count: u64) -> Vec<Vec<Item>> {
     let from = RecvFrom::on_world(Peer::Any { recorded: None }, Some(TAG));
     let receive = Op::Call(CallOp::Recv { from, bytes: Bytes::new(500) });

@@ -1,4 +1,4 @@
-//! A browser without a window.
+//! A headless browser.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,16 +8,16 @@ use serde_json::Value;
 /// Chromium.
 pub(super) struct Browser(PathBuf);
 
-/// What a page became.
+/// The state of a page after its scripts have run.
 pub(super) struct Shown {
-    /// The document after its scripts have run.
+    /// Document after its scripts have run.
     pub(super) dom: String,
-    /// What the console says.
+    /// Output of the console.
     pub(super) complaints: Vec<String>,
 }
 
 impl Browser {
-    /// Finds the browser; says so where there is none.
+    /// Finds the browser; prints a note if there is none.
     #[expect(clippy::print_stderr, reason = "a test that does not run must say so")]
     pub(super) fn find() -> Option<Self> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -71,7 +71,7 @@ impl Browser {
 }
 
 impl Shown {
-    /// The result of what was run.
+    /// Returns the result of the script.
     pub(super) fn result(&self) -> Value {
         let text = self.dom.split(" data-result=\"").nth(1).expect("the script has come to its end");
         let text = text.split('"').next().unwrap();

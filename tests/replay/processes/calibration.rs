@@ -21,7 +21,7 @@ fn two_processes_make_a_machine() {
         let expected = sizes.iter().copied().filter(|&size| size > 0 || operation != Operation::Stream);
         assert!(found.eq(expected), "{operation}");
     }
-    // A visit has four rounds; of the others the search for the threshold may have added some.
+    // A visit has four rounds; the search for the threshold may have added some of the others.
     assert!(measurements.points(Operation::PingPong).iter().all(|point| point.count == 4));
     for operation in [Operation::SendLate, Operation::Receive] {
         let points = measurements.points(operation);
